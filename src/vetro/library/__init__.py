@@ -1,0 +1,33 @@
+"""The standard packages: MuranoPL classes shipped as data, and the Python side of their native classes."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vetro.muranopl.native import NativeRegistry
+    from vetro.packages.package import LoadedPackage
+
+_ROOT = Path(__file__).parent
+
+
+@cache
+def core_package() -> LoadedPackage:
+    """The package ``io.murano`` that comes with the engine."""
+    from vetro.packages import open_package
+
+    return open_package(_ROOT / "io.murano")
+
+
+def core_packages() -> list[LoadedPackage]:
+    """The standard packages in the order in which sessions see them."""
+    return [core_package()]
+
+
+def core_natives() -> NativeRegistry:
+    """A fresh registry of the native classes of the standard packages; hosts put their own on top as its child."""
+    from vetro.library import natives
+
+    return natives.registry()

@@ -1,0 +1,92 @@
+"""Reading and writing properties from code whose receiver is only known at run time (SEMANTICS 5.2 to 5.5).
+
+The compiler emits direct slot access where the receiver is ``$``; everything else comes here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vetro.muranopl.declarations import PropertyUsage
+from vetro.muranopl.errors import (
+    NoWriteAccess,
+    PropertyReadError,
+    PropertyWriteError,
+    UninitializedProperty,
+)
+from vetro.yaql.values import MISSING
+
+if TYPE_CHECKING:
+    from vetro.muranopl.context import MuranoContext
+    from vetro.muranopl.types import MuranoType
+
+
+def private_slot(name: str, owner: MuranoType) -> str:
+    """Attribute that holds the undeclared property ``name`` of code of class ``owner`` (SEMANTICS 5.4)."""
+    return f"q:{owner.key}:{name}"
+
+
+def code_type(context: Any) -> MuranoType | None:
+    """The class of the asking code, None for code outside any class."""
+    return getattr(context, "type", None)
+
+
+def read_property(obj: Any, view_type: MuranoType, name: str, context: Any) -> Any:
+    """``obj.name`` as code of ``context`` sees it; ``view_type`` is the object's class or the class of the view."""
+    code = code_type(context)
+    start = view_type
+    inside = code is not None and obj._type.derives_from(code)
+    if inside and code is not None:
+        start = code
+    prop = start.find_property(name)
+    if prop is not None:
+        if prop.usage is PropertyUsage.STATIC:
+            return prop.declaring.read_static(prop)
+        value = getattr(obj, prop.attr, MISSING)
+        if value is MISSING:
+            raise UninitializedProperty(f"property '{name}' of {obj!r} has no value yet")
+        return value
+    if inside and code is not None:
+        value = getattr(obj, private_slot(name, code), MISSING)
+        if value is MISSING:
+            raise UninitializedProperty(f"property '{name}' of {obj!r} is used before it gets a value in {code.name}")
+        return value
+    raise PropertyReadError(f"property '{name}' of class {view_type.name} cannot be read from here")
+
+
+def write_property(context: MuranoContext, target: Any, name: str, value: Any) -> None:
+    """``target.name: value`` where target is an object, a view or a type object."""
+    from vetro.muranopl.objects import MuranoObject
+    from vetro.muranopl.types import TypeObject
+    from vetro.muranopl.views import View
+
+    if isinstance(target, TypeObject):
+        write_static(target.type, name, value)
+        return
+    if isinstance(target, View):
+        target = target._object
+    if not isinstance(target, MuranoObject):
+        raise PropertyWriteError(f"cannot set '{name}' on {type(target).__name__}")
+    code = context.type
+    kind = target._type
+    if not kind.derives_from(code):
+        prop = kind.find_property(name)
+        if prop is not None and prop.usage is PropertyUsage.STATIC:
+            prop.declaring.write_static(prop, value)
+            return
+        raise NoWriteAccess(f"code of class {code.name} may not write property '{name}' of {target!r}")
+    prop = code.find_property(name)
+    if prop is None:
+        setattr(target, private_slot(name, code), value)
+    elif prop.usage is PropertyUsage.STATIC:
+        prop.declaring.write_static(prop, value)
+    else:
+        getattr(target, "set_" + name)(value)
+
+
+def write_static(owner: MuranoType, name: str, value: Any) -> None:
+    """``:C.name: value``."""
+    prop = owner.find_property(name)
+    if prop is None or prop.usage is not PropertyUsage.STATIC:
+        raise PropertyWriteError(f"class {owner.name} has no static property '{name}'")
+    prop.declaring.write_static(prop, value)

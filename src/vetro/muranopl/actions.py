@@ -1,0 +1,44 @@
+"""The ``_actions`` of an object's header: what may be called from outside (SEMANTICS 12.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vetro.muranopl.meta import meta_values
+
+if TYPE_CHECKING:
+    from vetro.muranopl.objects import MuranoObject
+    from vetro.muranopl.session import Session
+    from vetro.muranopl.types import MuranoType
+
+_TEXTS = {
+    "io.murano.metadata.Title": "title",
+    "io.murano.metadata.Description": "description",
+    "io.murano.metadata.HelpText": "helpText",
+}
+
+
+def class_actions(session: Session, type_: MuranoType) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Names and rows of a class's public methods, inherited and static ones too; the same for all its objects."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    for name, method in type_.methods.items():
+        if not method.public or method.extension or name.startswith((".", "__")):
+            continue
+        row: dict[str, Any] = {"name": name, "enabled": True, "title": name}
+        for class_name, values in meta_values(session, method):
+            key = _TEXTS.get(class_name)
+            if key is not None and values.get("text") is not None:
+                row[key] = values["text"]
+        found.append((name, row))
+    return tuple(found)
+
+
+def object_actions(obj: MuranoObject, rows: tuple[tuple[str, dict[str, Any]], ...]) -> dict[str, Any]:
+    """The ``_actions`` mapping of one object; what its stored header switched off stays off."""
+    object_id = obj._id
+    actions = {f"{object_id}_{name}": row.copy() for name, row in rows}
+    for name in obj._header.get("_actions") or ():
+        row = actions.get(f"{object_id}_{name}")
+        if row is not None:
+            row["enabled"] = False
+    return actions

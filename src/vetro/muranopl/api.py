@@ -1,0 +1,113 @@
+"""The public Python API of the language: `Engine` makes sessions over packages.
+
+::
+
+    engine = Engine(packages=load_path("my.app"))
+    session = engine.session()
+    session.load({"Objects": {...}})
+    session.call("deploy")
+    print(session.finalize()["Objects"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from vetro.muranopl.effects import InProcessEffects
+from vetro.muranopl.execution import Clock, MuranoExecution
+from vetro.muranopl.native import NativeRegistry
+from vetro.muranopl.session import Session
+from vetro.yaql.context import Limits
+from vetro.yaql.signature import Overload
+
+
+class Configs:
+    """Class configurations given in memory: rows of ``{class, version?, values}`` (SEMANTICS 5.7)."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        self._rows = [(r["class"], r.get("version"), r.get("values") or {}) for r in rows]
+
+    def get(self, name: str, version: Any) -> Mapping[str, Any]:
+        """Values for a class version: exact file first, then minor, major, and none at all for major 0."""
+        tries: list[str | None] = [f"{version.major}.{version.minor}.{version.patch}"]
+        tries += [f"{version.major}.{version.minor}", f"{version.major}"]
+        if version.major == 0:
+            tries.append(None)
+        for wanted in tries:
+            for row_name, row_version, values in self._rows:
+                if row_name == name and (None if row_version is None else str(row_version)) == wanted:
+                    return values
+        return {}
+
+
+class Engine:
+    """Packages, host functions and limits; each `session` is an independent run over them.
+
+    ``packages``: package objects (`vetro.packages.load_path`, `memory_package`…) or one package source. The core library
+    is added unless a package of its name is among them. ``functions``: host functions for all code. ``effects``: the
+    door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object with ``get``.
+    """
+
+    def __init__(
+        self,
+        packages: Iterable[Any] | Any = (),
+        *,
+        limits: Limits | None = None,
+        configs: Any = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        natives: NativeRegistry | None = None,
+        effects: Any = None,
+        clock: Clock | None = None,
+        seed: int | str = 0,
+        mocking: bool = False,
+        code_cache: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        secrets: Callable[[str], str] | None = None,
+        core: Iterable[Any] | None = None,
+    ) -> None:
+        from vetro.muranopl.source_list import source_of
+
+        self.source = source_of(packages, core)
+        self.limits = limits or Limits()
+        self.configs = configs if hasattr(configs, "get") and not isinstance(configs, Mapping) else Configs(configs or ())
+        self.natives = NativeRegistry(parent=natives if natives is not None else default_natives())
+        for name, implementation in (functions or {}).items():
+            self.natives.register_function(name, implementation)
+        if mocking:
+            from vetro.muranopl.mocks import add_mock_functions
+
+            add_mock_functions(self.natives)
+        self.effects = effects
+        self.clock = clock
+        self.seed = seed
+        self.mocking = mocking
+        self.code_cache = code_cache
+        self.settings = settings
+        self.secrets = secrets
+
+    def session(self, *, seed: int | str | None = None) -> Session:
+        """A new run: no objects, full budgets, nothing chosen yet."""
+        chosen = self.seed if seed is None else seed
+        rt = MuranoExecution(self.limits, clock=self.clock, seed=f"run:{chosen}")
+        overloads: dict[str, Overload] = {o.name: o for o in self.natives.overloads()}
+        return Session(
+            self.source,
+            rt,
+            effects=self.effects if self.effects is not None else InProcessEffects(),
+            natives=self.natives,
+            functions=overloads,
+            configs=self.configs,
+            code_cache=self.code_cache,
+            settings=self.settings,
+            secrets=self.secrets,
+            mocking=self.mocking,
+            seed=chosen,
+        )
+
+
+def default_natives() -> NativeRegistry | None:
+    """Native classes of the core library, where it is installed beside the language."""
+    from vetro.muranopl.defaults import defaults
+
+    return defaults().natives

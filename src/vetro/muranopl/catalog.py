@@ -1,0 +1,419 @@
+"""What the language needs to know of packages, and how it chooses among their versions.
+
+`vetro.packages` provides the packages and sources; this module knows them by protocol only. `PackageResolver` is the
+memory of one session: which versions were chosen, so that they are chosen again (SEMANTICS 3.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+from vetro.muranopl.errors import (
+    ClassNotFound,
+    MuranoError,
+    PackageForClassNotFound,
+    PackageNotFound,
+)
+from vetro.muranopl.versions import (
+    ANY,
+    Key,
+    Version,
+    VersionSpec,
+    latest,
+    parse_spec,
+    parse_version,
+    substitute,
+    version_key,
+)
+
+CORE_LIBRARY = "io.murano"
+
+SpecLike = VersionSpec | str | int | float | None
+
+
+class ResourceNotFound(MuranoError):
+    """The package has no such resource."""
+
+    kind = "key-error"
+    code = "MPL304"
+    aliases = ("KeyError",)
+
+
+class ClassText(NamedTuple):
+    """A class file, as a package hands it out."""
+
+    text: str
+    #: Names the file in messages, code objects and profiles; equal for classes of one file.
+    file_id: str
+    #: Hex SHA-256 of the file.
+    digest: str
+
+
+@runtime_checkable
+class Package(Protocol):
+    """One version of a package."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> Version: ...
+
+    @property
+    def format(self) -> tuple[int, int]:
+        """The language version (1.0 to 1.4) that its code is written for."""
+        ...
+
+    @property
+    def format_text(self) -> str:
+        """Format name and version as the manifest means them, for example ``MuranoPL/1.4.0``."""
+        ...
+
+    @property
+    def type(self) -> Literal["Library", "Application"]: ...
+
+    @property
+    def requirements(self) -> Mapping[str, str]:
+        """`Require` as written; null specs are ''. Without the implicit ones."""
+        ...
+
+    @property
+    def effective_requirements(self) -> Mapping[str, str]:
+        """With the implicit ones, in look-up order (`with_implicit_requirements`)."""
+        ...
+
+    @property
+    def classes(self) -> Mapping[str, str]:
+        """Class name -> file id. Classes of one file have the same."""
+        ...
+
+    @property
+    def meta(self) -> Any:
+        """The manifest's `Meta` as plain data, or None."""
+        ...
+
+    @property
+    def display_name(self) -> str: ...
+
+    @property
+    def description(self) -> str | None: ...
+
+    @property
+    def author(self) -> str | None: ...
+
+    @property
+    def tags(self) -> Sequence[str]: ...
+
+    def read_class(self, name: str) -> ClassText:
+        """Text, file id and digest of the file with the class. Raises `ClassNotFound`, `SourceError`."""
+        ...
+
+    def resource(self, path: str) -> bytes:
+        """A file below ``Resources``. Raises `ResourceNotFound`, also for paths that lead out of it."""
+        ...
+
+    def resource_text(self, path: str) -> str:
+        """A text resource with line ends ``\\n``. Raises `ResourceNotFound`; `SourceError` when it is no UTF-8."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A package that a source contains but cannot offer, and why. Name and classes as far as they could be read."""
+
+    location: str
+    message: str
+    name: str | None = None
+    version: str | None = None
+    classes: frozenset[str] = frozenset()
+
+
+class PackageSource(Protocol):
+    """Where packages come from. Answers hold each (name, version) once, in any order."""
+
+    def packages(self, name: str) -> Sequence[Package]:
+        """All versions of a package."""
+        ...
+
+    def packages_with_class(self, class_name: str) -> Sequence[Package]:
+        """All versions of all packages that define the class."""
+        ...
+
+    def skipped(self) -> Sequence[Skipped]:
+        """What it had to leave out."""
+        ...
+
+
+def with_implicit_requirements(name: str, version: Version, requirements: Mapping[str, str]) -> dict[str, str]:
+    """Requirements in look-up order (SEMANTICS 3.2, 3.5): itself, io.murano, then as declared.
+
+    What the manifest states about the two wins over the implicit ``own major`` and ``0``.
+    """
+    effective = {name: requirements.get(name) or str(version.major)}
+    if name != CORE_LIBRARY:
+        effective[CORE_LIBRARY] = requirements.get(CORE_LIBRARY) or "0"
+    for required, spec in requirements.items():
+        effective.setdefault(required, spec or "0")
+    return effective
+
+
+def allows(package: Package, name: str, version: Version) -> bool:
+    """Whether code of ``package`` may use that version of package ``name`` (SEMANTICS 3.9).
+
+    False for packages that it does not require. Its own version is always allowed, whatever its number.
+    """
+    if name == package.name and version == package.version:
+        return True
+    spec = package.effective_requirements.get(name)
+    return spec is not None and parse_spec(spec).match(version)
+
+
+class _Versions:
+    """All versions of one package, highest first, with their keys."""
+
+    __slots__ = ("by_key", "packages")
+
+    def __init__(self, packages: Iterable[Package]) -> None:
+        self.packages = sorted(packages, key=lambda p: (version_key(p.version), p.version.build), reverse=True)
+        self.by_key: list[tuple[Key, tuple[str, ...], Package]] = [
+            (version_key(p.version), p.version.build, p) for p in self.packages
+        ]
+
+    def best(self, spec: VersionSpec, preferred: Iterable[Version] = ()) -> Package | None:
+        """The highest preferred one that is allowed, else the highest allowed one."""
+        if preferred:
+            wanted = set(preferred)
+            for key, build, package in self.by_key:
+                if package.version in wanted and spec.match_key(key, build):
+                    return package
+        for key, build, package in self.by_key:
+            if spec.match_key(key, build):
+                return package
+        return None
+
+    def __str__(self) -> str:
+        return ", ".join(str(p.version) for p in self.packages)
+
+
+class PackageResolver:
+    """Chooses package versions for one session.
+
+    ``fixations`` are the versions that earlier deployments used (`SystemData.Packages`, SEMANTICS 11.1): they are
+    preferred to newer ones wherever a spec allows them. Every choice made here is preferred from then on, too.
+    """
+
+    def __init__(self, source: PackageSource, fixations: Mapping[str, Iterable[Any]] | None = None) -> None:
+        self.source = source
+        self._fixed: dict[str, set[Version]] = {}
+        self._used: dict[str, set[Version]] = {}
+        self._versions: dict[str, _Versions] = {}
+        self._with_class: dict[str, dict[str, _Versions]] = {}
+        self._found: dict[str, dict[VersionSpec, Package]] = {}
+        self._from: dict[tuple[str, Version, str], Package] = {}
+        if fixations:
+            self.load_fixations(fixations)
+
+    # -- fixations ----------------------------------------------------------------------------------------------
+
+    def load_fixations(self, table: Mapping[str, Iterable[Any]] | None) -> None:
+        """Adds the versions of a stored table. Raises `DeclarationError` for what is no version."""
+        for name, versions in (table or {}).items():
+            listed = [versions] if isinstance(versions, str | int | float | Version) else versions
+            self._fixed.setdefault(name, set()).update(parse_version(v) for v in listed or ())
+        self._found.clear()
+
+    def used(self) -> dict[str, list[str]]:
+        """The table to store: the versions that were chosen in this session, sorted, lowest first."""
+        return {
+            name: [str(v) for v in sorted(versions, key=lambda v: (version_key(v), v.build))]
+            for name, versions in sorted(self._used.items())
+        }
+
+    def _choose(self, package: Package) -> Package:
+        used = self._used.setdefault(package.name, set())
+        if package.version not in used:
+            used.add(package.version)
+            self._fixed.setdefault(package.name, set()).add(package.version)
+            # A choice can change what other specs of the same package select.
+            self._found.pop(package.name, None)
+        return package
+
+    # -- look-up ------------------------------------------------------------------------------------------------
+
+    def versions_of(self, name: str) -> list[Package]:
+        """All versions of a package, highest first."""
+        return list(self._all(name).packages)
+
+    def _all(self, name: str) -> _Versions:
+        versions = self._versions.get(name)
+        if versions is None:
+            versions = self._versions[name] = _Versions(self.source.packages(name))
+        return versions
+
+    def _all_with_class(self, class_name: str) -> dict[str, _Versions]:
+        """Per package name the versions that have the class."""
+        found = self._with_class.get(class_name)
+        if found is None:
+            by_name: dict[str, list[Package]] = {}
+            for package in self.source.packages_with_class(class_name):
+                by_name.setdefault(package.name, []).append(package)
+            found = {name: _Versions(packages) for name, packages in sorted(by_name.items())}
+            self._with_class[class_name] = found
+        return found
+
+    def find_package(self, name: str, spec: SpecLike = None) -> Package:
+        """The version of a package for a spec: one in use if allowed, else the highest allowed (SEMANTICS 3.3-3.6).
+
+        An absent spec is ``0`` (3.4). Raises `PackageNotFound`, naming the versions there are and what was skipped.
+        """
+        return self._choose(self._pick(name, parse_spec(spec)))
+
+    def _pick(self, name: str, spec: VersionSpec) -> Package:
+        """What `find_package` chooses, without counting it as used."""
+        known = self._found.setdefault(name, {})
+        found = known.get(spec)
+        if found is None:
+            found = self._all(name).best(spec, self._fixed.get(name, ()))
+            if found is None:
+                raise self._no_package(name, spec)
+            known[spec] = found
+        return found
+
+    def find_package_for_class(self, class_name: str, spec: SpecLike = None) -> Package:
+        """The package that has a class, for look-ups that start from no package (schemas, static actions).
+
+        Where several packages define the class, one in use wins, then the higher version, then the name. Raises
+        `PackageForClassNotFound`.
+        """
+        spec = parse_spec(spec)
+        candidates = self._all_with_class(class_name)
+        best = self._best_of(candidates, lambda name, versions: versions.best(spec, self._fixed.get(name, ())))
+        if best is None:
+            raise self._no_class(class_name, f"in version {spec}", candidates)
+        return self._choose(best)
+
+    def _best_of(self, candidates: Mapping[str, _Versions], pick: Any) -> Package | None:
+        picked: list[Package] = [p for p in (pick(n, v) for n, v in candidates.items()) if p is not None]
+        if len(picked) < 2:
+            return picked[0] if picked else None
+        return max(
+            picked,  # by name, and of equals the first is taken
+            key=lambda p: (p.version in self._used.get(p.name, ()), version_key(p.version), p.version.build),
+        )
+
+    def find_class_from(self, package: Package, class_name: str, spec: SpecLike = None) -> Package:
+        """The package that gives ``class_name`` to code of ``package`` (SEMANTICS 3.5).
+
+        The package itself, then its requirements in order. With ``spec`` the stated requirements give way to it
+        (3.9, third argument of `class()`): the visible packages are asked first, then all. Raises `PackageNotFound`
+        when a requirement that is reached cannot be satisfied, and `ClassNotFound` when none has the class.
+        """
+        if spec is not None:
+            return self._find_with_spec(package, class_name, parse_spec(spec))
+        key = (package.name, package.version, class_name)
+        found = self._from.get(key)
+        if found is not None:
+            return found
+        if class_name in package.classes:
+            found = self._choose(package)
+        else:
+            for name, text in package.effective_requirements.items():
+                if name == package.name and name not in package.requirements:
+                    continue  # the implicit one is satisfied by the package itself
+                found = self._pick(name, parse_spec(text))
+                if class_name in found.classes:
+                    break
+            else:
+                raise self._not_visible(package, class_name)
+            self._choose(found)
+        self._from[key] = found
+        return found
+
+    def _find_with_spec(self, package: Package, class_name: str, spec: VersionSpec) -> Package:
+        candidates = self._all_with_class(class_name)
+        for name in package.effective_requirements:
+            if name in candidates:
+                best = candidates[name].best(spec, self._fixed.get(name, ()))
+                if best is not None:
+                    return self._choose(best)
+        return self.find_package_for_class(class_name, spec)
+
+    def for_header(
+        self, class_name: str, version_text: str | int | float | None = None, package_name: str | None = None
+    ) -> Package:
+        """The package for the class of an object header (SEMANTICS 3.4, 11.1).
+
+        Without a version: one in use, else the latest release. An exact version that is gone is replaced by the
+        latest with the same minor, then major; other specs get no replacement. Raises `PackageForClassNotFound`
+        (`PackageNotFound` when ``package_name`` is given and unknown) and `DeclarationError` for a malformed spec.
+        """
+        absent = version_text is None or not str(version_text).strip()
+        spec = ANY if absent else parse_spec(version_text)
+        candidates = self._all_with_class(class_name)
+        if package_name is not None:
+            if not self._all(package_name).packages:
+                raise self._no_package(package_name, spec)
+            candidates = {n: v for n, v in candidates.items() if n == package_name}
+            if not candidates:
+                raise PackageForClassNotFound(
+                    f"package '{package_name}' has no class '{class_name}' (versions: {self._all(package_name)})",
+                    hint="the header's type and package do not fit together",
+                )
+
+        def pick(name: str, versions: _Versions) -> Package | None:
+            fixed = self._fixed.get(name, ())
+            chosen = versions.best(spec, fixed)
+            if absent:
+                in_use = [p for p in versions.packages if p.version in fixed]
+                wanted = latest(p.version for p in in_use or versions.packages)
+            elif chosen is None and spec.exact is not None:
+                wanted = substitute(spec.exact, [p.version for p in versions.packages])
+            else:
+                return chosen
+            return next((p for p in versions.packages if p.version == wanted), None)
+
+        best = self._best_of(candidates, pick)
+        if best is None:
+            raise self._no_class(class_name, "in any version" if absent else f"in version {spec}", candidates)
+        return self._choose(best)
+
+    # -- errors -------------------------------------------------------------------------------------------------
+
+    def _notes(self, name: str | None, class_name: str | None) -> str:
+        notes = [
+            f"; {s.location} is left out: {s.message}"
+            for s in self.source.skipped()
+            if (name is not None and s.name == name) or (class_name is not None and class_name in s.classes)
+        ]
+        return "".join(notes)
+
+    def _no_package(self, name: str, spec: VersionSpec) -> PackageNotFound:
+        versions = self._all(name)
+        notes = self._notes(name, None)
+        if not versions.packages:
+            return PackageNotFound(f"package '{name}' is not found{notes}")
+        hint = None
+        if spec.text == "0":
+            hint = f"an absent or empty version spec means 0.x.y; to accept any version write {name}: '*'"
+        return PackageNotFound(
+            f"package '{name}' is not found in version {spec}; there is {versions}{notes}", hint=hint
+        )
+
+    def _no_class(self, class_name: str, wanted: str, candidates: Mapping[str, _Versions]) -> PackageForClassNotFound:
+        there = "; ".join(f"package '{name}' has it in {versions}" for name, versions in candidates.items())
+        notes = self._notes(None, class_name)
+        text = f"no package has class '{class_name}'"
+        if there:
+            text += f" {wanted}; {there}"
+        return PackageForClassNotFound(text + notes)
+
+    def _not_visible(self, package: Package, class_name: str) -> ClassNotFound:
+        error = ClassNotFound(class_name, list(package.effective_requirements))
+        elsewhere = self._all_with_class(class_name)
+        if elsewhere:
+            name, versions = next(iter(elsewhere.items()))
+            version = versions.packages[0].version
+            error.hint = f"package '{name}' has it: add '{name}: {version.major}' to Require of '{package.name}'"
+        return error

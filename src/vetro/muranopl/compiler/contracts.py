@@ -1,0 +1,331 @@
+"""Contracts become straight-line Python checks (SEMANTICS 6).
+
+A plain chain (``$.int().notNull().check($ > 0)``) is unrolled with exact-class fast paths; any other expression is
+evaluated by the closure tier with the contract functions in scope. Paths of violations are added by ``except`` clauses,
+which cost nothing until something fails.
+"""
+
+from __future__ import annotations
+
+import ast as py
+from typing import TYPE_CHECKING
+
+from vetro.muranopl.compiler.emitter import CONTRACT_KINDS, MuranoEmitter, chain
+from vetro.muranopl.compiler.unit import Unit
+from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression, Literal
+from vetro.yaql import ast
+from vetro.yaql.codegen import Code, Scope
+from vetro.yaql.codegen import pyast as b
+
+if TYPE_CHECKING:
+    from vetro.muranopl.types import MuranoType
+
+STEPS = frozenset({"int", "string", "bool", "notNull", "check", "class", "template", "owned", "notOwned"})
+EXACT = {"int": "int", "string": "str", "bool": "bool"}
+
+
+def contract_unit(contract: Contract, owner: MuranoType, strict: bool, name: str) -> Unit:
+    """A unit defining ``name(v, self)``."""
+    emitter = MuranoEmitter(owner, static=False)
+    compiler = ContractCompiler(emitter, strict)
+    body = compiler.emit(contract, "v")
+    body.append(py.Return(b.name("v")))
+    function = py.FunctionDef(name, b.arguments(["v", "self"]), body, [])
+    function.lineno, function.col_offset = contract.position.line, max(contract.position.column - 1, 0)
+    function.end_lineno, function.end_col_offset = function.lineno, function.col_offset
+    return Unit(function, emitter.links)
+
+
+class ContractCompiler:
+    """Emits statements that put the checked value of a Python local back into it."""
+
+    def __init__(
+        self, emitter: MuranoEmitter, strict: bool, this: str | None = "self", argument: bool = False
+    ) -> None:
+        self.em = emitter
+        self.strict = strict
+        #: Objects that an argument's contract makes are unowned, those of a property belong to the receiver.
+        self.argument = argument
+        self.this = this
+        self._names = 0
+
+    def fresh(self, prefix: str) -> str:
+        """A local that nothing else uses."""
+        self._names += 1
+        return f"{prefix}_{self._names}"
+
+    def emit(self, contract: Contract, v: str) -> list[py.stmt]:
+        """Statements for any contract node."""
+        if isinstance(contract, Expression):
+            made = self.expression(contract, v)
+        elif isinstance(contract, ContractList):
+            made = self.list_(contract, v)
+        elif isinstance(contract, ContractMap):
+            made = self.map_(contract, v)
+        else:
+            made = self.literal(contract, v)
+        for statement in made:
+            _at(statement, contract.position.line, contract.position.column)
+        return made
+
+    # -- expression nodes ----------------------------------------------------------------------------------------------
+
+    def expression(self, contract: Expression, v: str) -> list[py.stmt]:
+        self.em.start(contract)
+        steps = chain(contract.node)
+        if steps is None or any(name not in STEPS for name, _ in steps) or self.em.dialect.legacy and _has_pairs(contract.node):
+            return [b.assign(v, self.general(contract, v))]
+        made: list[py.stmt] = []
+        kind = "any"
+        node: ast.Node = contract.node
+        nodes: list[ast.MethodCall] = []
+        while isinstance(node, ast.MethodCall):
+            nodes.append(node)
+            node = node.receiver
+        nullable = True
+        for call in reversed(nodes):
+            if call.name in EXACT and not call.args:
+                if self._not_null_follows(nodes, call) and not self.strict:
+                    made.append(self._exact_not_null(call.name, v))
+                    kind, nullable = CONTRACT_KINDS[call.name], False
+                else:
+                    made.append(self._exact(call.name, v))
+                    kind = "any" if nullable else CONTRACT_KINDS[call.name]
+            elif call.name == "notNull" and not call.args:
+                if nullable:
+                    made.append(py.If(b.is_null(b.name(v)), [py.Expr(b.call("_null_violation"))], []))
+                nullable = False
+            elif call.name == "check" and 1 <= len(call.args) <= 2:
+                made.append(self._check(call, v, kind))
+            else:
+                step = self._object_step(call, v)
+                if step is None:
+                    return [b.assign(v, self.general(contract, v))]
+                made.extend(step)
+                kind = "any"
+            self.em._place(made[-1], call)
+        return made or [py.Pass()]
+
+    def general(self, contract: Expression, v: str) -> py.expr:
+        """The closure tier for an expression that is no chain of contract functions."""
+        site = self.em.link("_k", "contract", contract.text, 0, -1, self.strict, self.argument)
+        this = b.name(self.this) if self.this else b.const(None)
+        return b.call("_freeze", b.name("rt"), b.call(site, this, py.Dict([b.const("1")], [b.name(v)])))
+
+    def _not_null_follows(self, nodes: list[ast.MethodCall], call: ast.MethodCall) -> bool:
+        index = nodes.index(call)
+        return index > 0 and nodes[index - 1].name == "notNull" and not nodes[index - 1].args
+
+    def _exact(self, name: str, v: str) -> py.stmt:
+        cls = EXACT[name]
+        test = b.both(
+            py.Compare(b.attr(b.name(v), "__class__"), [py.IsNot()], [b.name("_" + cls)]), b.is_null(b.name(v), True)
+        )
+        return py.If(test, [b.assign(v, b.call(f"_{'strict' if self.strict else 'to'}_{name}", b.name(v)))], [])
+
+    def _exact_not_null(self, name: str, v: str) -> py.stmt:
+        test = py.Compare(b.attr(b.name(v), "__class__"), [py.IsNot()], [b.name("_" + EXACT[name])])
+        convert = b.assign(v, b.call(f"_need_{name}", b.name(v)))
+        return py.If(test, [convert], [])
+
+    def _check(self, call: ast.MethodCall, v: str, kind: str) -> py.stmt:
+        names: dict[str, tuple[str, str]] = {"1": (v, kind)}
+        if self.this:
+            names["this"] = (self.this, "self")
+        scope = Scope(names)
+        predicate = self.em.emit(call.args[0], scope)
+        message: list[py.expr] = []
+        if len(call.args) == 2:
+            message = [self.em.emit(call.args[1], scope).node]
+        text = self.em.text[call.args[0].span.start : call.args[0].span.end]
+        failed = py.Expr(b.call("_check_failed", b.name(v), b.const(text), *message))
+        return py.If(py.UnaryOp(py.Not(), predicate.node), [failed], [])
+
+    def _object_step(self, call: ast.MethodCall, v: str) -> list[py.stmt] | None:
+        this = b.name(self.this) if self.this else b.const(None)
+        if call.name in ("owned", "notOwned") and not call.args:
+            helper = "_owned" if call.name == "owned" else "_not_owned"
+            return [b.assign(v, b.call(helper, b.name(v), this))]
+        if call.name not in ("class", "template"):
+            return None
+        slots: dict[str, ast.Node] = {}
+        order = ["name", "defaultName", "versionSpec"]
+        for index, arg in enumerate(call.args):
+            if isinstance(arg, ast.Pair):
+                if not isinstance(arg.key, ast.Constant):
+                    return None
+                slots[str(arg.key.value)] = arg.value
+            elif isinstance(arg, ast.Empty) or index >= len(order):
+                return None
+            else:
+                slots[order[index]] = arg
+        target = self._class_link(slots.pop("name", None))
+        default = self._class_link(slots.pop("defaultName", None) or slots.pop("default", None))
+        spec = slots.pop("versionSpec", None)
+        exclude = slots.pop("excludeProperties", None)
+        if target is None or slots or (spec is not None and not isinstance(spec, ast.Constant)):
+            return None
+        if exclude is not None and (call.name == "class" or not isinstance(exclude, ast.ListDisplay)):
+            return None
+        version = b.const(spec.value if isinstance(spec, ast.Constant) else None)
+        args = [b.name(v), b.name("cx"), this, b.name(target), b.name(default) if default else b.const(None), version]
+        if call.name == "class":
+            helper = "_strict_class" if self.strict else "_argument_class" if self.argument else "_class"
+            return [py.If(b.is_null(b.name(v), True), [b.assign(v, b.call(helper, *args))], [])]
+        if exclude is not None:
+            args.append(self.em.frozen(exclude, Scope()).node)
+        helper = "_strict_template" if self.strict else "_template"
+        return [b.assign(v, b.call(helper, *args))]
+
+    def _class_link(self, node: ast.Node | None) -> str | None:
+        if node is None:
+            return None
+        name = self.em.class_name(node)
+        if name is None and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value
+        return self.em.link("_q", "class", name) if name is not None else None
+
+    # -- structures ----------------------------------------------------------------------------------------------------
+
+    def literal(self, contract: Literal, v: str) -> list[py.stmt]:
+        value = contract.value
+        if value is None or isinstance(value, (bool, int, float, str)):
+            expected: py.expr = b.const(value)
+        else:
+            from vetro.yaql.values import thaw
+
+            expected = b.name(self.em.link("_l", "literal", thaw(value)))
+        test = py.Compare(b.name(v), [py.NotEq()], [expected])
+        return [py.If(test, [py.Expr(b.call("_literal_violation", b.name(v), expected))], [])]
+
+    def list_(self, contract: ContractList, v: str) -> list[py.stmt]:
+        made: list[py.stmt] = [
+            py.If(
+                py.Compare(b.attr(b.name(v), "__class__"), [py.IsNot()], [b.name("tuple")]),
+                [b.assign(v, b.call("_strict_items" if self.strict else "_items", b.name("rt"), b.name(v)))],
+                [],
+            )
+        ]
+        if contract.minimum is not None or contract.maximum is not None:
+            limits = [b.const(contract.minimum), b.const(contract.maximum)]
+            made.append(py.Expr(b.call("_check_length", b.name(v), *limits)))
+        if not contract.items:
+            return made
+        e, i, o = self.fresh("e"), self.fresh("i"), self.fresh("o")
+        body: list[py.stmt]
+        if len(contract.items) == 1:
+            body = self.emit(contract.items[0], e)
+        else:
+            body = self._by_position(contract.items, e, i)
+        body.append(py.Expr(b.call(b.attr(b.name(o), "append"), b.name(e))))
+        loop = py.For(
+            py.Tuple([b.target(i), b.target(e)], b.STORE), b.call("_enumerate", b.name(v)), body, []
+        )
+        statements: list[py.stmt] = [
+            b.assign(o, py.List([], b.LOAD)),
+            b.assign(i, b.const(0)),
+            self._with_path([loop], b.name(i)),
+            b.assign(v, b.call("tuple", b.name(o))),
+        ]
+        quick = self._bulk(contract.items)
+        if quick is not None:
+            # One pass in C tells whether every item already has the exact class.
+            test = py.UnaryOp(py.Not(), b.call("_all_of", b.name(v), b.name(quick)))
+            made.append(py.If(test, statements, []))
+        else:
+            made.extend(statements)
+        return made
+
+    def _bulk(self, items: tuple[Contract, ...]) -> str | None:
+        if len(items) == 1 and isinstance(items[0], Expression):
+            steps = chain(items[0].node)
+            if steps and len(steps) == 2 and steps[0][0] in EXACT and steps[1] == ("notNull", ()) and not steps[0][1]:
+                return "_" + EXACT[steps[0][0]]
+        return None
+
+    def _by_position(self, items: tuple[Contract, ...], e: str, i: str) -> list[py.stmt]:
+        orelse = self.emit(items[-1], e)
+        for index in range(len(items) - 2, -1, -1):
+            test = py.Compare(b.name(i), [py.Eq()], [b.const(index)])
+            orelse = [py.If(test, self.emit(items[index], e), orelse)]
+        return orelse
+
+    def map_(self, contract: ContractMap, v: str) -> list[py.stmt]:
+        made: list[py.stmt] = [
+            py.If(
+                py.Compare(b.attr(b.name(v), "__class__"), [py.IsNot()], [b.name("_FD")]),
+                [b.assign(v, b.call("_mapping", b.name(v)))],
+                [],
+            )
+        ]
+        if contract.open:
+            return made
+        if len(contract.rest) > 1:
+            return [*made, py.Expr(b.call("_two_rests"))]
+        k = self.fresh("k")
+        inside: list[py.stmt] = []
+        locals_: list[tuple[object, str]] = []
+        for key, item in contract.entries:
+            e = self.fresh("e")
+            locals_.append((key, e))
+            inside.append(b.assign(k, b.const(key)))
+            inside.append(b.assign(e, b.call(b.attr(b.name(v), "get"), b.const(key))))
+            inside.extend(self.emit(item, e))
+        display = py.Dict([b.const(key) for key, _ in locals_], [b.name(e) for _, e in locals_])
+        if contract.rest:
+            key_contract, value_contract = contract.rest[0]
+            r, e, kk = self.fresh("r"), self.fresh("e"), self.fresh("k")
+            body: list[py.stmt] = [b.assign(k, b.name(kk))]
+            literals = [b.const(key) for key, _ in contract.entries]
+            body += self.emit(key_contract, kk)
+            body += self.emit(value_contract, e)
+            body.append(
+                py.Assign([py.Subscript(b.name(r), b.call("_key", b.name(kk)), b.STORE)], b.name(e))
+            )
+            if literals:
+                skip = py.Compare(b.name(kk), [py.In()], [py.Tuple(list(literals), b.LOAD)])
+                body = [py.If(skip, [py.Continue()], []), *body]
+            pairs = b.call(b.attr(b.name(v), "items"))
+            loop = py.For(py.Tuple([b.target(kk), b.target(e)], b.STORE), pairs, body, [])
+            statements: list[py.stmt] = [b.assign(k, b.const(None))]
+            statements.append(self._with_path([*inside, b.assign(r, display), loop], b.name(k)))
+            statements.append(b.assign(v, b.call("_FD", b.name(r))))
+            quick = self._bulk_map(contract)
+            if quick is not None:
+                test = py.UnaryOp(py.Not(), b.call("_all_entries", b.name(v), *map(b.name, quick)))
+                return [*made, py.If(test, statements, [])]
+            return [*made, *statements]
+        made.append(b.assign(k, b.const(None)))
+        made.append(self._with_path(inside, b.name(k)))
+        made.append(b.assign(v, b.call("_FD", display)))
+        return made
+
+    def _bulk_map(self, contract: ContractMap) -> tuple[str, str] | None:
+        if contract.entries:
+            return None
+        key, value = self._bulk((contract.rest[0][0],)), self._bulk((contract.rest[0][1],))
+        return (key, value) if key and value else None
+
+    def _with_path(self, body: list[py.stmt], step: py.expr) -> py.stmt:
+        x = self.fresh("x")
+        again = py.Raise(b.call(b.attr(b.name(x), "with_prefix"), step), None)
+        return py.Try(body or [py.Pass()], [py.ExceptHandler(b.name("_CV"), x, [again])], [], [])
+
+
+def _has_pairs(node: ast.Node) -> bool:
+    return any(isinstance(n, ast.Binary) and n.op == "=>" for n in ast.walk(node))
+
+
+def _at(node: py.AST, line: int, column: int) -> None:
+    stack: list[py.AST] = [node]
+    while stack:
+        current = stack.pop()
+        if "lineno" in current._attributes:
+            if getattr(current, "lineno", None) is not None:
+                continue
+            current.lineno, current.col_offset = line, max(column - 1, 0)  # type: ignore[attr-defined]
+            current.end_lineno, current.end_col_offset = line, max(column - 1, 0)  # type: ignore[attr-defined]
+        stack.extend(py.iter_child_nodes(current))
+
+
+__all__ = ["Code", "ContractCompiler", "contract_unit"]

@@ -1,0 +1,152 @@
+"""`MuranoEmitter`: expressions inside MuranoPL code.
+
+Adds to the plain emitter what is known about the receiver at compile time: shared and private properties of ``$``
+(SEMANTICS 5.5), direct method calls, class names, extension methods.
+"""
+
+from __future__ import annotations
+
+import ast as py
+from typing import TYPE_CHECKING, Any
+
+from vetro.muranopl.access import private_slot
+from vetro.muranopl.declarations import Expression, PropertyUsage
+from vetro.yaql import ast
+from vetro.yaql.codegen import Code, Emitter, Scope
+from vetro.yaql.codegen import pyast as b
+from vetro.yaql.codegen.calls import shape
+from vetro.yaql.codegen.emitter import SCALAR_KINDS, Unsupported
+
+if TYPE_CHECKING:
+    from vetro.muranopl.types import MuranoType
+
+CONTRACT_KINDS = {"int": "int", "string": "str", "bool": "bool"}
+
+
+def chain(node: ast.Node) -> list[tuple[str, tuple[ast.Node, ...]]] | None:
+    """Steps of ``$.a(…).b(…)`` in order; None when the expression is no such chain."""
+    steps: list[tuple[str, tuple[ast.Node, ...]]] = []
+    while isinstance(node, ast.MethodCall) and not node.safe:
+        steps.append((node.name, node.args))
+        node = node.receiver
+    if not isinstance(node, ast.Variable) or node.name != "1":
+        return None
+    return steps[::-1]
+
+
+def contract_kind(contract: Any) -> str:
+    """What a value that passed the contract is known to be."""
+    if isinstance(contract, Expression):
+        steps = chain(contract.node)
+        if steps and steps[0][0] in CONTRACT_KINDS and all(s[0] in ("notNull", "check") for s in steps[1:]):
+            if any(s[0] == "notNull" for s in steps):
+                return CONTRACT_KINDS[steps[0][0]]
+            return "scalar"
+    return "frozen"
+
+
+def property_kind(owner: MuranoType, name: str) -> str:
+    """``static``, or the kind of the values of a declared property (every declaration is validated, 5.3)."""
+    owners = owner._property_owners.get(name, ())
+    if not owners:
+        return "private"
+    prop = owners[0].own_properties[name]
+    if prop.usage is PropertyUsage.STATIC:
+        return "static"
+    return contract_kind(prop.decl.contract)
+
+
+class MuranoEmitter(Emitter):
+    """Emits expressions in code of class ``owner``. ``this`` names the Python local that holds the receiver."""
+
+    def __init__(self, owner: MuranoType, *, static: bool) -> None:
+        super().__init__(owner.context.dialect)
+        self.owner = owner
+        self.static = static
+
+    @property
+    def hosted(self) -> bool:
+        return True
+
+    def has_extension(self, name: str) -> bool:
+        return name in self.owner.extension_names()
+
+    def start(self, expression: Expression) -> None:
+        """Makes ``expression`` the current one."""
+        locate = expression.locate
+
+        def place(span: ast.Span) -> tuple[int, ...]:
+            line, column = locate(span.start)
+            end_line, end_column = locate(max(span.start, span.end - 1))
+            return line, column - 1, end_line, end_column
+
+        self.begin(expression.node, expression.text, place)
+
+    # -- attributes of the receiver ------------------------------------------------------------------------------------
+
+    def emit_Attribute(self, node: ast.Attribute, scope: Scope) -> Code:
+        if not node.safe and isinstance(node.receiver, ast.Variable):
+            receiver = self.variable(node.receiver.name, scope)
+            if receiver.kind == "self" and not self.static:
+                return self.own_property(receiver.node, node.name)
+        return super().emit_Attribute(node, scope)
+
+    def own_property(self, receiver: py.expr, name: str) -> Code:
+        """``$.name`` where ``$`` is the receiver of a method of this class."""
+        kind = property_kind(self.owner, name)
+        if kind == "static":
+            return Code(b.call("_attribute", b.name("cx"), receiver, b.const(name)))
+        if kind == "private":
+            return Code(b.attr(receiver, private_slot(name, self.owner)), "frozen")
+        return Code(b.attr(receiver, "p_" + name), kind)
+
+    # -- classes -------------------------------------------------------------------------------------------------------
+
+    def class_name(self, node: ast.Node) -> str | None:
+        """The class name that ``:C`` or ``p:C`` writes; None for other expressions."""
+        if isinstance(node, ast.Unary) and node.op == ":" and isinstance(node.operand, ast.Constant):
+            return f":{node.operand.value}"
+        if isinstance(node, ast.Binary) and node.op == ":" and isinstance(node.left, ast.Constant):
+            if isinstance(node.right, ast.Constant):
+                return f"{node.left.value}:{node.right.value}"
+        return None
+
+    def emit_Unary(self, node: ast.Unary, scope: Scope) -> Code:
+        name = self.class_name(node)
+        if name is not None:
+            return Code(b.call(self.link("_t", "type", name)), "frozen")
+        return super().emit_Unary(node, scope)
+
+    def emit_Binary(self, node: ast.Binary, scope: Scope) -> Code:
+        name = self.class_name(node)
+        if name is not None:
+            return Code(b.call(self.link("_t", "type", name)), "frozen")
+        return super().emit_Binary(node, scope)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def host_method(self, node: ast.MethodCall, scope: Scope) -> Code | None:
+        if node.safe:
+            return None
+        if isinstance(node.receiver, ast.Variable):
+            receiver = self.variable(node.receiver.name, scope)
+            method = self.owner._method_owners.get(node.name)
+            if receiver.kind == "self" and method and len(method) == 1 and not method[0].own_methods[node.name].extension:
+                return self.direct(receiver.node, node, scope)
+        if self.class_name(node.receiver) is not None:
+            return self.direct(self.emit(node.receiver, scope).node, node, scope)
+        if self.has_extension(node.name) or self.dialect.table.layers(node.name, "M"):
+            return None
+        receiver = self.emit(node.receiver, scope)
+        if receiver.kind in SCALAR_KINDS or receiver.kind in ("tuple", "map"):
+            return None
+        return self.direct(receiver.node, node, scope)
+
+    def direct(self, receiver: py.expr, node: ast.MethodCall, scope: Scope) -> Code:
+        """``receiver.m_name(args)``: Python's own dispatch on the flat class."""
+        if self.dialect.legacy and any(isinstance(a, ast.Binary) and a.op == "=>" for a in node.args):
+            raise Unsupported
+        positional, named = shape(node.args)
+        made = [self.frozen(a, scope).node for a in positional]
+        keywords = [py.keyword("v_" + n, self.frozen(v, scope).node) for n, v in named]
+        return Code(b.call(b.attr(receiver, "m_" + node.name), *made, keywords=keywords), "frozen")

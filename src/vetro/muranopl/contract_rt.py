@@ -1,0 +1,216 @@
+"""Contract functions at run time (SEMANTICS 6.2). Compiled contracts call them with the value and what they need.
+
+All raise `ContractViolation` without a location: whoever knows the property or argument adds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vetro.muranopl.catalog import allows
+from vetro.muranopl.errors import ContractViolation
+from vetro.muranopl.objects import MuranoObject, owns
+from vetro.muranopl.versions import parse_spec
+from vetro.muranopl.violations import outer_violation
+from vetro.yaql.values import HostObject
+
+if TYPE_CHECKING:
+    from vetro.muranopl.context import MuranoContext
+    from vetro.muranopl.types import MuranoType
+
+
+def show(value: Any) -> str:
+    """``value`` in an error message: kind and a short form, on one line."""
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return f"a mapping of {len(value)} keys"
+    if isinstance(value, (tuple, list)):
+        return f"a list of {len(value)} items"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# -- scalars -----------------------------------------------------------------------------------------------------------
+
+
+def to_int(value: Any) -> int | None:
+    """``int()``: integers, booleans, floats (truncated), text that reads as an integer; null stays."""
+    if value is None or value.__class__ is int:
+        return value
+    if isinstance(value, (int, float, str)):
+        try:
+            return int(value)
+        except (ValueError, OverflowError):
+            pass
+    raise ContractViolation(f"expected an integer, got {show(value)}")
+
+
+def to_string(value: Any) -> str | None:
+    """``string()``: text, integers and booleans as text, an object as its id; null stays."""
+    if value is None or value.__class__ is str:
+        return value
+    if value.__class__ is int or value.__class__ is bool:
+        try:
+            return str(value)
+        except ValueError:  # more digits than Python converts
+            raise ContractViolation("expected text, got an integer with too many digits") from None
+    if isinstance(value, str):
+        return str(value)
+    found = unwrap(value)
+    if found is not None:
+        return found._id
+    raise ContractViolation(f"expected text, got {show(value)}")
+
+
+def to_bool(value: Any) -> bool | None:
+    """``bool()``: the truth value; null stays."""
+    if value is None or value.__class__ is bool:
+        return value
+    return bool(value)
+
+
+def not_null(value: Any) -> Any:
+    """``notNull()``."""
+    if value is None:
+        raise ContractViolation("expected a value, got null")
+    return value
+
+
+# -- objects -----------------------------------------------------------------------------------------------------------
+
+
+def unwrap(value: Any) -> MuranoObject | None:
+    """The object that ``value`` is or is a view of; None for everything else."""
+    if isinstance(value, MuranoObject):
+        return value
+    if isinstance(value, HostObject):
+        found = getattr(value, "_object", None)
+        return found if isinstance(found, MuranoObject) else None
+    return None
+
+
+def accepts(value: Any, type_: MuranoType, spec: str | None = None, package: Any = None) -> bool:
+    """Whether ``value`` is an object (or view) of the class (SEMANTICS 3.9).
+
+    It is when its hierarchy has a class of that name in a version that ``spec`` allows, or else the requirements of
+    ``package``, the one that declares the contract. Without both only the class itself counts.
+    """
+    obj = value if isinstance(value, MuranoObject) else unwrap(value)
+    if obj is None:
+        return False
+    kind = obj._type
+    if spec is None:
+        if kind.derives_from(type_):
+            return True
+        if package is None:
+            return False
+        return any(a.name == type_.name and allows(package, a.package.name, a.version) for a in kind.ancestors)
+    wanted = parse_spec(spec)
+    return any(a.name == type_.name and wanted.match(a.version) for a in kind.ancestors)
+
+
+def to_class(
+    value: Any,
+    cx: MuranoContext,
+    this: Any,
+    type: MuranoType,
+    default_type: MuranoType | None = None,
+    version_spec: str | None = None,
+    *,
+    argument: bool = False,
+) -> Any:
+    """``class(C, D?, versionSpec?)``: null, an object of the class, an id, or a definition.
+
+    A definition becomes a new object owned by ``this``; in the contract of an ``argument`` it becomes an unowned one.
+    Raises `ObjectNotFound` for an unknown id (`ForwardReference` while a load is under way).
+    """
+    if value is None:
+        return None
+    if isinstance(value, HostObject):
+        if accepts(value, type, version_spec, cx.type.package):
+            return value
+        raise wrong_class(value, type)
+    loader = this._loader if not argument and isinstance(this, MuranoObject) else None
+    if isinstance(value, str):
+        found = cx.session.store.require(value) if loader is None else loader.find(value)
+    elif isinstance(value, Mapping):
+        if loader is not None:
+            found = loader.place(value, this, default_type or type, cx.type)
+        else:
+            owner = this if isinstance(this, MuranoObject) and not argument else None
+            try:
+                found = cx.session.store.from_mapping(value, default_type or type, owner, cx.type)
+            except ContractViolation as error:
+                raise outer_violation(error) from None
+    else:
+        raise ContractViolation(f"expected an object of class {type.name}, got {show(value)}")
+    if found._type is not type and not accepts(found, type, version_spec, cx.type.package):
+        raise wrong_class(found, type)
+    return found
+
+
+def wrong_class(value: Any, type_: MuranoType) -> ContractViolation:
+    """The violation for an object of another class, or of the class in a version that is not allowed."""
+    obj = unwrap(value)
+    if obj is None:
+        return ContractViolation(f"expected an object of class {type_.name}, got {show(value)}")
+    if any(a.name == type_.name for a in obj._type.ancestors):
+        versions = ", ".join(sorted(str(a.version) for a in obj._type.ancestors if a.name == type_.name))
+        return ContractViolation(
+            f"expected an object of class {type_.qualified}, got {obj!r}, which is one in version {versions}"
+        )
+    return ContractViolation(f"expected an object of class {type_.name}, got {obj!r}")
+
+
+def to_template(
+    value: Any,
+    cx: MuranoContext,
+    this: Any,
+    type: MuranoType,
+    default: MuranoType | None = None,
+    spec: str | None = None,
+    exclude: Sequence[str] = (),
+) -> Any:
+    """``template(C, D?, versionSpec?, excludeProperties?)``: null or a complete, checked definition."""
+    if value is None:
+        return None
+    from vetro.muranopl.templates import template_from_mapping, template_from_object
+
+    obj = unwrap(value)
+    if obj is not None:
+        if not accepts(obj, type, spec, cx.type.package):
+            raise wrong_class(obj, type)
+        return template_from_object(cx.session, obj, exclude)
+    if not isinstance(value, Mapping):
+        raise ContractViolation(f"expected an object definition of class {type.name}, got {show(value)}")
+    return template_from_mapping(value, cx, this, type, default, spec, exclude)
+
+
+# -- owners ------------------------------------------------------------------------------------------------------------
+
+
+def owned(value: Any, this: Any) -> Any:
+    """``owned()``: null, or an object that ``this`` owns directly or indirectly."""
+    if value is None:
+        return None
+    obj = unwrap(value)
+    if obj is None:
+        raise ContractViolation(f"expected an object owned by {show(this)}, got {show(value)}")
+    # The usual case first: a definition inside the property itself.
+    if obj._owner is not this and not owns(this, obj):
+        raise ContractViolation(f"expected an object owned by {show(this)}, got {obj!r}, which it does not own")
+    return value
+
+
+def not_owned(value: Any, this: Any) -> Any:
+    """``notOwned()``: null, or an object that ``this`` does not own."""
+    if value is None:
+        return None
+    obj = unwrap(value)
+    if obj is None:
+        raise ContractViolation(f"expected an object not owned by {show(this)}, got {show(value)}")
+    if owns(this, obj):
+        raise ContractViolation(f"expected an object not owned by {this!r}, got {obj!r}, which it owns")
+    return value

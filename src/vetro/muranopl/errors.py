@@ -1,0 +1,317 @@
+"""What can go wrong in MuranoPL: one class a kind, with code, old aliases and the position where known.
+
+Codes and kinds are stable and listed in `docs/errors.md`; the aliases are the dotted names of the retired engine that
+packages name in ``Catch`` (SEMANTICS 10.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from vetro.yaql.errors import VetroError
+
+OLD = "murano.dsl.exceptions."
+
+
+class MuranoError(VetroError):
+    """Root of the language's own errors. ``position`` is a `declarations.Position` where one is known."""
+
+    code = "MPL000"
+    position: Any = None
+    #: ``error``, or ``warning`` for what `vetro check` reports though nothing breaks.
+    severity: str = "error"
+
+    def __init__(self, message: str = "", *, position: Any = None, hint: str | None = None) -> None:
+        super().__init__(message or (self.__doc__ or "").split("\n")[0])
+        self.position = position
+        if hint is not None:
+            self.hint = hint
+
+
+class DslSyntaxError(MuranoError):
+    """A declaration or instruction is malformed."""
+
+    kind = "syntax"
+    code = "MPL100"
+    aliases = (OLD + "DslSyntaxError", "SyntaxError")
+
+
+class DeclarationError(MuranoError):
+    """A declaration lacks a mandatory key or has a value that is not allowed."""
+
+    kind = "value-error"
+    code = "MPL101"
+    aliases = ("ValueError",)
+
+
+class MissingKey(DeclarationError):
+    """A mandatory key is missing."""
+
+    kind = "key-error"
+    code = "MPL102"
+    aliases = ("KeyError",)
+
+
+class SourceError(MuranoError):
+    """The file is no valid YAML, or holds what package files may not hold."""
+
+    kind = "syntax"
+    code = "MPL103"
+
+
+class UnknownPrefix(MuranoError):
+    """A namespace prefix that the class does not declare."""
+
+    kind = "value-error"
+    code = "MPL104"
+
+    def __init__(self, prefix: str, name: str) -> None:
+        super().__init__(f"unknown namespace prefix '{prefix}' in '{name}'", hint="declare it under Namespaces")
+
+
+class ContractSyntax(MuranoError):
+    """A contract that cannot be one, found when it is used."""
+
+    kind = "contract-syntax"
+    code = "MPL110"
+    aliases = (OLD + "ContractSyntaxError",)
+
+
+class InvalidInheritance(MuranoError):
+    """A class extends what it may not."""
+
+    kind = "invalid-inheritance"
+    code = "MPL111"
+    aliases = (OLD + "InvalidInheritanceError",)
+
+
+class InvalidAssignmentTarget(MuranoError):
+    """The left side of an assignment cannot be assigned to."""
+
+    kind = "invalid-assignment-target"
+    code = "MPL112"
+    aliases = (OLD + "InvalidLhsTargetException",)
+
+
+class ContractViolation(MuranoError):
+    """A value does not fit the contract.
+
+    ``location`` is the conformance form `Class.prop['a'][0]` or `Class::method(arg[0])`; ``path`` collects the keys
+    while the error travels outwards, and `at` renders both.
+    """
+
+    kind = "contract-violation"
+    code = "MPL200"
+    aliases = (OLD + "ContractViolationException",)
+
+    def __init__(self, message: str = "", *, path: Iterable[Any] = (), position: Any = None) -> None:
+        super().__init__(message or "value violates the contract", position=position)
+        self.path: list[Any] = list(path)
+        self.location: str | None = None
+
+    def with_prefix(self, step: Any) -> ContractViolation:
+        """Adds one step (index or key) in front of the path and returns the error itself."""
+        self.path.insert(0, step)
+        return self
+
+    def located(self, place: str) -> ContractViolation:
+        """Names the property or argument once; ``place`` is ``Class.prop`` or ``Class::method(arg``."""
+        if self.location is None:
+            path = "".join(f"[{step!r}]" for step in self.path)
+            self.location = f"{place}{path})" if "(" in place else f"{place}{path}"
+        return self
+
+    @property
+    def message(self) -> str:
+        text = str(self.args[0])
+        return f"[{self.location}] {text}" if self.location else text
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class StructuralViolation(ContractViolation):
+    """Wrong shape, length or literal: reported for the whole property (SEMANTICS 6.6)."""
+
+    code = "MPL201"
+
+    def with_prefix(self, step: Any) -> ContractViolation:
+        return self
+
+
+class ClassNotFound(MuranoError):
+    """No package that is visible here has the class."""
+
+    kind = "class-not-found"
+    code = "MPL300"
+    aliases = (OLD + "NoClassFound",)
+
+    def __init__(self, name: str, packages: Iterable[str] = (), **kwargs: Any) -> None:
+        where = ", ".join(packages)
+        super().__init__(f"class '{name}' is not found" + (f" in packages {where}" if where else ""), **kwargs)
+        self.name = name
+
+
+class PackageNotFound(MuranoError):
+    """No package of that name in an allowed version."""
+
+    kind = "package-not-found"
+    code = "MPL301"
+    aliases = (OLD + "NoPackageFound",)
+
+
+class PackageForClassNotFound(PackageNotFound):
+    """No package has the class in an allowed version."""
+
+    code = "MPL302"
+    aliases = (OLD + "NoPackageForClassFound",)
+
+
+class AmbiguousClass(MuranoError):
+    """Several classes of that name."""
+
+    kind = "ambiguous-class"
+    code = "MPL303"
+    aliases = (OLD + "AmbiguousClassName",)
+
+
+class MethodNotFound(MuranoError):
+    """The class has no method of that name."""
+
+    kind = "method-not-found"
+    code = "MPL310"
+    aliases = (OLD + "NoMethodFound",)
+
+
+class AmbiguousMethodName(MuranoError):
+    """Several ancestors declare the method and none overrides the others."""
+
+    kind = "ambiguous-method"
+    code = "MPL311"
+    aliases = (OLD + "AmbiguousMethodName",)
+
+
+class MethodNotExposed(MuranoError):
+    """The method is not public and cannot be called from outside."""
+
+    kind = "not-an-action"
+    code = "MPL312"
+    aliases = (OLD + "MethodNotExposed",)
+
+
+class PropertyNotFound(MuranoError):
+    """The class has no property of that name."""
+
+    kind = "property-not-found"
+    code = "MPL320"
+    aliases = (OLD + "NoPropertyFound",)
+
+
+class AmbiguousPropertyName(MuranoError):
+    """Several ancestors declare the property and none overrides the others."""
+
+    kind = "ambiguous-property"
+    code = "MPL321"
+    aliases = (OLD + "AmbiguousPropertyNameError",)
+
+
+class PropertyReadError(MuranoError):
+    """The property cannot be read from here."""
+
+    kind = "property-not-readable"
+    code = "MPL322"
+    aliases = (OLD + "PropertyReadError", OLD + "PropertyAccessError")
+
+
+class PropertyWriteError(MuranoError):
+    """The property cannot be written from here."""
+
+    kind = "property-not-writable"
+    code = "MPL323"
+    aliases = (OLD + "PropertyWriteError", OLD + "PropertyAccessError")
+
+
+class NoWriteAccess(MuranoError):
+    """The property's usage does not let code write it."""
+
+    kind = "no-write-access"
+    code = "MPL324"
+    aliases = (OLD + "NoWriteAccessError", OLD + "PropertyAccessError")
+
+
+class UninitializedProperty(MuranoError):
+    """The property has no value yet."""
+
+    kind = "uninitialized-property"
+    code = "MPL325"
+    aliases = (OLD + "UninitializedPropertyAccessError", OLD + "PropertyAccessError")
+
+
+class CircularDefaults(MuranoError):
+    """Defaults depend on each other in a circle."""
+
+    kind = "circular-defaults"
+    code = "MPL326"
+    aliases = (OLD + "CircularExpressionDependenciesError",)
+
+
+class ObjectNotFound(MuranoError):
+    """No object has that id."""
+
+    kind = "object-not-found"
+    code = "MPL330"
+    aliases = (OLD + "NoObjectFoundError",)
+
+
+class ObjectDestroyed(MuranoError):
+    """The object is destroyed."""
+
+    kind = "object-destroyed"
+    code = "MPL331"
+    aliases = (OLD + "ObjectDestroyedError",)
+
+
+class InvalidOperation(MuranoError):
+    """Not possible in this state."""
+
+    kind = "invalid-operation"
+    code = "MPL340"
+    aliases = (OLD + "DslInvalidOperationError",)
+
+
+class LoopControlOutside(InvalidOperation):
+    """Break or Continue outside a loop."""
+
+    kind = "error"
+    code = "MPL341"
+
+
+class NestingLimit(MuranoError):
+    """Calls or owned objects are nested deeper than the limit."""
+
+    kind = "limit-exceeded"
+    code = "LIM110"
+    aliases = ("RecursionError",)
+
+
+class Thrown(MuranoError):
+    """Raised by ``Throw``: names (full), message of any type, extra mapping, cause."""
+
+    kind = "thrown"
+    code = "MPL400"
+
+    def __init__(self, names: tuple[str, ...], message: Any = None, extra: Any = None, cause: Any = None) -> None:
+        # No call of the base initialiser: throwing is on the hot path of loops, the text is made when it is read.
+        Exception.__init__(self, names, message)
+        self.names = names
+        self.value = message
+        self.extra = extra
+        self.cause = cause
+
+    @property
+    def message(self) -> str:
+        return f"[{', '.join(self.names)}]: {self.value}"
+
+    def __str__(self) -> str:
+        return self.message

@@ -1,0 +1,140 @@
+"""`MuranoExecution`: budgets, clock and chance of one session, and the trap that serves locks, time and cancellation."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from typing import Any, Protocol
+
+from vetro.muranopl.errors import NestingLimit
+from vetro.yaql.context import Execution, Limits
+from vetro.yaql.errors import Cancelled, StepsExceeded, TimeExceeded
+
+
+class Clock(Protocol):
+    """The task's time."""
+
+    #: Whether waiting on it takes real time.
+    real: bool
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+
+    def advance(self, seconds: float) -> None:
+        """Lets so much time pass."""
+
+
+class RealClock:
+    """The machine's clock."""
+
+    real = True
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def advance(self, seconds: float) -> None:
+        """Sleeps."""
+        time.sleep(seconds)
+
+
+class VirtualClock:
+    """A clock that jumps: nothing waits in tests."""
+
+    real = False
+
+    def __init__(self, start: float = 1_700_000_000.0) -> None:
+        self._now = start
+
+    def now(self) -> float:
+        """Seconds since the epoch, on this clock."""
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Moves the clock forward at once."""
+        self._now += seconds
+
+
+class MuranoExecution(Execution):
+    """`steps` falls below zero when the budget is used up, or on purpose: then every method entry comes to `slow`."""
+
+    def __init__(self, limits: Limits | None = None, *, clock: Clock | None = None, seed: int | str = 0) -> None:
+        super().__init__(limits, rng=random.Random(seed))
+        self.task_clock: Clock = clock or RealClock()
+        self.clock = self.task_clock.now
+        memory = self.limits.max_expression_memory
+        self.max_text = memory if memory is not None else sys.maxsize
+        self._remaining = self.limits.max_steps
+        self._concurrent = False
+        self._cancelled: str | None = None
+        self._deadline: float | None = None
+        self.scheduler: Any = None
+        self._arm()
+
+    # -- the trap ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _trapped(self) -> bool:
+        return self._concurrent or self._cancelled is not None or self.limits.max_calls is not None
+
+    def _arm(self) -> None:
+        self.steps = -1 if self._trapped else self._remaining
+
+    def _settle(self) -> None:
+        """Moves what was used since the last look from ``steps`` to ``_remaining``."""
+        if self._trapped:
+            self._remaining -= max(0, -1 - self.steps)
+            self.steps = -1
+        else:
+            self._remaining = self.steps
+
+    def steps_left(self) -> int:
+        """What remains of the budget."""
+        self._settle()
+        return self._remaining
+
+    def set_concurrent(self, value: bool) -> None:
+        """More than one branch is live: methods must look for locks."""
+        if value != self._concurrent:
+            self._settle()
+            self._concurrent = value
+            self._arm()
+
+    def cancel(self, reason: str = "the task was cancelled") -> None:
+        """Stops the run at its next step."""
+        self._settle()
+        self._cancelled = reason
+        self._arm()
+
+    def start_clock(self) -> None:
+        """Begins to count `Limits.max_seconds`; called when outside code enters the engine."""
+        seconds = self.limits.max_seconds
+        self._deadline = time.monotonic() + seconds if seconds is not None else None
+
+    def slow(self, receiver: Any = None, key: Any = None) -> None:
+        """Decides why ``steps`` is negative: cancellation, an empty budget, calls to count, locks to take."""
+        self._settle()
+        if self._cancelled is not None:
+            raise Cancelled(self._cancelled)
+        if self._remaining < 0:
+            raise StepsExceeded(f"the run used up its {self.limits.max_steps:,} steps")
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise TimeExceeded(f"the run used up its {self.limits.max_seconds} seconds")
+        if key is None:
+            return
+        frame = sys._getframe(1)
+        if self.limits.max_calls is not None:
+            self._count_calls(frame, self.limits.max_calls)
+        if self._concurrent:
+            self.scheduler.enter(receiver, key, frame)
+
+    def _count_calls(self, frame: Any, limit: int) -> None:
+        depth = 0
+        while frame is not None:
+            space = frame.f_globals
+            if "__lock__" in space and space.get("__code__") is frame.f_code:
+                depth += 1
+            frame = frame.f_back
+        if depth > limit:
+            raise NestingLimit(f"method calls are nested deeper than {limit} levels")

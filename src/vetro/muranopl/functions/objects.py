@@ -1,0 +1,127 @@
+"""Functions about objects: ``new id name metadata find require dump`` (SEMANTICS 11.2, 11.4, 12.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.muranopl.errors import ObjectNotFound
+from vetro.muranopl.functions.params import class_param, is_class_reference, object_param, whole
+from vetro.muranopl.types import MuranoType
+from vetro.yaql.signature import Kind, Param, Type, function
+from vetro.yaql.values import freeze
+
+# The underscores leave `type`, `owner` and `name` to properties given as keyword arguments.
+_TYPE = Param("__type", Type.ANY, check=is_class_reference)
+_OWNER = object_param("__owner", nullable=True, default=None)
+_NAME = Param("__name", Type.STR, None, nullable=True)
+
+
+@function(
+    "new",
+    params=(
+        _TYPE,
+        _OWNER,
+        _NAME,
+        Param("properties", Type.ANY, kind=Kind.KWARGS),
+    ),
+)
+def new(cx: Any, type_: Any, owner: Any = None, object_name: str | None = None, /, **properties: Any) -> Any:
+    """``new(C, owner?, name?, prop => v...)``: a new object of class C.
+
+    Without owner the object is unowned. Properties the class does not declare are ignored. Raises `ClassNotFound`
+    and what contracts, defaults and ``.init`` raise.
+    """
+    return create(cx, cx.resolve(type_), properties, owner, object_name)
+
+
+@function(
+    "new",
+    params=(_TYPE, Param("__properties", Type.DICT), _OWNER, _NAME),
+)
+def new_from_mapping(
+    cx: Any, type_: Any, properties: Mapping[Any, Any], owner: Any = None, object_name: str | None = None
+) -> Any:
+    """``new(C, {props}, owner?, name?)``: the properties as a mapping."""
+    return create(cx, cx.resolve(type_), properties, owner, object_name)
+
+
+@function("new", params=(Param("model", Type.DICT), _OWNER))
+def new_from_model(cx: Any, model: Mapping[Any, Any], owner: Any = None) -> Any:
+    """``new({model}, owner?)``: an object from a definition with header, for example a checked template.
+
+    The id in it is not kept. Raises `MissingType` when the definition names no class.
+    """
+    obj = cx.session.store.from_mapping(model, None, None if owner is None else whole(owner), cx.type)
+    created(cx, obj)
+    return obj
+
+
+def create(cx: Any, type_: MuranoType, properties: Mapping[Any, Any], owner: Any, name: str | None) -> Any:
+    """Creates the object and tells its native classes about the code that did it."""
+    values = {key: freeze(value) for key, value in properties.items()}
+    obj = cx.session.store.create(type_, values, None if owner is None else whole(owner), name)
+    created(cx, obj)
+    return obj
+
+
+def created(cx: Any, obj: Any) -> None:
+    """Runs the ``created`` hooks of native classes, base first: they learn which code made the object."""
+    for ancestor in reversed(obj._type.ancestors):
+        hook = None if ancestor.native is None else ancestor.native.created
+        if hook is not None:
+            hook(cx, obj)
+
+
+def object_id(cx: Any, obj: Any) -> str:
+    """The id of an object."""
+    found: str = whole(obj)._id
+    return found
+
+
+ID_PARAMS = (object_param(),)
+
+
+@function("name", params=(object_param("object", nullable=True),))
+def object_name(obj: Any) -> str | None:
+    """The name in an object's header; null when it has none."""
+    return None if obj is None else whole(obj)._name
+
+
+@function("metadata", params=(object_param("object", nullable=True),))
+def object_metadata(obj: Any) -> Any:
+    """The metadata in an object's header; null when it has none."""
+    return None if obj is None else freeze(whole(obj)._header.get("metadata"))
+
+
+@function("find", style="FM", params=(object_param(), class_param()))
+def find(cx: Any, obj: Any, type_: Any) -> Any:
+    """The nearest owner of the object that is of the class; the object itself does not count. Null when none is."""
+    return cx.session.store.find_owner(whole(obj), cx.resolve(type_), package=cx.type.package)
+
+
+@function("require", style="FM", params=(Param("value", Type.ANY),))
+def require(value: Any) -> Any:
+    """The value itself; raises `ValueError` when it is null."""
+    if value is None:
+        raise RequiredValue("required value is null")
+    return value
+
+
+class RequiredValue(ObjectNotFound):
+    """``require()`` met null."""
+
+    kind = "value-error"
+    code = "MPL332"
+    aliases = ("ValueError",)
+
+
+@function("dump", params=(object_param(), Param("style", Type.STR, "Serializable")))
+def dump(cx: Any, obj: Any, style: str = "Serializable") -> Any:
+    """The object model of an object as a mapping; styles Serializable, Mixed (types as types) and Inline.
+
+    Raises `ValueError` for another style.
+    """
+    from vetro.muranopl.serializer import dump_object
+
+    return freeze(dump_object(cx.session, whole(obj), style))

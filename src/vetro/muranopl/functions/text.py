@@ -1,0 +1,52 @@
+"""Functions about text and secrets: ``base64encode base64decode randomName decryptData`` (SEMANTICS 16.1)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import string
+from typing import Any
+
+from vetro.muranopl.errors import InvalidOperation
+from vetro.yaql.signature import Param, Type, function
+
+_LETTERS = string.ascii_lowercase
+_NAME_LENGTH = 14
+
+
+@function("base64encode", style="FM", params=(Param("value", Type.STR),))
+def base64encode(cx: Any, value: str) -> str:
+    """The text's UTF-8 bytes in Base64."""
+    cx.rt.check_memory(len(value) * 2)
+    return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
+
+
+@function("base64decode", style="FM", params=(Param("value", Type.STR),))
+def base64decode(value: str) -> str:
+    """The text whose UTF-8 bytes are given in Base64. Raises `ValueError` for anything else."""
+    try:
+        return base64.b64decode(value, validate=False).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError) as error:
+        raise ValueError(f"text is no Base64 of UTF-8 text: {error}") from None
+
+
+@function("randomName")
+def random_name(cx: Any) -> str:
+    """A name of 14 lower-case letters and digits that begins with a letter; fit for hosts and stacks.
+
+    Drawn from the run's own random source, so a repeated run gets the same names.
+    """
+    first: str = cx.rt.rng.choice(_LETTERS)
+    return first + "".join(cx.rt.rng.choices(_LETTERS + string.digits, k=_NAME_LENGTH - 1))
+
+
+@function("decryptData", params=(Param("value", Type.ANY),))
+def decrypt_data(cx: Any, value: Any) -> Any:
+    """The secret that ``value`` refers to. Raises `InvalidOperation` where no secret store is configured."""
+    secrets = getattr(cx.session, "secrets", None)
+    if secrets is None:
+        raise InvalidOperation(
+            "no secret store is configured, decryptData() cannot read secrets",
+            hint="give the engine a secrets function",
+        )
+    return secrets(value)

@@ -1,0 +1,168 @@
+"""`TypeRegistry`: finds, reads and links the classes of one session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vetro.muranopl import meta
+from vetro.muranopl.declarations import ClassDecl, ClassUsage, SourceFile
+from vetro.muranopl.errors import ClassNotFound, InvalidInheritance, MuranoError
+from vetro.muranopl.types import MuranoType
+from vetro.muranopl.versions import parse_spec, version_key
+
+if TYPE_CHECKING:
+    from vetro.muranopl.session import Session
+
+ROOT = "io.murano.Object"
+#: Second names of core classes (CORE_LIBRARY.md, 5).
+ALIASES = {"io.murano.metadata.Position": "io.murano.metadata.forms.Position"}
+
+
+@lru_cache(maxsize=4096)
+def read_source(text: str, file: str, format_version: tuple[int, int], default_name: str | None, digest: str) -> SourceFile:
+    """A file's declarations; memoised by content, because sessions of one process share packages."""
+    from vetro.muranopl.reader import read_file
+
+    return read_file(text, file, format_version=format_version, default_name=default_name, digest=digest)
+
+
+class TypeRegistry:
+    """Linked classes by name, package and version; a class is linked when first needed (SEMANTICS 4.3)."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._types: dict[tuple[Any, ...], MuranoType] = {}
+        self._linking: list[tuple[Any, ...]] = []
+        self._broken: dict[tuple[Any, ...], MuranoError] = {}
+
+    def __iter__(self) -> Any:
+        return iter(list(self._types.values()))
+
+    # -- finding -------------------------------------------------------------------------------------------------------
+
+    def find_from(self, package: Any, name: str, version_spec: str | None = None) -> MuranoType:
+        """The class as code of ``package`` sees it (SEMANTICS 3.5)."""
+        name = ALIASES.get(name, name)
+        return self.in_package(self.session.resolver.find_class_from(package, name, version_spec), name)
+
+    def find(self, name: str, version_spec: str | None = None, package: str | None = None) -> MuranoType:
+        """The class for look-ups from outside; an absent spec means 0 (SEMANTICS 3.4)."""
+        name = ALIASES.get(name, name)
+        resolver = self.session.resolver
+        if package is not None:
+            found = resolver.find_package(package, version_spec)
+            if name not in found.classes:
+                raise ClassNotFound(name, [package])
+        else:
+            found = resolver.find_package_for_class(name, version_spec)
+        return self.in_package(found, name)
+
+    def for_header(self, name: str, version: str | None = None, package: str | None = None) -> MuranoType:
+        """The class of an object header (seed 004)."""
+        return self.in_package(self.session.resolver.for_header(name, version, package), name)
+
+    def core(self, name: str) -> MuranoType:
+        """A class of the core library."""
+        return self.in_package(self.session.resolver.find_package("io.murano", "*"), name)
+
+    def in_package(self, package: Any, name: str) -> MuranoType:
+        """The class ``name`` of exactly this package."""
+        return self._get(package, name, {})
+
+    # -- linking -------------------------------------------------------------------------------------------------------
+
+    def declaration(self, package: Any, name: str) -> ClassDecl:
+        """What the package's file declares for the class. Raises `ClassNotFound` when the file lacks it."""
+        text, file_id, digest = package.read_class(name)
+        source = read_source(text, file_id, tuple(package.format)[:2], name, digest)
+        decl = source.classes.get(name)
+        if decl is None:
+            raise ClassNotFound(name, [package.name], hint=f"the manifest says that {file_id} defines it")
+        return decl
+
+    def _get(self, package: Any, name: str, overrides: Mapping[str, Any]) -> MuranoType:
+        key = (name, package.name, str(package.version), tuple(sorted((n, str(p.version)) for n, p in overrides.items())))
+        found = self._types.get(key)
+        if found is None:
+            if key in self._broken:
+                raise self._broken[key].with_traceback(None)
+            if key in self._linking:
+                raise ClassNotFound(name, [package.name], hint="the class extends itself")
+            self._linking.append(key)
+            try:
+                found = self._link(package, name, overrides)
+            except MuranoError as error:
+                self._broken[key] = error
+                raise
+            finally:
+                self._linking.pop()
+            self._types[key] = found
+            try:
+                meta.check_class(found)
+            except MuranoError as error:
+                del self._types[key]
+                self._broken[key] = error
+                raise
+        return found
+
+    def _link(self, package: Any, name: str, overrides: Mapping[str, Any]) -> MuranoType:
+        decl = self.declaration(package, name)
+        parents = self._parents(package, decl, overrides)
+        better = self._unify(package, parents, overrides)
+        if better is not None:
+            parents = self._parents(package, decl, better)
+        native = self.session.natives.get(name) if self.session.natives is not None else None
+        return MuranoType(decl, package, self.session, parents, native)
+
+    def _parents(self, package: Any, decl: ClassDecl, overrides: Mapping[str, Any]) -> tuple[MuranoType, ...]:
+        names = [decl.namespaces.resolve(n) for n in decl.extends]
+        if not names:
+            if decl.name == ROOT:
+                return ()
+            names = [ROOT]
+        parents: list[MuranoType] = []
+        for name in names:
+            if name == decl.name and package.name not in package.requirements:
+                raise ClassNotFound(name, [package.name], position=decl.position, hint="a class cannot extend itself")
+            home = self.session.resolver.find_class_from(package, name)
+            home = overrides.get(home.name, home)
+            if name not in home.classes:
+                raise ClassNotFound(name, [home.name], position=decl.position)
+            parent = self._get(home, name, overrides)
+            if parent.is_meta and decl.usage is not ClassUsage.META:
+                raise InvalidInheritance(
+                    f"class {decl.name} cannot extend the meta-class {parent.name}",
+                    position=decl.position,
+                    hint="declare it with 'Usage: Meta', or extend an ordinary class",
+                )
+            if parent not in parents:
+                parents.append(parent)
+        return tuple(parents)
+
+    def _unify(
+        self, package: Any, parents: tuple[MuranoType, ...], overrides: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """One version for packages that the hierarchy has in several (SEMANTICS 3.7); None: nothing to change."""
+        homes: dict[str, dict[str, Any]] = {}
+        users: dict[tuple[str, str], Any] = {(package.name, str(package.version)): package}
+        for parent in parents:
+            for ancestor in parent.ancestors:
+                home = ancestor.package
+                homes.setdefault(home.name, {})[str(home.version)] = home
+                users[home.name, str(home.version)] = home
+        made = dict(overrides)
+        changed = False
+        for name, versions in homes.items():
+            if len(versions) < 2 or name in made:
+                continue
+            stated = [parse_spec(u.requirements[name] or "0") for u in users.values() if name in u.requirements]
+            candidates = sorted(
+                self.session.resolver.versions_of(name), key=lambda p: version_key(p.version), reverse=True
+            )
+            chosen = next((p for p in candidates if all(s.match(p.version) for s in stated)), None)
+            if chosen is not None:
+                made[name] = chosen
+                changed = True
+        return made if changed else None

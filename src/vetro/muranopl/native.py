@@ -1,0 +1,269 @@
+"""How Python implements MuranoPL: native classes beside YAML declarations, and plain host functions.
+
+A native class is a Python class whose decorated functions become methods of the MuranoPL class of the given name::
+
+    natives = NativeRegistry()
+
+    @natives.native_class("com.example.Counter")
+    class Counter:
+        @method()
+        def add(this, amount: int = 1) -> int:
+            ...
+
+* ``this`` (when the function has it) is the receiver as the caller wrote it: a `MuranoObject`, or for static methods
+  also the type object. ``cx`` in front of it is the context of the *calling* code (its class, package, session).
+* All other parameters are MuranoPL arguments in camelCase; types come from the annotations or from explicit
+  `Param`s. Values are frozen data; what is returned is frozen before MuranoPL sees it.
+* Names that begin with ``_`` are never exposed (CORE_LIBRARY.md, reading help).
+
+The YAML declaration of the class may add properties and MuranoPL methods.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from vetro.yaql.errors import NoMatchingMethod
+from vetro.yaql.signature import REQUIRED, FunctionTable, Kind, Overload, Param, Type
+from vetro.yaql.types import accepts
+from vetro.yaql.values import MISSING, freeze
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+
+#: Annotation (as written) -> parameter type. Everything else accepts any value.
+_ANNOTATIONS = {
+    "str": Type.STR,
+    "int": Type.INTEGER,
+    "float": Type.NUM,
+    "bool": Type.BOOL,
+    "dict": Type.DICT,
+    "list": Type.SEQ,
+    "tuple": Type.SEQ,
+}
+
+
+def camel_case(name: str) -> str:
+    """``unit_count`` -> ``unitCount``; trailing underscores (Python keywords) go."""
+    head, *rest = name.rstrip("_").split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def _annotated(parameter: inspect.Parameter) -> tuple[Type, bool]:
+    text = parameter.annotation
+    if text is inspect.Parameter.empty:
+        return Type.ANY, True
+    if not isinstance(text, str):
+        text = getattr(text, "__name__", str(text))
+    parts = [re.sub(r"\[.*\]$", "", part.strip(), flags=re.S) for part in re.split(r"\|(?![^\[]*\])", text)]
+    nullable = "None" in parts
+    parts = [part for part in parts if part != "None"]
+    kind = _ANNOTATIONS.get(parts[0], Type.ANY) if len(parts) == 1 else Type.ANY
+    return kind, nullable or kind is Type.ANY
+
+
+def infer_params(implementation: Callable[..., Any], skip: tuple[str, ...] = ("cx", "this")) -> tuple[Param, ...]:
+    """One `Param` for each Python parameter, types taken from simple annotations (``str``, ``int | None``...)."""
+    kinds = {inspect.Parameter.VAR_POSITIONAL: Kind.VARARGS, inspect.Parameter.VAR_KEYWORD: Kind.KWARGS}
+    found: list[Param] = []
+    for index, parameter in enumerate(inspect.signature(implementation).parameters.values()):
+        if parameter.name in skip and index < len(skip):
+            continue
+        type_, nullable = _annotated(parameter)
+        default = REQUIRED if parameter.default is inspect.Parameter.empty else parameter.default
+        kind = kinds.get(parameter.kind, Kind.NORMAL)
+        found.append(Param(camel_case(parameter.name), type_, default, nullable=nullable, kind=kind))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeMethod:
+    """One method that Python implements. ``call`` binds and checks arguments as a MuranoPL call would."""
+
+    name: str
+    params: tuple[Param, ...]
+    static: bool
+    impl: Callable[..., Any]
+    public: bool = False
+    needs_cx: bool = False
+    needs_this: bool = True
+    doc: str = ""
+
+    def call(self, cx: Any, this: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls the implementation for ``this`` from code of ``cx``. Raises `NoMatchingMethod` on wrong arguments."""
+        positional, named = self.bind(cx, args, kwargs)
+        head: tuple[Any, ...] = (cx,) if self.needs_cx else ()
+        if self.needs_this:
+            head += (this,)
+        return freeze(self.impl(*head, *positional, **named))
+
+    def bind(self, cx: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments in the implementation's order, by position and (for KwArgs) by name."""
+        values: list[Any] = []
+        named: dict[str, Any] = {}
+        left = dict(kwargs)
+        rest = list(args)
+        for param in self.params:
+            if param.kind is Kind.VARARGS:
+                values.extend(self._checked(cx, param, value) for value in rest)
+                rest = []
+            elif param.kind is Kind.KWARGS:
+                named = {key: self._checked(cx, param, value) for key, value in left.items()}
+                left = {}
+            else:
+                value = rest.pop(0) if rest else MISSING
+                if param.name in left:
+                    if value is not MISSING:
+                        raise self._mismatch(f"got '{param.name}' twice")
+                    value = left.pop(param.name)
+                if value is MISSING:
+                    if param.default is REQUIRED:
+                        raise self._mismatch(f"needs an argument '{param.name}'")
+                    values.append(param.default)
+                else:
+                    values.append(self._checked(cx, param, value))
+        if rest:
+            raise self._mismatch(f"takes {len(self.params)} arguments, got {len(args)}")
+        if left:
+            raise self._mismatch(f"has no argument '{next(iter(left))}'")
+        return values, named
+
+    def _checked(self, cx: Any, param: Param, value: Any) -> Any:
+        if not accepts(param, value, cx.dialect):
+            raise self._mismatch(f"does not accept {_describe(value)} as '{param.name}'")
+        return value
+
+    def _mismatch(self, text: str) -> NoMatchingMethod:
+        wanted = ", ".join(param.name for param in self.params) or "no arguments"
+        return NoMatchingMethod(f"method '{self.name}' {text}; it takes: {wanted}")
+
+
+def _describe(value: Any) -> str:
+    return "null" if value is None else f"a value of type {type(value).__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class NativeClass:
+    """The Python side of one MuranoPL class."""
+
+    name: str
+    python_class: type
+    methods: Mapping[str, NativeMethod]
+    #: ``created(cx, this)`` runs when code of ``cx`` makes an object with `new`, after its ``.init``.
+    created: Callable[[Any, Any], None] | None = None
+
+
+def method(
+    *names: str, params: tuple[Param, ...] | None = None, static: bool = False, public: bool = False
+) -> Callable[[F], F]:
+    """Exposes a function of a native class as method(s) ``names`` (default: its own name in camelCase).
+
+    ``params`` default to what the signature says. Static methods need no object but may be called on one.
+    """
+
+    def mark(implementation: F) -> F:
+        python = list(inspect.signature(implementation).parameters)
+        needs_cx = python[:1] == ["cx"]
+        needs_this = "this" in python[: 1 + needs_cx]
+        given = infer_params(implementation) if params is None else params
+        exposed = names or (camel_case(implementation.__name__),)
+        doc = (inspect.getdoc(implementation) or "").strip()
+        implementation.__native__ = tuple(  # type: ignore[attr-defined]
+            NativeMethod(name, given, static, implementation, public, needs_cx, needs_this, doc) for name in exposed
+        )
+        return implementation
+
+    return mark
+
+
+def class_of(full_name: str, python_class: type) -> NativeClass:
+    """Collects the decorated functions of ``python_class`` and its bases; the most derived one of a name wins."""
+    methods: dict[str, NativeMethod] = {}
+    for cls in reversed(python_class.__mro__):
+        for value in vars(cls).values():
+            function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+            for record in getattr(function, "__native__", ()):
+                methods[record.name] = record
+    created = inspect.getattr_static(python_class, "created", None)
+    if isinstance(created, staticmethod):
+        created = created.__func__
+    return NativeClass(full_name, python_class, methods, created)
+
+
+@dataclass(slots=True)
+class NativeRegistry:
+    """Native classes by full MuranoPL name and host functions. ``parent`` is asked for what is not here."""
+
+    parent: NativeRegistry | None = None
+    classes: dict[str, NativeClass] = field(default_factory=dict)
+    functions: dict[str, Overload] = field(default_factory=dict)
+
+    @overload
+    def native_class(self, full_name: str) -> Callable[[C], C]: ...
+
+    @overload
+    def native_class(self, full_name: str, python_class: C) -> C: ...
+
+    def native_class(self, full_name: str, python_class: C | None = None) -> Any:
+        """Registers a Python class for ``full_name``; usable as a decorator. A later registration replaces it."""
+
+        def register(cls: C) -> C:
+            self.classes[full_name] = class_of(full_name, cls)
+            return cls
+
+        return register if python_class is None else register(python_class)
+
+    def register_function(
+        self, name: str, implementation: Callable[..., Any], params: tuple[Param, ...] | None = None
+    ) -> None:
+        """Makes a Python callable a function of every package's code; ``cx`` as first parameter is its context.
+
+        Raises `ValueError` when ``name`` is no identifier.
+        """
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ValueError(f"'{name}' cannot be the name of a function")
+        given = infer_params(implementation, skip=("cx",)) if params is None else params
+        python = list(inspect.signature(implementation).parameters)
+        needs_cx = python[:1] == ["cx"] or getattr(implementation, "__needs_env__", False)
+        doc = (inspect.getdoc(implementation) or "").strip()
+        self.functions[name] = Overload(name, implementation, given, "F", needs_cx, doc)
+
+    def get(self, class_name: str) -> NativeClass | None:
+        """The Python side of a class, or None."""
+        found = self.classes.get(class_name)
+        if found is None and self.parent is not None:
+            return self.parent.get(class_name)
+        return found
+
+    def overloads(self) -> Iterator[Overload]:
+        """All host functions, the parent's first unless replaced."""
+        if self.parent is not None:
+            for record in self.parent.overloads():
+                if record.name not in self.functions:
+                    yield record
+        yield from self.functions.values()
+
+    def all_functions(self) -> dict[str, Overload]:
+        """All host functions by name."""
+        return {record.name: record for record in self.overloads()}
+
+    def layer(self, parent: FunctionTable) -> FunctionTable:
+        """A function table with the host functions over ``parent``."""
+        table = FunctionTable(parent=parent)
+        for record in self.overloads():
+            table.add(record)
+        return table
+
+
+def state(this: Any) -> dict[str, Any]:
+    """Python-side state of a MuranoPL object: a private mapping that lives as long as the object."""
+    values: dict[str, Any] | None = getattr(this, "_native_state", None)
+    if values is None:
+        values = {}
+        this._native_state = values
+    return values

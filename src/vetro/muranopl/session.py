@@ -1,0 +1,270 @@
+"""`Session`: one run over one object model.
+
+Owns everything that lives as long as the run: linked classes, objects, attributes, locks, budgets, chosen package
+versions. `vetro.muranopl.api.Engine` makes sessions; nothing here is shared between two of them.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from vetro.muranopl import meta
+from vetro.muranopl.attributes import AttributeStore
+from vetro.muranopl.catalog import PackageResolver
+from vetro.muranopl.compiler import compile_default
+from vetro.muranopl.dialects import DialectSet
+from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, ObjectNotFound
+from vetro.muranopl.exceptions import frames_of, translate
+from vetro.muranopl.execution import MuranoExecution
+from vetro.muranopl.gc import GarbageCollector
+from vetro.muranopl.linker import TypeRegistry
+from vetro.muranopl.members import Method, call_function
+from vetro.muranopl.objects import MuranoObject
+from vetro.muranopl.scheduler import Scheduler
+from vetro.muranopl.store import ObjectStore
+from vetro.muranopl.types import MuranoType, TypeObject
+from vetro.muranopl.views import View
+from vetro.yaql.errors import Stop
+from vetro.yaql.signature import Overload
+from vetro.yaql.values import MISSING, HostObject, freeze, thaw
+
+#: Python's recursion limit while the engine runs on a stack of unknown (usually 8 MiB) size.
+RECURSION_LIMIT = 6_000
+
+
+class Session:
+    """One run. Made by `Engine.session`; use it from one thread."""
+
+    def __init__(
+        self,
+        source: Any,
+        rt: MuranoExecution,
+        *,
+        effects: Any,
+        natives: Any,
+        functions: Mapping[str, Overload],
+        configs: Any = None,
+        code_cache: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        secrets: Callable[[str], str] | None = None,
+        mocking: bool = False,
+        seed: int | str = 0,
+    ) -> None:
+        self.rt = rt
+        self.effects = effects
+        self.natives = natives
+        self.settings = dict(settings or {})
+        self.secrets = secrets
+        self.mocking = mocking
+        self.configs = configs
+        self.code_cache = code_cache
+        self.dialects = DialectSet(functions)
+        self.functions_key = ",".join(sorted(functions))
+        self.resolver = PackageResolver(source)
+        self.types = TypeRegistry(self)
+        self.scheduler = Scheduler(rt)
+        rt.scheduler = self.scheduler
+        self.store = ObjectStore(self)
+        self.attributes = AttributeStore(self)
+        self.gc = GarbageCollector(self)
+        self.meta_objects = meta.MetaObjects(self)
+        self._ids = random.Random(f"ids:{seed}")
+        self.root: MuranoObject | None = None
+        self._depth = 0
+
+    # -- services for the engine's own modules -------------------------------------------------------------------------
+
+    def type_for(self, name: str, version: str | None = None, package: str | None = None) -> MuranoType:
+        """The class of an object header."""
+        return self.types.for_header(name, version, package)
+
+    def type_by_name(self, name: str, spec: str | None = None, package: str | None = None) -> MuranoType:
+        """The class for look-ups from outside."""
+        return self.types.find(name, spec, package)
+
+    def new_id(self) -> str:
+        """A fresh object id: 32 hexadecimal digits, determined by the seed and the number of ids made before."""
+        return f"{self._ids.getrandbits(128):032x}"
+
+    def class_config(self, name: str, version: Any) -> Mapping[str, Any]:
+        """Frozen values of a class configuration (SEMANTICS 5.7)."""
+        if self.configs is None:
+            return {}
+        return {k: freeze(v) for k, v in (self.configs.get(name, version) or {}).items()}
+
+    def meta_of(self, thing: Any) -> list[Any]:
+        """Meta objects of a class, property, method, argument or package."""
+        return self.meta_objects.of(thing)
+
+    def view(self, obj: Any, of: MuranoType) -> View:
+        """``obj`` seen as its ancestor ``of``."""
+        return View(obj._object if isinstance(obj, View) else obj, of)
+
+    def evaluate(self, template: Any, owner: MuranoType | None) -> Any:
+        """The value of a YAML template in the names of class ``owner``."""
+        if owner is None:
+            owner = self.types.core("io.murano.Object")
+        return compile_default(template, owner)(owner.type_object)
+
+    def call_init(self, obj: MuranoObject, args: Mapping[str, Any]) -> None:
+        """Runs the ``.init`` of every level once, base first (SEMANTICS 7.7)."""
+        for level in reversed(obj._type.ancestors):
+            method = level.own_methods.get(".init")
+            if method is None:
+                continue
+            names = {a.name for a in method.arguments}
+            given = {k: v for k, v in args.items() if k in names}
+            call_function(method, method.function, obj, (), given)
+
+    def call_dynamic(self, cx: Any, name: str, args: Any, kwargs: Mapping[str, Any], receiver: Any) -> Any:
+        """``call()`` (SEMANTICS 7.8): a method of the receiver, or a function when there is none."""
+        from vetro.yaql.resolve import call_function as call_library
+
+        if receiver is not None:
+            if isinstance(receiver, HostObject):
+                method = receiver.yaql_method(name, cx)
+                if method is not None:
+                    return method(*args, **kwargs)
+            extension = cx.find_extension(name, receiver)
+            if extension is not None:
+                return extension(*args, **kwargs)
+            return call_library(cx, cx.dialect.table, name, args, kwargs, receiver=receiver)
+        return call_library(cx, cx.dialect.table, name, args, kwargs)
+
+    def perform(self, kind: str, args: dict[str, Any]) -> Any:
+        """One outside effect; other branches go on meanwhile. The answer is frozen."""
+        key = self.scheduler.current.next_key()
+        return freeze(self.scheduler.perform(lambda: self.effects.perform(key, kind, args)))
+
+    def stack_trace(self, error: BaseException) -> Any:
+        """The value of ``$e.stackTrace``."""
+        from vetro.muranopl.stacktrace import stack_trace_value
+
+        return stack_trace_value(self, frames_of(error))
+
+    # -- the outside world ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Every call from outside runs in here: clock, recursion limit, translation of errors."""
+        if self._depth:
+            yield
+            return
+        self._depth += 1
+        old = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(old, RECURSION_LIMIT))
+        self.rt.start_clock()
+        try:
+            yield
+        except Stop as error:
+            error.murano_frames = frames_of(error)  # type: ignore[attr-defined]
+            raise
+        except Exception as error:
+            better = translate(error)
+            better.murano_frames = frames_of(better)  # type: ignore[attr-defined]
+            if better is error:
+                raise
+            raise better.with_traceback(error.__traceback__) from None
+        finally:
+            sys.setrecursionlimit(old)
+            self._depth -= 1
+
+    def load(self, model: Mapping[str, Any] | None) -> MuranoObject | None:
+        """Loads an object model (SEMANTICS 11); the root object, or None for an empty model."""
+        with self.entered():
+            data = model or {}
+            table = (data.get("SystemData") or {}).get("Packages")
+            if table:
+                self.resolver.load_fixations(table)
+            self.root = self.store.load_model(data)
+            return self.root
+
+    def call(
+        self,
+        method: str,
+        args: Any = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        object_id: str | None = None,
+        on_class: Any = None,
+        public_only: bool = True,
+    ) -> Any:
+        """Calls a method as the outside world does: public ones only (SEMANTICS 7.5). The result is frozen.
+
+        Raises `MethodNotFound`, `MethodNotExposed`, `ObjectNotFound` and whatever the method raises.
+        """
+        with self.entered():
+            given, named = freeze(tuple(args)), {k: freeze(v) for k, v in (kwargs or {}).items()}
+            receiver, kind = self._receiver(object_id, on_class)
+            found = kind.find_method(method) if not method.startswith(".") else None
+            if found is None or found.extension and public_only and not found.public:
+                raise MethodNotFound(f"class {kind.name} has no method '{method}'")
+            if public_only and not found.public:
+                raise MethodNotExposed(
+                    f"method {found.declaring.name}::{method} is not public",
+                    hint="declare it with 'Scope: Public' to make it callable from outside",
+                )
+            if receiver is None and not found.static:
+                raise MethodNotFound(f"method {kind.name}::{method} is not static: it needs an object")
+            return freeze(self._invoke(found, receiver, given, named))
+
+    def _receiver(self, object_id: str | None, on_class: Any) -> tuple[MuranoObject | None, MuranoType]:
+        if on_class is not None:
+            if isinstance(on_class, str):
+                on_class = {"name": on_class}
+            return None, self.types.find(on_class["name"], on_class.get("version"), on_class.get("package"))
+        if object_id is None:
+            obj = self.root
+            if obj is None:
+                raise ObjectNotFound("no model is loaded")
+        else:
+            obj = self.store.get(object_id)
+            if obj is None:
+                raise ObjectNotFound(f"there is no object with id '{object_id}'")
+        return obj, obj._type
+
+    def _invoke(self, method: Method, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        if method.static:
+            return method.invoke(None, args, kwargs)
+        function = getattr(type(receiver), "m_" + method.name)
+        return call_function(method, function, receiver, args, kwargs)
+
+    def serialize(self, copy: bool = False) -> dict[str, Any]:
+        """The model of the root object as plain data (SEMANTICS 12)."""
+        from vetro.muranopl.serializer import serialize_model
+
+        with self.entered():
+            return serialize_model(self, self.root, copy)
+
+    def cleanup(self) -> None:
+        """The garbage collection before a deployment: destroys what only the copy has (SEMANTICS 13.1)."""
+        with self.entered():
+            self.gc.cleanup()
+
+    def finalize(self) -> dict[str, Any]:
+        """Ends a deployment: destroys what the root does not hold, then serialises."""
+        with self.entered():
+            self.gc.finalize()
+        return self.serialize()
+
+    def alive(self, ids: Any) -> list[str]:
+        """Which of these objects exist and are not destroyed."""
+        return [i for i in ids if self.store.is_alive(i)]
+
+    def schema(self, name: str, version: str | None = None, package: str | None = None, methods: Any = None) -> Any:
+        """JSON Schemas of a class and its model builders, or of the named methods (SEMANTICS 17)."""
+        from vetro.muranopl.schemas import class_schemas
+
+        with self.entered():
+            return class_schemas(self, self.types.find(name, version, package), methods)
+
+    def close(self) -> None:
+        """Lets threads and objects go."""
+        self.scheduler.close()
+
+
+__all__ = ["MISSING", "Session", "TypeObject", "thaw"]

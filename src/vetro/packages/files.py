@@ -1,0 +1,130 @@
+"""The files of one package, wherever they are: a folder, an archive or memory.
+
+Formats read packages through a `FileTree`, so an archive need not be unpacked. Plug-ins that want a folder get one
+from `directory`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from vetro.packages.errors import PackageError
+from vetro.packages.paths import inner_path
+
+
+class FileTree(ABC):
+    """Read-only files by inner path (``Classes/App.yaml``). Paths are cleaned by `inner_path` before anything else."""
+
+    #: How messages and code objects name the place; file ids begin with it.
+    location: str
+
+    def file_id(self, path: str) -> str:
+        """The name of a file in messages, profiles and debuggers."""
+        return f"{self.location}/{path}"
+
+    @abstractmethod
+    def read(self, path: str) -> bytes:
+        """The bytes of a file. Raises `FileNotFoundError`, and `ValueError` for paths that leave the package."""
+
+    @abstractmethod
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file (no folder)."""
+
+    @abstractmethod
+    def paths(self) -> list[str]:
+        """All files, sorted."""
+
+    def directory(self) -> str:
+        """A folder on disk with the files; a private temporary one where there is none yet."""
+        holder = getattr(self, "_holder", None)
+        if holder is None:
+            holder = tempfile.TemporaryDirectory(prefix="vetro-package-")
+            self._holder = holder
+            # Removed with the tree, silently: a garbage collected package is no leak worth a warning.
+            weakref.finalize(self, holder.cleanup)
+            for path in self.paths():
+                target = Path(holder.name, path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self.read(path))
+        return str(holder.name)
+
+
+class DirectoryTree(FileTree):
+    """A folder. Symbolic links may point inside it only."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.location = os.path.abspath(root)
+
+    def _path(self, path: str) -> str:
+        full = self.location
+        linked = False
+        for part in inner_path(path).split("/"):
+            full = f"{full}/{part}"
+            linked = linked or os.path.islink(full)
+        if linked:
+            root = os.path.realpath(self.location)
+            if os.path.commonpath((os.path.realpath(full), root)) != root:
+                raise ValueError("a symbolic link leads out of the package")
+        return full
+
+    def read(self, path: str) -> bytes:
+        try:
+            with open(self._path(path), "rb") as file:
+                return file.read()
+        except (IsADirectoryError, NotADirectoryError):
+            raise FileNotFoundError(path) from None
+
+    def exists(self, path: str) -> bool:
+        try:
+            return os.path.isfile(self._path(path))
+        except ValueError:
+            return False
+
+    def paths(self) -> list[str]:
+        found = []
+        for folder, _, names in os.walk(self.location):
+            inner = os.path.relpath(folder, self.location).replace(os.sep, "/")
+            found += [name if inner == "." else f"{inner}/{name}" for name in names]
+        return sorted(path for path in found if self.exists(path))
+
+    def directory(self) -> str:
+        return self.location
+
+
+class MemoryTree(FileTree):
+    """Files given as a mapping; text is stored as UTF-8."""
+
+    def __init__(self, files: Mapping[str, str | bytes], location: str) -> None:
+        self.location = location
+        self._files: dict[str, bytes] = {}
+        for path, data in files.items():
+            self._files[inner_path(path)] = data if isinstance(data, bytes) else data.encode("utf-8")
+
+    def read(self, path: str) -> bytes:
+        try:
+            return self._files[inner_path(path)]
+        except KeyError:
+            raise FileNotFoundError(path) from None
+
+    def exists(self, path: str) -> bool:
+        try:
+            return inner_path(path) in self._files
+        except ValueError:
+            return False
+
+    def paths(self) -> list[str]:
+        return sorted(self._files)
+
+
+def decode(data: bytes, file: str) -> str:
+    """Text of a package file: UTF-8, with or without a byte order mark. Raises `PackageError` naming file and line."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise PackageError(f"{file}:{line}: not valid UTF-8", hint="save the file as UTF-8") from None

@@ -1,0 +1,32 @@
+"""Paths inside packages: relative, with ``/``, and never out of the package."""
+
+from __future__ import annotations
+
+#: Longer names break file systems and fill messages.
+MAX_PATH = 1024
+
+MANIFEST = "manifest.yaml"
+
+
+def inner_path(text: str) -> str:
+    """``text`` as a clean path below some folder of the package (``a/./b//c`` -> ``a/b/c``).
+
+    Raises `ValueError`, saying why, for paths that are empty, absolute or lead upwards, and for names that mean
+    something else on some system (backslashes, drive letters, control characters).
+    """
+    if not text:
+        raise ValueError("the path is empty")
+    if len(text) > MAX_PATH:
+        raise ValueError(f"the path is longer than {MAX_PATH} characters")
+    if text[0] == "/" or (len(text) > 1 and text[1] == ":" and text[0].isalpha()):
+        raise ValueError("the path is absolute")
+    if "\\" in text:
+        raise ValueError("the path has a backslash; folders are separated by '/'")
+    if not text.isprintable():
+        raise ValueError("the path has control characters")
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise ValueError("the path leads out of its folder ('..')")
+    if not parts:
+        raise ValueError("the path is empty")
+    return "/".join(parts)

@@ -1,0 +1,168 @@
+"""Calls: library functions resolved at compile time, pipelines fused into comprehensions.
+
+A call site is resolved once per *shape* (name, style, number of positional arguments, keyword names) into a `Plan`
+(`vetro.yaql.resolve`), which says which arguments are lazy and offers one Python function for the whole shape.
+"""
+
+from __future__ import annotations
+
+import ast as py
+
+from vetro.yaql import ast
+from vetro.yaql.codegen import pyast as b
+from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, has_rules
+from vetro.yaql.codegen.formats import emit_format
+from vetro.yaql.codegen.queries import emit_pipeline
+from vetro.yaql.codegen.plans import plan_for
+
+#: Functions that make or use contexts: only the closure tier has environments.
+DYNAMIC = frozenset({"let", "with", "def", "call", "lambda", "unpack", "as", "#call", "#get_context_data"})
+#: What some functions return, for guards further out.
+RESULTS = {
+    "len": "int", "str": "str", "int": "int", "bool": "bool", "toUpper": "str", "toLower": "str", "isEmpty": "bool",
+    "startsWith": "bool", "endsWith": "bool", "toList": "tuple", "split": "frozen", "trim": "str", "indexOf": "int",
+    "count": "int", "any": "bool", "all": "bool", "contains": "bool", "containsKey": "bool", "toDict": "map",
+    "isString": "bool", "isInteger": "bool", "isList": "bool", "isDict": "bool", "isNumber": "bool", "isBoolean": "bool",
+    "format": "str", "list": "tuple", "dict": "map", "regex": "frozen", "matches": "bool",
+}  # fmt: skip
+
+
+def shape(args: tuple[ast.Node, ...]) -> tuple[list[ast.Node], list[tuple[str, ast.Node]]]:
+    """(positional, keyword) arguments of a normal call. Raises `Unsupported` for what only closures handle."""
+    positional: list[ast.Node] = []
+    named: dict[str, ast.Node] = {}
+    for arg in args:
+        if isinstance(arg, ast.Empty):
+            raise Unsupported
+        if isinstance(arg, ast.Pair):
+            if not (isinstance(arg.key, ast.Constant) and arg.key.bare):
+                raise Unsupported
+            named[str(arg.key.value)] = arg.value
+        else:
+            positional.append(arg)
+    return positional, list(named.items())
+
+
+def constants(nodes: list[ast.Node]) -> tuple[tuple[int, object], ...]:
+    """(index, value) of the literal arguments: their types take part in resolution (YAQL.md 3.3, step 4)."""
+    return tuple((i, n.value) for i, n in enumerate(nodes) if isinstance(n, ast.Constant))
+
+
+def emit_call(em: Emitter, node: ast.Call, scope: Scope) -> Code:
+    """``name(args)``."""
+    hosted = em.host_call(node, scope)
+    if hosted is not None:
+        return hosted
+    if node.name in DYNAMIC:
+        raise Unsupported
+    layers = em.dialect.table.layers(node.name, "F")
+    if has_rules(layers):
+        return _rules(em, node, scope)
+    if node.name == "format" and layers:
+        quick = emit_format(em, node, scope)
+        if quick is not None:
+            return quick
+    positional, named = shape(node.args)
+    if node.name == "len" and len(positional) == 1 and not named:
+        return _len(em, em.emit(positional[0], scope), positional[0])
+    if node.name == "str" and len(positional) == 1 and not named:
+        return _str(em, em.emit(positional[0], scope))
+    return planned(em, node.name, "F", positional, named, scope, [])
+
+
+def planned(
+    em: Emitter,
+    name: str,
+    style: str,
+    positional: list[ast.Node],
+    named: list[tuple[str, ast.Node]],
+    scope: Scope,
+    receiver: list[Code],
+) -> Code:
+    """A call through the plan of its shape; ``receiver`` holds the already emitted receiver of a method."""
+    if em.dialect.legacy and named:
+        raise Unsupported
+    shift = len(receiver)
+    literal = tuple((i + shift, v) for i, v in constants(positional))
+    keywords = tuple(n for n, _ in named)
+    plan = plan_for(em.dialect, name, style, shift + len(positional), keywords, literal)
+    if plan.error is not None or plan.needs_env:
+        raise Unsupported
+    site = em.link("_p", "plan", name, style, shift + len(positional), keywords, literal)
+    made: list[py.expr] = [r.node for r in receiver]
+    lazies = plan.lazy[shift:]
+    for (lazy, arity), arg in zip(lazies, [*positional, *(v for _, v in named)], strict=True):
+        if not lazy:
+            made.append(em.emit(arg, scope).node)
+        elif arity is None:
+            raise Unsupported
+        else:
+            made.append(em.lambda_(arg, scope, arity))
+    return Code(b.call(site, b.name("cx"), *made), RESULTS.get(name, "any"))
+
+
+def _rules(em: Emitter, node: ast.Call, scope: Scope) -> Code:
+    """``switch(c => v, …)`` becomes a conditional expression, ``dict(k => v, …)`` a mapping."""
+    if em.dialect.legacy or not all(isinstance(a, ast.Pair) for a in node.args) or not node.args:
+        raise Unsupported
+    if node.name == "dict":
+        return em.mapping(node.args, scope)
+    if node.name != "switch":
+        raise Unsupported
+    result: py.expr = b.const(None)
+    kinds = {"null"}
+    for pair in reversed(node.args):
+        assert isinstance(pair, ast.Pair)
+        value = em.emit(pair.value, scope)
+        kinds.add(value.kind)
+        result = b.ternary(em.emit(pair.key, scope).node, value.node, result)
+    return Code(result, "scalar" if kinds <= SCALAR_KINDS else "any")
+
+
+def _len(em: Emitter, value: Code, node: ast.Node) -> Code:
+    """Length of text, lists and mappings in line."""
+    if value.kind in ("str", "tuple", "map"):
+        return Code(b.call("len", value.node), "int")
+    site = em.link("_p", "plan", "len", "F", 1, (), constants([node]))
+    first, again = em.bind_once(value)
+    test = py.Compare(b.attr(first, "__class__"), [py.In()], [b.name("_SIZED")])
+    return Code(b.ternary(test, b.call("len", again.node), b.call(site, b.name("cx"), again.node)), "int")
+
+
+def _str(em: Emitter, value: Code) -> Code:
+    """Text of an integer in line."""
+    if value.kind == "str":
+        return value
+    site = em.link("_p", "plan", "str", "F", 1, (), ())
+    if value.kind == "int":
+        return Code(b.call("str", value.node), "str")
+    first, again = em.bind_once(value)
+    slow = b.call(site, b.name("cx"), again.node)
+    return Code(b.ternary(b.is_class(first, "int"), b.call("str", again.node), slow), "str")
+
+
+def emit_method_call(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code:
+    """``receiver.name(args)``."""
+    hosted = em.host_method(node, scope)
+    if hosted is not None:
+        return hosted
+    if node.name in DYNAMIC or node.safe or em.has_extension(node.name):
+        raise Unsupported
+    layers = em.dialect.table.layers(node.name, "M")
+    if not layers or has_rules(layers):
+        raise Unsupported
+    fused = emit_pipeline(em, node, scope)
+    if fused is not None:
+        return fused
+    positional, named = shape(node.args)
+    receiver = em.emit(node.receiver, scope)
+    if node.name == "len" and not positional and not named and receiver.kind in ("str", "tuple", "map"):
+        return _len(em, receiver, node.receiver)
+    if not em.hosted or receiver.kind in SCALAR_KINDS or receiver.kind in ("tuple", "map", "lazy"):
+        return planned(em, node.name, "M", positional, named, scope, [receiver])
+    # The receiver may turn out to be an object of the host: then the closure tier takes over with it.
+    first, again = em.bind_once(receiver)
+    made = planned(em, node.name, "M", positional, named, scope, [again])
+    other = em.closure_site(node, scope, node.receiver, again.node)
+    kind = made.kind if made.kind == other.kind else "any"
+    return Code(b.ternary(b.call("_plain", first), made.node, other.node), kind)

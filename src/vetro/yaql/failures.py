@@ -1,0 +1,99 @@
+"""Errors of calls that cannot be resolved: their classes and texts (YAQL.md 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vetro.yaql.errors import (
+    AmbiguousFunction,
+    AmbiguousMethod,
+    NoFunctionRegistered,
+    NoMatchingFunction,
+    NoMatchingMethod,
+    NoMethodRegistered,
+    UnresolvedCall,
+)
+from vetro.yaql.signature import FunctionTable, Overload
+from vetro.yaql.types import describe, signature_text
+from vetro.yaql.values import MISSING, HostObject
+
+_SHOWN = 6
+
+
+def receiver_text(value: Any) -> str:
+    """A receiver as messages show it: scalars by value and type, everything else by type."""
+    if value is None or isinstance(value, HostObject) or not isinstance(value, (bool, int, float, str)):
+        return describe(value)
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({describe(value)})"
+
+
+def unknown(table: FunctionTable, name: str, style: str, receiver: Any = MISSING) -> UnresolvedCall:
+    """Nobody defined ``name`` in this style."""
+    error: UnresolvedCall
+    if style == "M":
+        suffix = "" if receiver is MISSING else f" for receiver {receiver_text(receiver)}"
+        error = NoMethodRegistered(f'Unknown method "{name}"{suffix}')
+        if table.has(name, "F"):
+            error.hint = f"{name} is a function: write {name}(...) without a receiver"
+    else:
+        error = NoFunctionRegistered(f'Unknown function "{name}"')
+        if table.has(name, "M"):
+            error.hint = f"{name} is a method: write value.{name}(...)"
+    if error.hint is None:
+        close = _suggest(name, names(table, style))
+        error.hint = f"did you mean {close}?" if close else None
+    return error
+
+
+def _suggest(name: str, known: Iterable[str]) -> str | None:
+    import difflib  # only on the way to an error
+
+    close = difflib.get_close_matches(name, known, 1, 0.7)
+    return close[0] if close else None
+
+
+def names(table: FunctionTable, style: str) -> list[str]:
+    """The names an author may call in ``style``, operators left out."""
+    found: set[str] = set()
+    layer: FunctionTable | None = table
+    while layer is not None:
+        found.update(n for n, all_ in layer.functions.items() if n[0] not in "#*" and any(style in o.style for o in all_))
+        layer = layer.parent
+    return sorted(found)
+
+
+def _with_candidates(error: UnresolvedCall, candidates: Sequence[Overload]) -> UnresolvedCall:
+    texts = list(dict.fromkeys(signature_text(o) for o in candidates))
+    if texts:
+        more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+        error.hint = "accepted: " + "; ".join(texts[:_SHOWN]) + more
+    return error
+
+
+def no_match(
+    name: str, style: str, candidates: Sequence[Overload], args: Sequence[Any] | None, named: Sequence[str] = ()
+) -> UnresolvedCall:
+    """Overloads of ``name`` exist, none accepts ``args``, whose last ones carry the names ``named``.
+
+    ``args`` is None while nothing is evaluated yet.
+    """
+    shown = ""
+    if args is not None:
+        words = [describe(value) for value in args]
+        for offset, keyword in enumerate(named, len(words) - len(named)):
+            words[offset] = f"{keyword} => {words[offset]}"
+        shown = f" ({', '.join(words[1:] if style == 'M' else words)})"
+    if style == "M":
+        suffix = f" for receiver {receiver_text(args[0])}" if args else ""
+        return _with_candidates(NoMatchingMethod(f'No method "{name}"{suffix} matches supplied arguments{shown}'), candidates)
+    return _with_candidates(NoMatchingFunction(f'No function "{name}" matches supplied arguments{shown}'), candidates)
+
+
+def ambiguous(name: str, style: str, candidates: Sequence[Overload], receiver: Any = MISSING) -> UnresolvedCall:
+    """Several overloads fit and none is the most specific."""
+    if style == "M":
+        suffix = "" if receiver is MISSING else f" for receiver {receiver_text(receiver)}"
+        return _with_candidates(AmbiguousMethod(f'Ambiguous method "{name}"{suffix}'), candidates)
+    return _with_candidates(AmbiguousFunction(f'Ambiguous function "{name}"'), candidates)

@@ -1,0 +1,302 @@
+"""Points in time and lengths of time (YAQL.md 4.8). A point in time always knows its offset from UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from dateutil import parser as free_form
+from dateutil import tz
+
+from vetro.yaql.context import CodeContext
+from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.values import FROZEN
+
+ZERO = timedelta(0)
+UTC = tz.tzutc()
+#: Texts to be read freely, and format texts, are no longer than this.
+_TEXT = 200
+
+FROZEN.update({datetime, timedelta})  # they hold nothing lazy: `freeze` need not look into them
+
+_OFFSET = Param("offset", Type.SPAN, default=ZERO)
+_DT = Param("dt", Type.DATETIME)
+_SPAN = Param("span", Type.SPAN)
+
+
+def zone(offset: timedelta) -> Any:
+    """The time zone of an offset."""
+    return UTC if offset == ZERO else tz.tzoffset(None, offset.total_seconds())
+
+
+def aware(dt: datetime) -> datetime:
+    """``dt``; one without offset is taken as UTC."""
+    return dt if dt.tzinfo is not None else dt.replace(tzinfo=UTC)
+
+
+def _int(name: str, default: Any = 0) -> Param:
+    return Param(name, Type.INT, default=default)
+
+
+@function(
+    "datetime",
+    params=(
+        Param("year", Type.INT),
+        Param("month", Type.INT),
+        Param("day", Type.INT),
+        _int("hour"),
+        _int("minute"),
+        _int("second"),
+        _int("microsecond"),
+        _OFFSET,
+    ),
+)
+def from_parts(
+    year: int,
+    month: int,
+    day: int,
+    hour: int = 0,
+    minute: int = 0,
+    second: int = 0,
+    microsecond: int = 0,
+    offset: timedelta = ZERO,
+) -> datetime:
+    """A point in time from calendar and clock. Raises ValueError when there is none such."""
+    return datetime(year, month, day, hour, minute, second, microsecond, zone(offset))
+
+
+@function("datetime", params=(Param("timestamp", Type.NUM), _OFFSET))
+def from_timestamp(timestamp: float, offset: timedelta = ZERO) -> datetime:
+    """The point in time so many seconds after the start of 1970, shown at ``offset``.
+
+    Raises ValueError when it is out of range.
+    """
+    try:
+        return datetime.fromtimestamp(timestamp, tz=zone(offset))
+    except (OverflowError, OSError):
+        raise ValueError(f"timestamp {timestamp!r:.40} is out of range") from None
+
+
+@function("datetime", params=(Param("string", Type.STR), Param("format", Type.STR, default=None)))
+def from_text(cx: CodeContext, string: str, format: str | None = None) -> datetime:
+    """The point in time that a text tells, read freely or by a ``strptime`` format; UTC when it names no zone.
+
+    Raises ValueError when it cannot be read.
+    """
+    if len(string) > _TEXT or len(format or "") > _TEXT:
+        raise ValueError(f"a date of more than {_TEXT} characters cannot be read")
+    if format is not None:
+        return aware(datetime.strptime(string, format))
+    today = datetime.fromtimestamp(cx.rt.clock(), tz=timezone.utc).replace(tzinfo=None)
+    try:
+        found = free_form.parse(
+            string, default=today.replace(hour=0, minute=0, second=0, microsecond=0), tzinfos=_no_names
+        )
+    except (ValueError, OverflowError):
+        raise ValueError(f"{string!r} is no date") from None
+    return aware(found)
+
+
+def _no_names(name: str | None, offset: int | None) -> Any:
+    """Zone names mean nothing beyond UTC, whatever zone the machine is in."""
+    if offset is None:
+        return UTC
+    return tz.tzoffset(None, offset)
+
+
+@function(
+    "timespan",
+    params=tuple(_int(n) for n in ("days", "hours", "minutes", "seconds", "milliseconds", "microseconds")),
+)
+def timespan(
+    days: int = 0, hours: int = 0, minutes: int = 0, seconds: int = 0, milliseconds: int = 0, microseconds: int = 0
+) -> timedelta:
+    """A length of time. Raises OverflowError when it is out of range."""
+    return timedelta(
+        days=days,
+        hours=hours,
+        minutes=minutes,
+        seconds=seconds,
+        milliseconds=milliseconds,
+        microseconds=microseconds,
+    )
+
+
+@function("now", params=(_OFFSET,))
+def now(cx: CodeContext, offset: timedelta = ZERO) -> datetime:
+    """The run's present time, shown at ``offset``."""
+    return datetime.fromtimestamp(cx.rt.clock(), tz=zone(offset))
+
+
+@function("localtz")
+def local_offset(cx: CodeContext) -> timedelta:
+    """The offset of the machine's own time zone at the run's present time."""
+    return datetime.fromtimestamp(cx.rt.clock()).astimezone().utcoffset() or ZERO
+
+
+@function("utctz")
+def utc_offset() -> timedelta:
+    """No offset."""
+    return ZERO
+
+
+@function(
+    "replace",
+    style="M",
+    params=(
+        _DT,
+        *(_int(n, None) for n in ("year", "month", "day", "hour", "minute", "second", "microsecond")),
+        Param("offset", Type.SPAN, default=None),
+    ),
+)
+def replace(
+    dt: datetime,
+    year: int | None = None,
+    month: int | None = None,
+    day: int | None = None,
+    hour: int | None = None,
+    minute: int | None = None,
+    second: int | None = None,
+    microsecond: int | None = None,
+    offset: timedelta | None = None,
+) -> datetime:
+    """``dt`` with some parts changed. Raises ValueError when there is no such point in time."""
+    changes: dict[str, Any] = {
+        "year": year,
+        "month": month,
+        "day": day,
+        "hour": hour,
+        "minute": minute,
+        "second": second,
+        "microsecond": microsecond,
+        "tzinfo": None if offset is None else zone(offset),
+    }
+    return aware(dt).replace(**{name: value for name, value in changes.items() if value is not None})
+
+
+@function("format", style="M", params=(_DT, Param("format", Type.STR)))
+def format_datetime(dt: datetime, format: str) -> str:
+    """The text of ``dt`` by a ``strftime`` format. Raises ValueError for a format that is too long."""
+    if len(format) > _TEXT or any(len(run) > 2 for run in _digit_runs(format)):
+        raise ValueError(f"a date format has at most {_TEXT} characters and no wide fields")
+    return aware(dt).strftime(format)
+
+
+def _digit_runs(text: str) -> list[str]:
+    """Runs of digits: the host's ``strftime`` takes some of them as widths (``%999999999d``)."""
+    return "".join(c if c.isdigit() else " " for c in text).split()
+
+
+@function("#property#year", params=(_DT,))
+def year(dt: datetime) -> int:
+    """The year."""
+    return dt.year
+
+
+@function("#property#month", params=(_DT,))
+def month(dt: datetime) -> int:
+    """The month, from 1."""
+    return dt.month
+
+
+@function("#property#day", params=(_DT,))
+def day(dt: datetime) -> int:
+    """The day of the month, from 1."""
+    return dt.day
+
+
+@function("#property#hour", params=(_DT,))
+def hour(dt: datetime) -> int:
+    """The hour of the day."""
+    return dt.hour
+
+
+@function("#property#minute", params=(_DT,))
+def minute(dt: datetime) -> int:
+    """The minute of the hour."""
+    return dt.minute
+
+
+@function("#property#second", params=(_DT,))
+def second(dt: datetime) -> int:
+    """The second of the minute."""
+    return dt.second
+
+
+@function("#property#microsecond", params=(_DT,))
+def microsecond(dt: datetime) -> int:
+    """The microsecond of the second."""
+    return dt.microsecond
+
+
+@function("#property#weekday", params=(_DT,))
+def weekday(dt: datetime) -> int:
+    """The day of the week; Monday is 0."""
+    return dt.weekday()
+
+
+@function("#property#date", params=(_DT,))
+def date(dt: datetime) -> datetime:
+    """Midnight at the start of the day."""
+    return datetime(dt.year, dt.month, dt.day, tzinfo=aware(dt).tzinfo)
+
+
+@function("#property#time", params=(_DT,))
+def time(dt: datetime) -> timedelta:
+    """The time since midnight."""
+    return timedelta(hours=dt.hour, minutes=dt.minute, seconds=dt.second, microseconds=dt.microsecond)
+
+
+@function("#property#utc", params=(_DT,))
+def utc(dt: datetime) -> datetime:
+    """``dt`` minus its offset, still labelled with it."""
+    dt = aware(dt)
+    return dt - (dt.utcoffset() or ZERO)
+
+
+@function("#property#offset", params=(_DT,))
+def offset(dt: datetime) -> timedelta:
+    """The offset from UTC."""
+    return aware(dt).utcoffset() or ZERO
+
+
+@function("#property#timestamp", params=(_DT,))
+def timestamp(dt: datetime) -> float:
+    """Seconds from the start of 1970 to ``utc``; so it is off by the offset where that is not zero."""
+    return utc(dt).timestamp()
+
+
+@function("#property#days", params=(_SPAN,))
+def days(span: timedelta) -> float:
+    """The whole length in days."""
+    return span.total_seconds() / 86400.0
+
+
+@function("#property#hours", params=(_SPAN,))
+def hours(span: timedelta) -> float:
+    """The whole length in hours."""
+    return span.total_seconds() / 3600.0
+
+
+@function("#property#minutes", params=(_SPAN,))
+def minutes(span: timedelta) -> float:
+    """The whole length in minutes."""
+    return span.total_seconds() / 60.0
+
+
+@function("#property#seconds", params=(_SPAN,))
+def seconds(span: timedelta) -> float:
+    """The whole length in seconds."""
+    return span.total_seconds()
+
+
+@function("#property#milliseconds", params=(_SPAN,))
+def milliseconds(span: timedelta) -> float:
+    """The whole length in milliseconds."""
+    return span.total_seconds() * 1000.0
+
+
+@function("#property#microseconds", params=(_SPAN,))
+def microseconds(span: timedelta) -> int:
+    """The whole length in microseconds."""
+    return span // timedelta(microseconds=1)

@@ -1,0 +1,118 @@
+"""``orderBy`` and its kin (YAQL.md 4.4): stable, by any number of keys, each key computed at most once an item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cmp_to_key
+from typing import Any
+
+from vetro.yaql.context import CodeContext
+from vetro.yaql.library._support import COLLECTION, SELECTOR, Items, Lambda, gather
+from vetro.yaql.operators import greater, less
+from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.types import OrderedBase
+
+#: Lists of such keys (all of one class) need no check of each comparison.
+_PLAIN = ({int}, {str}, {float}, {int, float})
+
+
+class Ordered(OrderedBase):
+    """The result of ``orderBy``: sorted when first walked, then walkable again and again."""
+
+    __slots__ = ("_cx", "_items", "_keys", "_sorted")
+
+    def __init__(self, cx: CodeContext, items: Items, keys: tuple[tuple[Lambda, bool], ...]) -> None:
+        self._cx = cx
+        self._items = items
+        self._keys = keys
+        self._sorted: list[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items())
+
+    def items(self) -> list[Any]:
+        """The items in order. Raises `NoMatchingFunction` when two keys have no order."""
+        if self._sorted is None:
+            # What was walked once may be a lazy sequence: later walks and further keys need its items.
+            self._items = gather(self._cx, self._items)
+            self._sorted = _sort(self._cx, list(self._items), self._keys)
+        return self._sorted
+
+    def then(self, selector: Lambda, descending: bool) -> Ordered:
+        """The same items, ordered by one more key."""
+        self._items = gather(self._cx, self._items)
+        return Ordered(self._cx, self._items, (*self._keys, (selector, descending)))
+
+    def __repr__(self) -> str:
+        return "<ordered list>"
+
+
+def _sort(cx: CodeContext, items: list[Any], keys: tuple[tuple[Lambda, bool], ...]) -> list[Any]:
+    """Sorts by the first key, then every run of equal keys by the next, so that a key is computed only where needed."""
+    if len(items) < 2 or not keys:
+        return items
+    (selector, descending), rest = keys[0], keys[1:]
+    pairs = _sort_pairs(cx, [(selector(item), item) for item in items], descending)
+    if not rest:
+        return [item for _, item in pairs]
+    result: list[Any] = []
+    run: list[Any] = []
+    previous: Any = None
+    for key, item in pairs:
+        if run and (less(cx, previous, key) or greater(cx, previous, key)):
+            result += _sort(cx, run, rest)
+            run = []
+        previous = key
+        run.append(item)
+    return result + _sort(cx, run, rest)
+
+
+def _sort_pairs(cx: CodeContext, pairs: list[tuple[Any, Any]], descending: bool) -> list[tuple[Any, Any]]:
+    nulls = [pair for pair in pairs if pair[0] is None]
+    valued = [pair for pair in pairs if pair[0] is not None] if nulls else pairs
+    cx.rt.charge(len(pairs))
+    if {pair[0].__class__ for pair in valued} in _PLAIN:
+        valued.sort(key=_first, reverse=descending)
+    elif descending:
+        valued.sort(key=cmp_to_key(lambda a, b: _compare(cx, b[0], a[0])))
+    else:
+        valued.sort(key=cmp_to_key(lambda a, b: _compare(cx, a[0], b[0])))
+    return valued + nulls if descending else nulls + valued
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _compare(cx: CodeContext, left: Any, right: Any) -> int:
+    cx.rt.charge(1)
+    if less(cx, left, right):
+        return -1
+    return 1 if greater(cx, left, right) else 0
+
+
+@function("orderBy", style="M", params=(COLLECTION, SELECTOR))
+def order_by(cx: CodeContext, collection: Items, selector: Lambda) -> Ordered:
+    """The items from the smallest key to the greatest; equal ones keep their order."""
+    return Ordered(cx, collection, ((selector, False),))
+
+
+@function("orderByDescending", style="M", params=(COLLECTION, SELECTOR))
+def order_by_descending(cx: CodeContext, collection: Items, selector: Lambda) -> Ordered:
+    """The items from the greatest key to the smallest; equal ones keep their order."""
+    return Ordered(cx, collection, ((selector, True),))
+
+
+_ORDERED = Param("collection", Type.ORDERED)
+
+
+@function("thenBy", style="M", params=(_ORDERED, SELECTOR))
+def then_by(collection: Ordered, selector: Lambda) -> Ordered:
+    """An ordered list whose equal items are ordered by one more key."""
+    return collection.then(selector, False)
+
+
+@function("thenByDescending", style="M", params=(_ORDERED, SELECTOR))
+def then_by_descending(collection: Ordered, selector: Lambda) -> Ordered:
+    """An ordered list whose equal items are ordered by one more key, the greatest first."""
+    return collection.then(selector, True)

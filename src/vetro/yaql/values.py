@@ -1,0 +1,172 @@
+"""The values expressions work on.
+
+null, bool, int, float and str are Python's; lists are ``tuple``; mappings ``FDict``; sets ``FSet`` (both keep
+insertion order, so that results do not depend on the hash seed). Invariant: every tuple, FDict and FSet is frozen all
+the way down, so nothing ever walks a frozen value again; only a bare iterator is lazy. ``freeze`` and ``thaw`` convert
+at the boundary and use explicit stacks, because data may be nested deeper than Python's stack.
+"""
+
+from __future__ import annotations
+
+import collections.abc as abc
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
+
+from vetro.yaql.errors import NestingTooDeep
+
+#: Containers that are hashed or compared may be nested this deep; CPython's own hash recurses in C.
+HASH_DEPTH = 500
+#: ... and hold this many items, shared ones counted each time: a few lists that hold each other twice look like 2**n.
+HASH_ITEMS = 1_000_000
+
+
+class FDict(dict[Any, Any]):
+    """A mapping that cannot be changed. Hashable when its values are; equal to any dict with the same items."""
+
+    __slots__ = ("_hash",)
+
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise TypeError("mappings are immutable")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        try:
+            return self._hash  # type: ignore[has-type, no-any-return]
+        except AttributeError:
+            check_depth(self)
+            value = hash(frozenset(self.items()))
+            self._hash = value
+            return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FDict, (dict(self),))
+
+
+class FSet(abc.Set[Any]):
+    """An immutable set that iterates in insertion order."""
+
+    __slots__ = ("_items", "_hash_value")
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self._items: dict[Any, None] = dict.fromkeys(items)
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[Any]) -> FSet:
+        return cls(it)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return self._hash()
+
+    def __repr__(self) -> str:
+        return "{%s}" % ", ".join(map(repr, self._items)) if self._items else "set()"
+
+
+class HostObject:
+    """Marks values whose attributes and methods the host language defines (MuranoPL objects, types, views).
+
+    The expression layer never touches Python attributes of such values; it asks these two methods. ``context`` is
+    the `CodeContext` of the code that asks.
+    """
+
+    __slots__ = ()
+
+    def yaql_attribute(self, name: str, context: Any) -> Any:
+        """Value of ``self.name`` as code of ``context`` sees it; raises what the host language says."""
+        raise NotImplementedError
+
+    def yaql_method(self, name: str, context: Any) -> Callable[..., Any] | None:
+        """The bound method ``name`` as code of ``context`` sees it, or None where the object has none."""
+        raise NotImplementedError
+
+
+class Missing:
+    """The marker that stands for an argument left out between commas."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<no value>"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING = Missing()
+
+SCALARS: frozenset[type] = frozenset({type(None), bool, int, float, str})
+#: Classes whose instances are frozen as they stand: one class test at a statement end.
+FROZEN: set[type] = {type(None), bool, int, float, str, tuple, FDict, FSet}
+
+
+def freeze(value: Any, limit: int | None = None) -> Any:
+    """``value`` as a frozen value: dicts become FDict, lists and iterators tuples, sets FSet; others stay.
+
+    ``limit`` is the greatest number of items taken from any one lazy sequence (None: no limit); beyond it
+    `CollectionTooLarge` is raised. Depth is bounded only by memory.
+    """
+    if value.__class__ in FROZEN or isinstance(value, (str, HostObject, bytes)):
+        return value
+    from vetro.yaql._freeze import freeze_deep  # the slow path lives apart: most values never need it
+
+    return freeze_deep(value, limit)
+
+
+def thaw(value: Any) -> Any:
+    """``value`` as plain Python data: dict, list, set; host objects and scalars stay. For process boundaries."""
+    from vetro.yaql._freeze import thaw_deep
+
+    return thaw_deep(value)
+
+
+def check_depth(value: Any, limit: int = HASH_DEPTH) -> None:
+    """Raises `NestingTooDeep` when containers in ``value`` are nested deeper than ``limit`` levels.
+
+    Needed before hashing or comparing: CPython recurses in C without a check and would be killed by a signal.
+    """
+    level: list[Any] = [value]
+    total = 0
+    for _ in range(limit):
+        below: list[Any] = []
+        for item in level:
+            if item.__class__ is tuple:
+                below.extend(x for x in item if x.__class__ not in SCALARS)
+            elif isinstance(item, dict):
+                below.extend(x for x in item.values() if x.__class__ not in SCALARS)
+                below.extend(x for x in item if x.__class__ not in SCALARS)
+            elif isinstance(item, (FSet, list)):
+                below.extend(x for x in item if x.__class__ not in SCALARS)
+        if not below:
+            return
+        total += len(below)
+        if total > HASH_ITEMS:
+            raise NestingTooDeep(f"value has more than {HASH_ITEMS} nested items")
+        level = below
+    raise NestingTooDeep(f"value is nested deeper than {limit} levels")
+
+
+def is_iterable(value: Any) -> bool:
+    """True for what YAQL calls iterable: everything Python iterates except text and mappings."""
+    cls = value.__class__
+    if cls is tuple:
+        return True
+    return not isinstance(value, (str, dict, bytes, HostObject)) and isinstance(value, abc.Iterable)
+
+
+def is_sequence(value: Any) -> bool:
+    """True for lists (tuples); not for text, sets or lazy sequences."""
+    return value.__class__ is tuple or (isinstance(value, abc.Sequence) and not isinstance(value, (str, bytes)))
+
+
+def is_set(value: Any) -> bool:
+    """True for sets and for the keys() and items() views of mappings."""
+    return isinstance(value, (abc.Set, abc.ItemsView, abc.KeysView))

@@ -1,0 +1,250 @@
+"""The core library declares what packages rely on, letter for letter (CORE_LIBRARY.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import vetro.library
+from vetro.library.natives import CLASSES
+from vetro.library.natives.logger import LEVELS
+from vetro.muranopl.declarations import (
+    NO_DEFAULT,
+    ClassDecl,
+    ContractList,
+    ContractMap,
+    Expression,
+    Literal,
+    PropertyDecl,
+)
+from vetro.muranopl.reader import read_file
+
+ROOT = Path(vetro.library.__file__).parent / "io.murano"
+MANIFEST = yaml.safe_load((ROOT / "manifest.yaml").read_text())
+
+
+def read_all() -> dict[str, ClassDecl]:
+    found: dict[str, ClassDecl] = {}
+    for path in sorted(set(MANIFEST["Classes"].values())):
+        file = ROOT / "Classes" / path
+        found.update(read_file(file.read_text(), str(file), format_version=(1, 4), default_name=None).classes)
+    return found
+
+
+CLASS_DECLS = read_all()
+
+
+def text_of(contract: Any) -> Any:
+    """A contract as the YAML shows it."""
+    if isinstance(contract, Expression):
+        return contract.text
+    if isinstance(contract, Literal):
+        return contract.value
+    if isinstance(contract, ContractList):
+        return [text_of(item) for item in contract.items]
+    assert isinstance(contract, ContractMap)
+    entries = {key: text_of(value) for key, value in contract.entries}
+    return {**entries, **{key.text: text_of(value) for key, value in contract.rest}}
+
+
+def shown(prop: PropertyDecl) -> tuple[Any, ...]:
+    default: Any = ()
+    if prop.default is not NO_DEFAULT:
+        default = (prop.default.text if isinstance(prop.default, Expression) else prop.default.value,)  # type: ignore[union-attr]
+    return (text_of(prop.contract), prop.usage.value, *default)
+
+
+def test_the_manifest_names_exactly_the_classes_there_are() -> None:
+    assert set(CLASS_DECLS) == set(MANIFEST["Classes"])
+    assert {"FullName": "io.murano", "Type": "Library"}.items() <= MANIFEST.items()
+    assert "Version" not in MANIFEST
+
+
+def test_every_native_class_has_a_declaration() -> None:
+    assert set(CLASSES) <= set(CLASS_DECLS)
+
+
+BROKER = {
+    "host": "$.string().notNull()",
+    "port": "$.int() or 5672",
+    "login": "$.string().notNull()",
+    "password": "$.string().notNull()",
+    "virtual_host": "$.string() or '/'",
+    "ssl": "$.bool() or false",
+    "insecure": "$.bool() or false",
+}
+STRING, STRING_NN, BOOL_NN, ANY_MAP = "$.string()", "$.string().notNull()", "$.bool().notNull()", {"$.string()": "$"}
+PROPERTIES: dict[str, dict[str, tuple[Any, ...]]] = {
+    "io.murano.Object": {},
+    "io.murano.Application": {},
+    "io.murano.Environment": {
+        "name": (STRING_NN, "In"),
+        "applications": (["$.class(Application).owned().notNull()"], "In"),
+        "agentListener": ("$.class(sys:AgentListener)", "Runtime"),
+        "stack": ("$.class(sys:HeatStack)", "Runtime"),
+        "instanceNotifier": ("$.class(sys:InstanceNotifier)", "Runtime"),
+        "defaultNetworks": ({"environment": "$.template(res:Network)", "flat": "$.template(res:Network)"}, "In"),
+        "securityGroupManager": ("$.class(sys:SecurityGroupManager)", "Runtime"),
+        "reporter": ("$.class(sys:StatusReporter)", "Runtime"),
+        "regionConfigs": ({STRING: {"agentRabbitMq": BROKER}}, "Config"),
+        "region": (STRING, "InOut"),
+        "homeRegionName": (STRING, "Runtime"),
+        "regions": ({STRING: "$.class(CloudRegion)"}, "InOut"),
+    },
+    "io.murano.CloudRegion": {
+        "name": (STRING, "In"),
+        "agentListener": ("$.class(sys:AgentListener)", "Runtime"),
+        "stack": ("$.class(sys:HeatStack)", "Runtime"),
+        "defaultNetworks": ({"environment": "$.class(res:Network)", "flat": "$.class(res:Network)"}, "In"),
+        "securityGroupManager": ("$.class(sys:SecurityGroupManager)", "Runtime"),
+    },
+    "io.murano.CloudResource": {"regionName": (STRING, "In")},
+    "io.murano.Exception": {
+        "name": (STRING, "Runtime"),
+        "message": (STRING, "Runtime"),
+        "stackTrace": ("$", "Runtime"),
+        "extra": ({}, "Runtime"),
+        "nativeException": ("$", "Runtime"),
+        "cause": ("$.class(Exception)", "Runtime"),
+    },
+    "io.murano.StackTrace": {
+        "frames": ([{"instruction": STRING, "location": "$", "methodName": "$", "typeName": "$"}], "Runtime")
+    },
+    "io.murano.File": {
+        "base64Content": (STRING_NN, "In", ""),
+        "mimeType": (STRING_NN, "In", "application/octet-stream"),
+        "filename": (STRING, "In"),
+    },
+    "io.murano.User": {
+        "id": (STRING_NN, "In"),
+        "name": (STRING_NN, "In"),
+        "domain": (STRING_NN, "In"),
+        "email": (STRING, "In"),
+        "extra": (ANY_MAP, "In"),
+    },
+    "io.murano.Project": {
+        "id": (STRING_NN, "In"),
+        "name": (STRING_NN, "In"),
+        "domain": (STRING_NN, "In"),
+        "description": (STRING, "In"),
+        "extra": (ANY_MAP, "In"),
+    },
+    "io.murano.system.SecurityGroupManager": {
+        "defaultGroupName": (STRING, "In", "id($.find(std:CloudRegion).require())")
+    },
+    "io.murano.metadata.Title": {"text": (STRING_NN, "In")},
+    "io.murano.metadata.Description": {"text": (STRING_NN, "In")},
+    "io.murano.metadata.HelpText": {"text": (STRING_NN, "In")},
+    "io.murano.metadata.ModelBuilder": {"enabled": (BOOL_NN, "In", True)},
+    "io.murano.metadata.forms.Hidden": {"visible": (BOOL_NN, "In", False)},
+    "io.murano.metadata.forms.Position": {"index": ("$.int()", "In", None), "section": (STRING, "In", None)},
+    "io.murano.metadata.forms.Section": {
+        "name": (STRING_NN, "In"),
+        "title": (STRING, "In", "$.name"),
+        "index": ("$.int()", "In", None),
+    },
+    "io.murano.metadata.engine.Serialize": {"as": ("$.string().notNull().check($ in list(reference, copy))", "In")},
+    "io.murano.metadata.engine.Synchronize": {"onThis": (BOOL_NN, "In", True), "onArgs": ([STRING_NN], "In")},
+    "io.murano.test.TestFixture": {},
+    "io.murano.test.TestFixtureWithEnvironment": {"environment": ("$.class(std:Environment)", "Runtime")},
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROPERTIES))
+def test_properties(name: str) -> None:
+    assert {n: shown(p) for n, p in CLASS_DECLS[name].properties.items()} == PROPERTIES[name]
+
+
+META = {
+    "io.murano.metadata.Title": ("One", {"All"}),
+    "io.murano.metadata.Description": ("One", {"All"}),
+    "io.murano.metadata.HelpText": ("One", {"All"}),
+    "io.murano.metadata.ModelBuilder": ("One", {"Method"}),
+    "io.murano.metadata.forms.Hidden": ("One", {"Property", "Argument"}),
+    "io.murano.metadata.forms.Position": ("One", {"Property", "Argument"}),
+    "io.murano.metadata.forms.Section": ("Many", {"Type", "Method"}),
+    "io.murano.metadata.engine.Serialize": ("One", {"Property"}),
+    "io.murano.metadata.engine.Synchronize": ("One", {"Method"}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(META))
+def test_meta_classes(name: str) -> None:
+    decl = CLASS_DECLS[name]
+    assert (decl.cardinality, set(decl.applies)) == META[name]
+    assert decl.usage.value == "Meta" and decl.inherited
+
+
+METHODS = {
+    "io.murano.Object": {"setAttr": ["name", "value", "owner"], "getAttr": ["name", "default", "owner"]},
+    "io.murano.Exception": {"toString": []},
+    "io.murano.StackTrace": {"toString": ["prefix"]},
+    "io.murano.User": {"getCurrent": [], "getEnvironmentOwner": []},
+    "io.murano.Project": {"getCurrent": [], "getEnvironmentOwner": []},
+    "io.murano.system.AgentListener": {"queueName": [], "start": [], "stop": []},
+    "io.murano.system.GC": {
+        "subscribeDestruction": ["publisher", "subscriber", "handler"],
+        "unsubscribeDestruction": ["publisher", "subscriber", "handler"],
+        "collect": [],
+        "isDoomed": ["object"],
+        "isDestroyed": ["object"],
+    },
+    "io.murano.system.HeatStack": {
+        "current": [],
+        "reload": [],
+        "parameters": [],
+        "setTemplate": ["template"],
+        "setParameters": ["parameters"],
+        "setFiles": ["files"],
+        "setHotEnvironment": ["environment"],
+        "updateTemplate": ["template"],
+        "push": ["isAsync", "async"],
+        "output": [],
+        "delete": [],
+    },
+    "io.murano.system.InstanceNotifier": {
+        "trackApplication": ["instance", "title", "unitCount"],
+        "untrackApplication": ["instance"],
+        "trackCloudInstance": ["instance"],
+        "untrackCloudInstance": ["instance"],
+    },
+    "io.murano.system.Logger": {
+        **{level: ["message", "args", "kwargs"] for level in LEVELS},
+        "exception": ["exc", "message", "args", "kwargs"],
+    },
+    "io.murano.system.Resources": {
+        "string": ["name", "owner", "binary"],
+        "json": ["name", "owner"],
+        "yaml": ["name", "owner"],
+    },
+    "io.murano.system.StatusReporter": {
+        "report": ["instance", "msg"],
+        "report_error": ["instance", "msg"],
+        "reportError": ["instance", "msg"],
+    },
+    "io.murano.test.TestFixture": {
+        "load": ["model"],
+        "finishEnv": [],
+        "startEnv": [],
+        "assertEqual": ["expected", "observed", "message"],
+        "assertTrue": ["expr", "message"],
+        "assertFalse": ["expr", "message"],
+        "assertIn": ["needle", "haystack", "message"],
+        "assertNotIn": ["needle", "haystack", "message"],
+    },
+}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_native_methods(name: str) -> None:
+    found = vetro.library.core_natives().get(name)
+    assert found is not None
+    assert {n: [p.name for p in m.params] for n, m in found.methods.items()} == METHODS[name]
+
+
+def test_public_methods_of_environments() -> None:
+    methods = CLASS_DECLS["io.murano.Environment"].methods
+    assert [name for name, method in methods.items() if method.public] == ["deploy"]
