@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vetro.muranopl.catalog import PackageResolver, Skipped
+from vetro.muranopl.catalog import PackageResolver, ResourceNotFound, Skipped
 from vetro.muranopl.codecache import MemoryCache
 from vetro.packages.build import build_archive
 from vetro.packages.directory import DirectorySource, find_packages
@@ -76,7 +76,7 @@ def test_bad_packages_are_logged_and_left_out(tmp_path: Path, caplog: pytest.Log
     assert shown(source.all()) == ["t.Lib/1.0.0"]
     by_name = {os.path.basename(s.location): s for s in source.skipped()}
     assert set(by_name) == {"bad", "format", "good"}
-    assert "not valid YAML" in by_name["bad"].message and "bad/manifest.yaml:1:5" in by_name["bad"].message
+    assert "not valid YAML" in by_name["bad"].message and "bad/manifest.yaml:2:1" in by_name["bad"].message
     assert (by_name["format"].name, by_name["format"].classes) == ("t.New", frozenset(["t.New"]))
     assert f"t.Lib 1.0.0 is already there, from {tmp_path}/again" in by_name["good"].message
     assert len([r for r in caplog.records if "is left out" in r.getMessage()]) == 3
@@ -96,7 +96,7 @@ def test_a_link_in_a_package_may_not_lead_out(tmp_path: Path) -> None:
     package = open_package(package_folder)
     assert package.resource("in") == b"Name: t.Lib\n"
     for path in ("out", "dir/secret"):
-        with pytest.raises(PackageError.__mro__[1], match="a symbolic link leads out"):
+        with pytest.raises(ResourceNotFound, match="a symbolic link leads out"):
             package.resource(path)
 
 

@@ -297,7 +297,7 @@ def test_classes_of_one_file_share_text_and_digest() -> None:
 
 def test_unreadable_classes() -> None:
     package = muranopl()
-    with pytest.raises(ClassNotFound, match="'x' is not found in packages a.B"):
+    with pytest.raises(ClassNotFound, match=r"'x' is not found in packages a\.B"):
         package.read_class("x")
     with pytest.raises(PackageError, match=r"'a\.D' .* cannot be read from .*/Classes/D.yaml: the file is not there"):
         package.read_class("a.D")

@@ -35,7 +35,7 @@ def read_property(obj: Any, view_type: MuranoType, name: str, context: Any) -> A
     """``obj.name`` as code of ``context`` sees it; ``view_type`` is the object's class or the class of the view."""
     code = code_type(context)
     start = view_type
-    inside = code is not None and obj._type.derives_from(code)
+    inside = code is not None and view_type.derives_from(code)
     if inside and code is not None:
         start = code
     prop = start.find_property(name)

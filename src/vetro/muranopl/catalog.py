@@ -231,7 +231,8 @@ class PackageResolver:
             for name, versions in sorted(self._used.items())
         }
 
-    def _choose(self, package: Package) -> Package:
+    def use(self, package: Package) -> Package:
+        """Counts a version that the caller chose as used and gives it back; later choices prefer it."""
         used = self._used.setdefault(package.name, set())
         if package.version not in used:
             used.add(package.version)
@@ -268,7 +269,7 @@ class PackageResolver:
 
         An absent spec is ``0`` (3.4). Raises `PackageNotFound`, naming the versions there are and what was skipped.
         """
-        return self._choose(self._pick(name, parse_spec(spec)))
+        return self.use(self._pick(name, parse_spec(spec)))
 
     def _pick(self, name: str, spec: VersionSpec) -> Package:
         """What `find_package` chooses, without counting it as used."""
@@ -292,7 +293,7 @@ class PackageResolver:
         best = self._best_of(candidates, lambda name, versions: versions.best(spec, self._fixed.get(name, ())))
         if best is None:
             raise self._no_class(class_name, f"in version {spec}", candidates)
-        return self._choose(best)
+        return self.use(best)
 
     def _best_of(self, candidates: Mapping[str, _Versions], pick: Any) -> Package | None:
         picked: list[Package] = [p for p in (pick(n, v) for n, v in candidates.items()) if p is not None]
@@ -317,7 +318,7 @@ class PackageResolver:
         if found is not None:
             return found
         if class_name in package.classes:
-            found = self._choose(package)
+            found = self.use(package)
         else:
             for name, text in package.effective_requirements.items():
                 if name == package.name and name not in package.requirements:
@@ -327,7 +328,7 @@ class PackageResolver:
                     break
             else:
                 raise self._not_visible(package, class_name)
-            self._choose(found)
+            self.use(found)
         self._from[key] = found
         return found
 
@@ -337,7 +338,7 @@ class PackageResolver:
             if name in candidates:
                 best = candidates[name].best(spec, self._fixed.get(name, ()))
                 if best is not None:
-                    return self._choose(best)
+                    return self.use(best)
         return self.find_package_for_class(class_name, spec)
 
     def for_header(
@@ -377,7 +378,7 @@ class PackageResolver:
         best = self._best_of(candidates, pick)
         if best is None:
             raise self._no_class(class_name, "in any version" if absent else f"in version {spec}", candidates)
-        return self._choose(best)
+        return self.use(best)
 
     # -- errors -------------------------------------------------------------------------------------------------
 

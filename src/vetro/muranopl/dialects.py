@@ -13,7 +13,7 @@ from vetro.yaql.parser import MURANO, MURANO_LEGACY, ParserDialect
 from vetro.yaql.signature import FunctionTable, Overload
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MuranoDialect(Dialect):
     """A dialect together with the grammar its texts are parsed by."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from vetro.yaql.errors import VetroError
+from vetro.yaql.values import MISSING
 
 OLD = "murano.dsl.exceptions."
 
@@ -63,8 +64,9 @@ class SourceError(MuranoError):
 class UnknownPrefix(MuranoError):
     """A namespace prefix that the class does not declare."""
 
-    kind = "value-error"
+    kind = "key-error"
     code = "MPL104"
+    aliases = ("KeyError",)
 
     def __init__(self, prefix: str, name: str) -> None:
         super().__init__(f"unknown namespace prefix '{prefix}' in '{name}'", hint="declare it under Namespaces")
@@ -94,6 +96,30 @@ class InvalidAssignmentTarget(MuranoError):
     aliases = (OLD + "InvalidLhsTargetException",)
 
 
+class AssignmentToThis(InvalidAssignmentTarget):
+    """``$``, ``$this``, an unset variable or a scalar stand where something assignable must."""
+
+    kind = "value-error"
+    code = "MPL113"
+    aliases = (OLD + "InvalidLhsTargetException", "ValueError")
+
+
+class AssignmentToCall(InvalidAssignmentTarget):
+    """A call, an operator or a literal stands on the left side."""
+
+    kind = "unresolved-call"
+    code = "MPL114"
+    aliases = (OLD + "InvalidLhsTargetException", "yaql.language.exceptions.NoFunctionRegisteredException")
+
+
+class InvalidExceptionName(MuranoError):
+    """A name in ``Throw`` that cannot be one."""
+
+    kind = "value-error"
+    code = "MPL401"
+    aliases = ("ValueError",)
+
+
 class ContractViolation(MuranoError):
     """A value does not fit the contract.
 
@@ -111,8 +137,9 @@ class ContractViolation(MuranoError):
         self.location: str | None = None
 
     def with_prefix(self, step: Any) -> ContractViolation:
-        """Adds one step (index or key) in front of the path and returns the error itself."""
-        self.path.insert(0, step)
+        """Adds one step (index or key) in front of the path and returns the error itself; `MISSING` adds none."""
+        if step is not MISSING:
+            self.path.insert(0, step)
         return self
 
     def located(self, place: str) -> ContractViolation:
@@ -283,7 +310,6 @@ class InvalidOperation(MuranoError):
 class LoopControlOutside(InvalidOperation):
     """Break or Continue outside a loop."""
 
-    kind = "error"
     code = "MPL341"
 
 

@@ -14,7 +14,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from vetro.muranopl.errors import (
-    DslSyntaxError,
+    InvalidExceptionName,
     InvalidOperation,
     MethodNotFound,
     NestingLimit,
@@ -218,7 +218,7 @@ def throw(names: tuple[str, ...], message: Any, extra: Any, cause: Any) -> Excep
     """The exception of a Throw with literal names, already resolved."""
     for name in names:
         if not NAME.match(name):
-            return DslSyntaxError(f"'{name}' is no valid exception name")
+            return InvalidExceptionName(f"'{name}' is no valid exception name")
     return Thrown(names, message, extra, _cause(cause))
 
 
@@ -228,10 +228,10 @@ def throw_names(cx: Any, names: Any, message: Any, extra: Any, cause: Any) -> Ex
     full = []
     for name in given:
         if not isinstance(name, str):
-            return DslSyntaxError(f"an exception name must be text, got {name!r}")
+            return InvalidExceptionName(f"an exception name must be text, got {name!r}")
         full.append(cx.type.decl.namespaces.resolve(name))
     if not full:
-        return DslSyntaxError("Throw needs at least one name")
+        return InvalidExceptionName("Throw needs at least one name")
     return throw(tuple(full), message, extra, cause)
 
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.declarations import ContractList, PropertyUsage
 from vetro.muranopl.errors import ContractViolation, NoWriteAccess
+from vetro.muranopl.members import mismatch
 from vetro.muranopl.objects import MuranoObject
+from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.values import MISSING
 
 if TYPE_CHECKING:
@@ -65,12 +67,22 @@ def _stub(owner: Any, method: Method) -> Callable[..., Any]:
             function = function.__get__(method.declaring.type_object)
             if owner.__dict__.get(attribute) is first_call:
                 setattr(owner, attribute, function)
-            return function(*args, **kwargs)
+            return _call(method, function, args, kwargs)
         if owner.__dict__.get(attribute) is first_call:
             setattr(owner, attribute, function)
-        return function(self, *args, **kwargs)
+        return _call(method, function, (self, *args), kwargs)
 
     return first_call
+
+
+def _call(method: Method, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        trace = error.__traceback__
+        if trace is not None and trace.tb_next is None:
+            raise NoMatchingMethod(mismatch(method, str(error))) from None
+        raise
 
 
 def calling_context(fallback: Any) -> Any:

@@ -100,6 +100,8 @@ class TypeRegistry:
                 self._linking.pop()
             self._types[key] = found
             try:
+                for imported in found.decl.imports:
+                    found.resolve_class(imported)
                 meta.check_class(found)
             except MuranoError as error:
                 del self._types[key]

@@ -54,6 +54,20 @@ class MissingType(DeclarationError):
     code = "MPL105"
 
 
+#: What compiled code raises when it meets something that may still come; an unset slot is an `AttributeError`.
+NOT_YET = (UninitializedProperty, ForwardReference, AttributeError)
+
+
+def reason_to_wait(error: Exception) -> Exception:
+    """``error`` as the reason why a property has to wait; raised again when it is none."""
+    from vetro.muranopl.exceptions import translate
+
+    better = translate(error)
+    if isinstance(better, (UninitializedProperty, ForwardReference)):
+        return better
+    raise error
+
+
 class Fill(Enum):
     """What happens with the values of a definition."""
 
@@ -318,8 +332,8 @@ class Loader:
                 value = plan.prop.apply(raw, obj)
                 for other in plan.validators:
                     other.validate(value, obj)
-            except (UninitializedProperty, ForwardReference) as error:
-                entry.pending.append(Pending(plan, raw, self._trail, error))
+            except NOT_YET as error:
+                entry.pending.append(Pending(plan, raw, self._trail, reason_to_wait(error)))
             except ContractViolation as error:
                 if not plan.runtime or given:
                     raise self._nested(error, obj) from None
@@ -345,9 +359,9 @@ class Loader:
                 value = plan.prop.apply(pending.raw, obj)
                 for other in plan.validators:
                     other.validate(value, obj)
-            except (UninitializedProperty, ForwardReference) as error:
+            except NOT_YET as error:
+                pending.error = reason_to_wait(error)
                 pending.trail = self._trail
-                pending.error = error
                 entry.pending.append(pending)
                 continue
             except ContractViolation as error:
@@ -391,8 +405,8 @@ class Loader:
                 loading, obj._loader = obj._loader, self
                 try:
                     prop.prop.apply(freeze(raw), obj)
-                except (ForwardReference, UninitializedProperty):
-                    pass
+                except NOT_YET as error:
+                    reason_to_wait(error)
                 finally:
                     obj._loader = loading
 
@@ -404,8 +418,10 @@ class Loader:
                 try:
                     if prop.from_model and prop.name in values:
                         setattr(obj, prop.attr, prop.prop.apply(freeze(values[prop.name]), obj))
-                except (ContractViolation, ForwardReference, UninitializedProperty):
+                except ContractViolation:
                     pass
+                except NOT_YET as error:
+                    reason_to_wait(error)
 
     def _without_excluded(self, obj: MuranoObject, plan: LoadPlan) -> LoadPlan:
         assert self.excluded is not None

@@ -105,6 +105,14 @@ class MetaObjects:
 
         Raises `MetaConflict` (14.2), and what the contracts of the meta-class's properties raise.
         """
+        return [self._object(slot) for slot in self.slots(thing)]
+
+    def declared(self, thing: Any) -> list[tuple[Any, MuranoType | None]]:
+        """The same, each with the class whose declaration carries it."""
+        return [(self._object(slot), slot.declaring) for slot in self.slots(thing)]
+
+    def slots(self, thing: Any) -> tuple[Slot, ...]:
+        """The declarations behind `of`; no object is created."""
         from vetro.muranopl.members import Method, Property
         from vetro.muranopl.reflection import ArgumentInfo
         from vetro.muranopl.types import MuranoType
@@ -121,7 +129,7 @@ class MetaObjects:
             slots = self._own(thing.method.declaring, key, decls)
         else:
             slots = self._of_package(thing)
-        return [self._object(slot) for slot in slots]
+        return slots
 
     def of_argument(self, method: Any, argument: ArgumentDecl) -> list[Any]:
         """The meta objects of one declared argument of ``method``."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from vetro.muranopl.access import code_type, write_static
 from vetro.muranopl.declarations import NO_DEFAULT, ArgumentDecl, PropertyUsage
 from vetro.muranopl.errors import MethodNotFound, NoWriteAccess, PropertyNotFound, UninitializedProperty
+from vetro.muranopl.flat import calling_context
 from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.signature import REQUIRED, Kind, Param
 from vetro.yaql.values import MISSING, HostObject, freeze
@@ -44,6 +45,18 @@ class Reflected(HostObject):
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._identity()))
+
+    def __getattr__(self, name: str) -> Any:
+        # Generated code calls methods of host objects as attributes `m_x` with arguments `v_x`.
+        method = self._methods.get(name[2:]) if name.startswith("m_") else None
+        if method is None:
+            raise AttributeError(f"{self!r} has no attribute {name!r}", name=name, obj=self)
+        found = method
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return found(self, calling_context(None), *args, **{key[2:]: value for key, value in kwargs.items()})
+
+        return call
 
     def yaql_attribute(self, name: str, context: Any) -> Any:
         """An attribute of SEMANTICS 15. Raises `PropertyNotFound` for others."""

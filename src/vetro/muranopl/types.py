@@ -136,14 +136,12 @@ class MuranoType:
             if current.key in seen:
                 return
             seen.add(current.key)
-            for parent in reversed(current.parents):
+            for parent in current.parents:
                 visit(parent)
             order.append(current)
 
-        for parent in reversed(self.parents):
-            if parent.ancestors:
-                for ancestor in reversed(parent.ancestors):
-                    visit(ancestor)
+        for parent in self.parents:
+            visit(parent)
         return (self, *reversed(order))
 
     # -- look-up -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from vetro.yaql.context import Dialect
 from vetro.yaql.errors import MappingTranslation
 from vetro.yaql.shape import Binding, Shape, bind
 from vetro.yaql.signature import FunctionTable, Overload
+from vetro.yaql.types import describe_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def candidates(table: FunctionTable, dialect: Dialect, name: str, style: str, sh
         if fitting:
             bound.append(fitting)
     if not bound:
-        raise failures.no_match(name, style, everything, None)
+        raise failures.no_match(name, style, everything, None, shape.keywords, _known(shape))
     flat = [binding for layer in bound for binding in layer]
     first = [is_lazy for is_lazy, _ in flat[0].lazy]
     for other in flat[1:]:
@@ -62,6 +63,14 @@ def candidates(table: FunctionTable, dialect: Dialect, name: str, style: str, sh
         for i, (is_lazy, arity) in enumerate(flat[0].lazy)
     )
     return Candidates(name, style, tuple(bound), lazy, everything)
+
+
+def _known(shape: Shape) -> list[str]:
+    """What can be said of the arguments' types before evaluation."""
+    count = shape.positional + len(shape.keywords)
+    classes = [*shape.classes, *[None] * (count - len(shape.classes))][:count]
+    words = ["expression" if cls is None else describe_class(cls) for cls in classes]
+    return [*words, *["rule"] * shape.pairs]
 
 
 def mapping_error() -> MappingTranslation:

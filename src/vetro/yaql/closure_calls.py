@@ -46,7 +46,19 @@ def _literal(number: int, node: ast.Node) -> tuple[tuple[int, Any], ...]:
 class Site:
     """The arguments of one call in source order, and the plan that serves it."""
 
-    __slots__ = ("build", "dialect", "keywords", "named", "name", "nodes", "plan", "positional", "rules", "shape", "style")
+    __slots__ = (
+        "build",
+        "dialect",
+        "keywords",
+        "name",
+        "named",
+        "nodes",
+        "plan",
+        "positional",
+        "rules",
+        "shape",
+        "style",
+    )
 
     def __init__(
         self, name: str, style: str, args: Sequence[ast.Node], dialect: Dialect, build: Build, table: FunctionTable
@@ -82,7 +94,7 @@ class Site:
         """One function per argument that gives what is handed over: a value, or a callable where it is lazy."""
         return [
             _lazy(self.build(node, self.dialect), arity) if is_lazy else self.eager(node)
-            for node, (is_lazy, arity) in zip(self.nodes, lazy)
+            for node, (is_lazy, arity) in zip(self.nodes, lazy, strict=False)
         ]
 
     def eager(self, node: ast.Node) -> Fn:
@@ -100,7 +112,7 @@ class Site:
             args = [make(env) for make in positional]
             if None in words:
                 raise mapping_error()
-            return args, {word: value(env) for word, value in zip(words, values) if word is not None}
+            return args, {word: value(env) for word, value in zip(words, values, strict=False) if word is not None}
 
         return evaluate
 

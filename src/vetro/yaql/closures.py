@@ -16,7 +16,7 @@ from vetro.yaql.closure_calls import Fn, function_call, index_call, invoke, meth
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
 from vetro.yaql.failures import no_match
-from vetro.yaql.values import FDict, SCALARS, check_depth, freeze
+from vetro.yaql.values import SCALARS, FDict, check_depth, freeze
 
 #: A path of this many nodes along left sides is cut: evaluating it must not need a Python frame for each.
 SPINE = 60
@@ -106,7 +106,7 @@ def _without(node: ast.Node, below: ast.Node) -> ast.Node:
     result: ast.Node = ast.Variable(span=below.span, name=_HOLE)
     for outer in reversed(path):
         field = "left" if isinstance(outer, ast.Binary) else "receiver"
-        result = dataclasses.replace(outer, **{field: result})
+        result = dataclasses.replace(outer, **{field: result})  # type: ignore[arg-type]
     return result
 
 
@@ -219,7 +219,7 @@ def _unary(node: ast.Unary, dialect: Dialect) -> Fn:
     if operation is operators.negate and isinstance(node.operand, ast.Constant):
         number = node.operand.value
         if number.__class__ in (int, float):
-            negated = -number  # type: ignore[operator]
+            negated = -number
             return lambda env: negated
     operand = build(node.operand, dialect)
     if operation is operators.logical_not:
@@ -333,4 +333,3 @@ _BUILDERS: dict[type, Callable[[Any, Dialect], Fn]] = {
     ast.MethodCall: _method,
     ast.Invoke: _invoke,
 }
-

@@ -73,7 +73,7 @@ class Execution:
             raise MemoryQuotaExceeded(f"expression needs {size} bytes, the limit is {limit}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
     """Flags of an expression dialect (YAQL.md sections 5 and 6)."""
 

@@ -168,7 +168,7 @@ def _rivals(layer: tuple[Binding, ...], own: Binding, dialect: Dialect) -> list[
     for number, other in enumerate(layer):
         if other is own or own.beats(other):
             continue
-        pairs = zip(own.targets, other.targets)
+        pairs = zip(own.targets, other.targets, strict=False)
         if all(a.lazy or b.lazy or overlap(a, b, dialect) for a, b in pairs):
             found.append(number)
     return found
@@ -184,7 +184,7 @@ def _generate(found: Candidates, shape: Shape, dialect: Dialect) -> Callable[...
         if conditions == ["True"] and not lines and _is_direct(layer[0], shape):
             return layer[0].overload.impl
         contested: list[str] = []
-        for binding, condition in zip(layer, conditions):
+        for binding, condition in zip(layer, conditions, strict=False):
             rivals = [conditions[i] for i in _rivals(layer, binding, dialect)]
             test = " and ".join([condition, *(f"not ({rival})" for rival in rivals)])
             call = _call_text(binding, names)
@@ -213,8 +213,10 @@ def _raisers(
         raise failures.no_match(name, style, overloads, args, shape.keywords)
 
     def ambiguous(cx: Any, *args: Any) -> NoReturn:
-        raise failures.ambiguous(name, style, overloads, *args[:1]) if style == "M" else failures.ambiguous(
-            name, style, overloads
+        raise (
+            failures.ambiguous(name, style, overloads, *args[:1])
+            if style == "M"
+            else failures.ambiguous(name, style, overloads)
         )
 
     return fail, ambiguous

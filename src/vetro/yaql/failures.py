@@ -59,7 +59,9 @@ def names(table: FunctionTable, style: str) -> list[str]:
     found: set[str] = set()
     layer: FunctionTable | None = table
     while layer is not None:
-        found.update(n for n, all_ in layer.functions.items() if n[0] not in "#*" and any(style in o.style for o in all_))
+        found.update(
+            n for n, all_ in layer.functions.items() if n[0] not in "#*" and any(style in o.style for o in all_)
+        )
         layer = layer.parent
     return sorted(found)
 
@@ -73,21 +75,28 @@ def _with_candidates(error: UnresolvedCall, candidates: Sequence[Overload]) -> U
 
 
 def no_match(
-    name: str, style: str, candidates: Sequence[Overload], args: Sequence[Any] | None, named: Sequence[str] = ()
+    name: str,
+    style: str,
+    candidates: Sequence[Overload],
+    args: Sequence[Any] | None,
+    named: Sequence[str] = (),
+    words: Sequence[str] | None = None,
 ) -> UnresolvedCall:
     """Overloads of ``name`` exist, none accepts ``args``, whose last ones carry the names ``named``.
 
-    ``args`` is None while nothing is evaluated yet.
+    ``args`` is None while nothing is evaluated yet; then ``words`` say what is known of their types.
     """
     shown = ""
-    if args is not None:
-        words = [describe(value) for value in args]
-        for offset, keyword in enumerate(named, len(words) - len(named)):
-            words[offset] = f"{keyword} => {words[offset]}"
-        shown = f" ({', '.join(words[1:] if style == 'M' else words)})"
+    types = [describe(value) for value in args] if args is not None else list(words or ())
+    if args is not None or words is not None:
+        for offset, keyword in enumerate(named, len(types) - len(named)):
+            types[offset] = f"{keyword} => {types[offset]}"
+        shown = f" ({', '.join(types[1:] if style == 'M' else types)})"
     if style == "M":
         suffix = f" for receiver {receiver_text(args[0])}" if args else ""
-        return _with_candidates(NoMatchingMethod(f'No method "{name}"{suffix} matches supplied arguments{shown}'), candidates)
+        return _with_candidates(
+            NoMatchingMethod(f'No method "{name}"{suffix} matches supplied arguments{shown}'), candidates
+        )
     return _with_candidates(NoMatchingFunction(f'No function "{name}" matches supplied arguments{shown}'), candidates)
 
 

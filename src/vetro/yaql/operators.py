@@ -7,24 +7,29 @@ before anything is allocated. `vetro.yaql.optable` declares the same operators a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta, timezone
+from sys import getsizeof
 from typing import Any, NoReturn
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded, NoFunctionRegistered, NoMatchingFunction
+from vetro.yaql.types import RegexBase, describe
 from vetro.yaql.values import MISSING, SCALARS, FDict, FSet, HostObject, check_depth, is_iterable, is_sequence, is_set
 
 #: Rough size of one list item in memory, for estimates.
 ITEM_SIZE = 8
+#: Results this small are not measured.
+CHEAP = 4096
+_SIZED = (tuple, dict, FSet)
+#: Integers between -SMALL and SMALL are within every limit.
+SMALL = 1 << 62
 
 
 def _refuse(name: str, *operands: Any) -> NoReturn:
-    from vetro.yaql.optable import hint
-    from vetro.yaql.types import describe
+    from vetro.yaql.optable import hint  # only on the way to an error
 
-    kinds = " and ".join(describe(o) for o in operands)
-    error = NoMatchingFunction(f'No function "{name}" matches supplied arguments: {kinds}')
+    kinds = ", ".join(describe(o) for o in operands)
+    error = NoMatchingFunction(f'No function "{name}" matches supplied arguments ({kinds})')
     error.hint = hint(name)
     raise error
 
@@ -55,22 +60,36 @@ def aware(moment: datetime) -> datetime:
 
 
 def add(cx: CodeContext, left: Any, right: Any) -> Any:
-    """``left + right``."""
+    """``left + right``: numbers, texts, lists and other iterables, mappings, dates and spans."""
+    lc, rc = left.__class__, right.__class__
+    if lc is int and rc is int:
+        total = left + right
+        return total if -SMALL < total < SMALL else _fits(cx, total)
+    if lc is str and rc is str:
+        if len(left) + len(right) > CHEAP:
+            cx.rt.check_memory(getsizeof(left) + getsizeof(right))
+        return left + right
+    if lc is tuple and rc is tuple:
+        size = len(left) + len(right)
+        if size > CHEAP:
+            cx.rt.check_memory(size * ITEM_SIZE)
+            cx.rt.charge(size >> 6)
+        return left + right
     if _number(left) and _number(right):
         total = left + right
         return _fits(cx, total) if total.__class__ is int else total
+    return _add_rare(cx, left, right)
+
+
+def _add_rare(cx: CodeContext, left: Any, right: Any) -> Any:
     if isinstance(left, str) and isinstance(right, str):
-        cx.rt.check_memory(len(left) + len(right))
-        return left + right
-    if left.__class__ is tuple and right.__class__ is tuple:
-        cx.rt.check_memory((len(left) + len(right)) * ITEM_SIZE)
-        return left + right
-    if isinstance(left, dict) and isinstance(right, dict) and not cx.dialect.iterable_dicts:
-        return FDict({**left, **right})
-    if isinstance(left, FSet) and isinstance(right, FSet):
-        return FSet(itertools.chain(left, right))
+        return add(cx, str(left), str(right))
     if isinstance(left, dict) and isinstance(right, dict):
+        cx.rt.check_memory((len(left) + len(right)) * 8 * ITEM_SIZE)
         return FDict({**left, **right})
+    if left.__class__ is FSet and right.__class__ is FSet:
+        cx.rt.check_memory((len(left) + len(right)) * 8 * ITEM_SIZE)
+        return FSet(itertools.chain(left, right))
     if _iter(cx, left) and _iter(cx, right):
         return itertools.chain(left, right)
     if isinstance(left, datetime) and isinstance(right, timedelta):
@@ -83,12 +102,15 @@ def add(cx: CodeContext, left: Any, right: Any) -> Any:
 
 
 def sub(cx: CodeContext, left: Any, right: Any) -> Any:
-    """``left - right``."""
+    """``left - right``: numbers, set difference, dates and spans."""
+    if left.__class__ is int and right.__class__ is int:
+        difference = left - right
+        return difference if -SMALL < difference < SMALL else _fits(cx, difference)
     if _number(left) and _number(right):
         difference = left - right
         return _fits(cx, difference) if difference.__class__ is int else difference
     if is_set(left) and is_set(right):
-        return FSet(item for item in left if item not in right)
+        return plain_set(left) - plain_set(right)
     if isinstance(left, datetime):
         if isinstance(right, timedelta):
             return aware(left) - right
@@ -100,18 +122,28 @@ def sub(cx: CodeContext, left: Any, right: Any) -> Any:
 
 
 def _repeat(cx: CodeContext, value: Any, times: int) -> Any:
-    unit = 1 if isinstance(value, str) else ITEM_SIZE
-    cx.rt.check_memory(len(value) * max(times, 0) * unit)
-    return value * times if isinstance(value, (str, tuple)) else tuple(value) * times
+    if times <= 0:
+        return value[:0] if isinstance(value, (str, tuple)) else ()
+    if isinstance(value, str):
+        empty = getsizeof(value[:0])
+        cx.rt.check_memory(empty + (getsizeof(value) - empty) * times)
+        return value * times
+    cx.rt.check_memory(len(value) * times * ITEM_SIZE)
+    cx.rt.check_items(len(value) * times)
+    cx.rt.charge(len(value) * times >> 6)
+    return tuple(value) * times
 
 
 def mul(cx: CodeContext, left: Any, right: Any) -> Any:
     """``left * right``; text and lists times an integer repeat."""
+    if left.__class__ is int and right.__class__ is int:
+        if -SMALL < left < SMALL and -SMALL < right < SMALL:
+            return left * right if cx.rt.limits.max_integer_bits >= 128 else _fits(cx, left * right)
+        bits = left.bit_length() + right.bit_length()
+        if left and right and bits - 1 > cx.rt.limits.max_integer_bits:
+            raise LimitExceeded(f"integer of about {bits} bits, the limit is {cx.rt.limits.max_integer_bits}")
+        return _fits(cx, left * right)
     if _number(left) and _number(right):
-        if left.__class__ is int and right.__class__ is int:
-            limit = cx.rt.limits.max_integer_bits
-            if left.bit_length() + right.bit_length() > limit + 1:
-                raise LimitExceeded(f"integer of about {left.bit_length() + right.bit_length()} bits, the limit is {limit}")
         return left * right
     if isinstance(right, int) and (isinstance(left, str) or is_sequence(left)):
         return _repeat(cx, left, int(right))
@@ -126,6 +158,8 @@ def mul(cx: CodeContext, left: Any, right: Any) -> Any:
 
 def div(cx: CodeContext, left: Any, right: Any) -> Any:
     """``left / right``; two integers floor. Raises ZeroDivisionError."""
+    if left.__class__ is int and right.__class__ is int:
+        return left // right
     if _number(left) and _number(right):
         if isinstance(left, int) and isinstance(right, int):
             return left // right
@@ -137,7 +171,7 @@ def div(cx: CodeContext, left: Any, right: Any) -> Any:
 
 def mod(cx: CodeContext, left: Any, right: Any) -> Any:
     """``left mod right``; the sign follows the divisor. Raises ZeroDivisionError."""
-    if _number(left) and _number(right):
+    if left.__class__ is int and right.__class__ is int or _number(left) and _number(right):
         return left % right
     _refuse("#operator_mod", left, right)
 
@@ -173,16 +207,26 @@ def _comparable(cx: CodeContext, name: str, left: Any, right: Any) -> tuple[Any,
     if isinstance(left, timedelta) and isinstance(right, timedelta):
         return left, right
     if is_set(left) and is_set(right):
-        return _plain_set(left), _plain_set(right)
+        return plain_set(left), plain_set(right)
     _refuse(name, left, right)
 
 
-def _plain_set(value: Any) -> AbstractSet[Any]:
-    return value if isinstance(value, FSet) else FSet(value)
+def plain_set(value: Any) -> FSet:
+    """A set or view of a mapping as a set of ours. Raises `NestingTooDeep` for items too deep to hash."""
+    if value.__class__ is FSet:
+        return value  # type: ignore[no-any-return]
+    items = list(value)
+    for item in items:
+        if item.__class__ not in SCALARS:
+            check_depth(item)
+    return FSet(items)
 
 
 def less(cx: CodeContext, left: Any, right: Any) -> bool:
     """``left < right``; null is less than everything else."""
+    cls = left.__class__
+    if cls is right.__class__ and (cls is int or cls is str or cls is float):
+        return left < right  # type: ignore[no-any-return]
     if left is None or right is None:
         return left is None and right is not None
     x, y = _comparable(cx, "#operator_<", left, right)
@@ -191,6 +235,9 @@ def less(cx: CodeContext, left: Any, right: Any) -> bool:
 
 def less_equal(cx: CodeContext, left: Any, right: Any) -> bool:
     """``left <= right``."""
+    cls = left.__class__
+    if cls is right.__class__ and (cls is int or cls is str or cls is float):
+        return left <= right  # type: ignore[no-any-return]
     if left is None or right is None:
         return left is None
     x, y = _comparable(cx, "#operator_<=", left, right)
@@ -199,6 +246,9 @@ def less_equal(cx: CodeContext, left: Any, right: Any) -> bool:
 
 def greater(cx: CodeContext, left: Any, right: Any) -> bool:
     """``left > right``."""
+    cls = left.__class__
+    if cls is right.__class__ and (cls is int or cls is str or cls is float):
+        return left > right  # type: ignore[no-any-return]
     if left is None or right is None:
         return left is not None and right is None
     x, y = _comparable(cx, "#operator_>", left, right)
@@ -207,6 +257,9 @@ def greater(cx: CodeContext, left: Any, right: Any) -> bool:
 
 def greater_equal(cx: CodeContext, left: Any, right: Any) -> bool:
     """``left >= right``."""
+    cls = left.__class__
+    if cls is right.__class__ and (cls is int or cls is str or cls is float):
+        return left >= right  # type: ignore[no-any-return]
     if left is None or right is None:
         return right is None
     x, y = _comparable(cx, "#operator_>=", left, right)
@@ -215,15 +268,25 @@ def greater_equal(cx: CodeContext, left: Any, right: Any) -> bool:
 
 def equal(cx: CodeContext, left: Any, right: Any) -> bool:
     """``left = right``: Python's equality, which never fails."""
-    if left.__class__ not in SCALARS and right.__class__ not in SCALARS and left is not right:
-        check_depth(left)
-        check_depth(right)
-    return bool(left == right)
+    if left.__class__ in SCALARS or right.__class__ in SCALARS or left is right:
+        return bool(left == right)
+    return _equal_containers(left, right)
 
 
 def not_equal(cx: CodeContext, left: Any, right: Any) -> bool:
     """``left != right``."""
-    return not equal(cx, left, right)
+    if left.__class__ in SCALARS or right.__class__ in SCALARS or left is right:
+        return bool(left != right)
+    return not _equal_containers(left, right)
+
+
+def _equal_containers(left: Any, right: Any) -> bool:
+    if isinstance(left, _SIZED) and isinstance(right, _SIZED):
+        if len(left) != len(right):
+            return False
+        # Values that share their parts can look exponentially large to CPython's comparison: bound its work.
+        check_depth(left)
+    return bool(left == right)
 
 
 def contains(cx: CodeContext, item: Any, collection: Any) -> bool:
@@ -234,22 +297,18 @@ def contains(cx: CodeContext, item: Any, collection: Any) -> bool:
         _refuse("#operator_in", item, collection)
     if not _iter(cx, collection):
         _refuse("#operator_in", item, collection)
-    if collection.__class__ is tuple and item.__class__ in SCALARS:
-        return item in collection
-    if isinstance(collection, (FSet, dict)) and item.__class__ in SCALARS:
-        return item in collection
-    return any(equal(cx, candidate, item) for candidate in collection)
+    if item.__class__ not in SCALARS:
+        check_depth(item)  # bounds each comparison, and the hash
+    return item in collection
 
 
 def matches(cx: CodeContext, text: Any, pattern: Any) -> bool:
     """``text =~ pattern``: whether the pattern (text or regex) is found anywhere."""
-    from vetro.yaql.types import RegexBase
-
     if isinstance(text, str):
         if isinstance(pattern, RegexBase):
             return pattern.search(cx, text) is not None
         if isinstance(pattern, str):
-            from vetro.yaql.library.regexes import compile_regex
+            from vetro.yaql.library.regexes import compile_regex  # the engine is loaded on first use
 
             return compile_regex(pattern).search(cx, text) is not None
     _refuse("#operator_=~", text, pattern)
@@ -257,9 +316,9 @@ def matches(cx: CodeContext, text: Any, pattern: Any) -> bool:
 
 def not_matches(cx: CodeContext, text: Any, pattern: Any) -> bool:
     """``text !~ pattern``."""
-    if not isinstance(text, str):
-        _refuse("#operator_!~", text, pattern)
-    return not matches(cx, text, pattern)
+    if isinstance(text, str) and isinstance(pattern, (str, RegexBase)):
+        return not matches(cx, text, pattern)
+    _refuse("#operator_!~", text, pattern)
 
 
 # -- access ------------------------------------------------------------------------------------------------------------
@@ -267,30 +326,45 @@ def not_matches(cx: CodeContext, text: Any, pattern: Any) -> bool:
 
 def index(cx: CodeContext, target: Any, key: Any, default: Any = MISSING) -> Any:
     """``target[key]`` and ``target[key, default]`` of the standard dialect. Raises IndexError, KeyError."""
-    if target.__class__ is FDict or isinstance(target, dict):
+    if default is MISSING:
+        if target.__class__ is tuple or not isinstance(target, dict) and is_sequence(target):
+            if isinstance(key, int):
+                if not -len(target) <= key < len(target):
+                    raise IndexError(f"index {int(key)} is out of range for a list of {len(target)} items")
+                return target[key]
+        elif isinstance(target, dict):
+            if key.__class__ not in SCALARS:
+                check_depth(key)
+            return target[key]
+        _refuse("#indexer", target, key)
+    if isinstance(target, dict):
         if key.__class__ not in SCALARS:
             check_depth(key)
-        if default is not MISSING:
-            return target.get(key, default)
-        return target[key]
-    if default is MISSING and isinstance(key, int) and is_sequence(target):
-        if not -len(target) <= key < len(target):
-            raise IndexError(f"index {int(key)} is out of range for a list of {len(target)} items")
-        return target[key]
-    _refuse("#indexer", target, key)
+        return target.get(key, default)
+    _refuse("#indexer", target, key, default)
 
 
 def attribute(cx: CodeContext, receiver: Any, name: str) -> Any:
-    """``receiver.name`` (YAQL.md 2.3): key of a mapping, attribute of each item, property of a value or object."""
+    """``receiver.name``: key of a mapping, attribute of a host object, of each item, or property of a value.
+
+    Raises KeyError for a missing key (null in the legacy dialect), `NoFunctionRegistered` where nothing of that name
+    is known (YAQL.md 2.3).
+    """
     if isinstance(receiver, dict):
         return receiver.get(name) if cx.dialect.legacy else receiver[name]
     if isinstance(receiver, HostObject):
         return receiver.yaql_attribute(name, cx)
-    if is_iterable(receiver):
-        return (attribute(cx, item, name) for item in receiver)
-    for layer in cx.dialect.table.layers("#property#" + name, "F"):
-        from vetro.yaql.resolve import call_function
+    if receiver is not None and is_iterable(receiver):
+        return map(attribute, itertools.repeat(cx), receiver, itertools.repeat(name))
+    return _property(cx, receiver, name)
 
-        if layer:
-            return call_function(cx, cx.dialect.table, "#property#" + name, (receiver,))
-    raise NoFunctionRegistered(f'Unknown function "#property#{name}"')
+
+def _property(cx: CodeContext, receiver: Any, name: str) -> Any:
+    from vetro.yaql.resolve import call_function  # resolution stands above the operators
+
+    full = "#property#" + name
+    if not cx.dialect.table.has(full, "F"):
+        error = NoFunctionRegistered(f'Unknown function "{full}"')
+        error.hint = f"{describe(receiver)} has no attribute {name}"
+        raise error
+    return call_function(cx, cx.dialect.table, full, (receiver,))

@@ -68,7 +68,9 @@ def _safe_attribute(cx: CodeContext, receiver: Any, name: str) -> Any:
 
 
 def _overloads() -> list[Overload]:
-    found = [Overload(f"#operator_{op}", impl, _pair(*types), "F", True) for op, impl, all_ in _BINARY for types in all_]
+    found = [
+        Overload(f"#operator_{op}", impl, _pair(*types), "F", True) for op, impl, all_ in _BINARY for types in all_
+    ]
     null, some = Param("left", check=_is_null), Param("left", check=_not_null)
     for op, impl in _COMPARISONS:
         found += [Overload(f"#operator_{op}", impl, _pair(*types), "F", True) for types in _ORDERED]
@@ -86,8 +88,8 @@ def _overloads() -> list[Overload]:
     found.append(
         Overload("#operator_.", operators.attribute, (Param("receiver"), Param("expr", Type.KEYWORD)), "F", True)
     )
-    for impl in (_and, _or, _safe_attribute):
-        found += impl.__yaql__  # type: ignore[attr-defined]
+    for declared in (_and, _or, _safe_attribute):
+        found += getattr(declared, "__yaql__")  # noqa: B009 - what the decorator left there
     return found
 
 

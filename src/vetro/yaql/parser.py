@@ -53,7 +53,6 @@ MAX_TREE_DEPTH = 2000
 
 #: What `_Parser` returns when the next token has to begin an operand, or has to follow one.
 _OPERAND, _OPERATOR = True, False
-_SYMBOL_OR_WORD = (SYMBOL, WORD)
 _COLON_FOLLOWS = re.compile(r"[ \t\r\n]*+:").match
 
 
@@ -137,6 +136,10 @@ class _Parser:
     def parse(self) -> ast.Node:
         text = self.text
         scan = scanner(self.dialect.murano).match
+        operator_level = self.dialect.binary.get
+        operands = self.operands
+        begins = self.begins
+        pending = self.pending
         position = count = 0
         state = _OPERAND
         while True:
@@ -145,12 +148,31 @@ class _Parser:
                 raise illegal_character(text, position)
             group = found.lastindex or END
             start, position = found.span(group)
+            piece = found[group]
+            # Variables and binary operators are most of any text: they are taken here, without a call.
             if state is _OPERAND:
-                state = self.operand(group, found[group], start, position)
-                if group == FUNCTION:
-                    position += 1  # the bracket, which is part of the token for all that follows
+                if group == VARIABLE and not self.dot:
+                    operands.append(ast.Variable(span=ast.Span(start, position), name=piece[1:] or "1"))
+                    begins.append(start)
+                    state = _OPERATOR
+                else:
+                    state = self.operand(group, piece, start, position)
+                    if group == FUNCTION:
+                        position += 1  # the bracket, which is part of the token for all that follows
+            elif (group == SYMBOL or group == WORD) and (level := operator_level(piece)):  # noqa: SIM109 - faster
+                bound = level
+                if piece in RIGHT_ASSOCIATIVE:
+                    bound += 1
+                    self.deeper(start)
+                if pending[-1][0] >= bound:
+                    self.reduce(bound)
+                if level == DOT_LEVEL:
+                    self.dot = piece
+                else:
+                    pending.append((level, piece, -1))
+                state = _OPERAND
             elif group != END:
-                state = self.operator(group, found[group], start, position)
+                state = self.after(group, piece, start, position)
             else:
                 break
             self.end = position
@@ -158,7 +180,7 @@ class _Parser:
         if self.outer:
             self.unexpected_end()
         self.reduce(1)
-        root = self.operands[0]
+        root = operands[0]
         if count > MAX_TREE_DEPTH:  # fewer tokens can't make a tree so deep
             self.check_tree_depth(root)
         return root
@@ -254,44 +276,31 @@ class _Parser:
         """Whether ``:`` takes the name before ``position`` away from the dot in front of it."""
         return self.dialect.murano and _COLON_FOLLOWS(self.text, position) is not None
 
-    # What may follow an operand
+    # What may follow an operand, besides binary operators
 
-    def operator(self, group: int, piece: str, start: int, end: int) -> bool:
-        """Takes a token that follows an operand; says what has to come next."""
-        if group in _SYMBOL_OR_WORD:
-            level = self.dialect.binary.get(piece)
-            if level is not None:
-                if piece in RIGHT_ASSOCIATIVE:
-                    self.reduce(level + 1)
-                    self.deeper(start)
-                    self.pending.append((level, piece, -1))
-                else:
-                    self.reduce(level)
-                    if level == DOT_LEVEL:
-                        self.dot = piece
-                    else:
-                        self.pending.append((level, piece, -1))
-                return _OPERAND
+    def after(self, group: int, piece: str, start: int, end: int) -> bool:
+        """Takes a token that follows an operand and is no operator; says what has to come next."""
+        if group == SYMBOL:
             bracket = self.bracket
+            if piece == bracket.close:
+                if bracket.kind is not None:
+                    self.end_argument(piece, start)
+                self.close(end)
+                return _OPERATOR
+            if piece == "," and bracket.kind is not None:
+                self.end_argument(piece, start)
+                return _OPERAND
             if piece == "[":
                 self.open_postfix(_Bracket(ast.Index, "]", start))
                 return _OPERAND
             if piece == "(" and self.dialect.delegates:
                 self.open_postfix(_Bracket(ast.Invoke, ")", start))
                 return _OPERAND
-            if piece == "," and bracket.kind is not None:
-                self.end_argument(piece, start)
-                return _OPERAND
             if piece == "=>" and bracket.takes_pair():
                 self.reduce(1)
                 bracket.key = self.operands.pop()
                 bracket.key_begin = self.begins.pop()
                 return _OPERAND
-            if piece == bracket.close:
-                if bracket.kind is not None:
-                    self.end_argument(piece, start)
-                self.close(end)
-                return _OPERATOR
         self.unexpected(token_value(self.text, group, piece, start), start)
 
     def end_argument(self, piece: str, start: int) -> None:

@@ -1,4 +1,4 @@
-"""The operators of the expression language and its dialects (reference YAQL.md sections 2.1 and 5, SEMANTICS.md 16.1)."""
+"""How tight the operators of each dialect bind (reference YAQL.md sections 2.1 and 5, SEMANTICS.md 16.1)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Union
 
 from vetro.yaql import ast
 from vetro.yaql.precedence import BINARY, DOT_LEVEL, LEGACY_BINARY, MURANO_BINARY, MURANO_PREFIX, POSTFIX_LEVEL, PREFIX
@@ -20,7 +19,7 @@ _TIGHT = frozenset({".", "?.", ":"})
 #: Operators whose function is not named `#operator_…`.
 _ALIASES = {"=": "*equal", "!=": "*not_equal"}
 
-_Part = Union[str, ast.Node]
+_Part = str | ast.Node
 
 
 def to_call_form(node: ast.Node) -> str:

@@ -14,6 +14,7 @@ from vetro.yaql.candidates import Candidates, candidates, takes_rules
 from vetro.yaql.context import CodeContext, Dialect
 from vetro.yaql.dispatch import Plan, dispatcher
 from vetro.yaql.environment import Env
+from vetro.yaql.errors import NoMatchingFunction, NoMatchingMethod, NoMethodRegistered, UnresolvedCall
 from vetro.yaql.shape import Binding, Shape
 from vetro.yaql.signature import FunctionTable
 from vetro.yaql.types import accepts
@@ -25,7 +26,7 @@ __all__ = ["Candidates", "Plan", "call_function", "candidates", "dispatcher", "p
 def _fits(binding: Binding, args: Sequence[Any], dialect: Dialect) -> bool:
     return all(
         is_lazy or value is MISSING or accepts(param, value, dialect)
-        for param, value, (is_lazy, _) in zip(binding.targets, args, binding.lazy)
+        for param, value, (is_lazy, _) in zip(binding.targets, args, binding.lazy, strict=False)
     )
 
 
@@ -81,20 +82,18 @@ def call_function(
         given += (named or {}).values()
     try:
         found = candidates(table, dialect, name, style, shape)
-    except failures.UnresolvedCall as error:
+    except UnresolvedCall as error:
         raise _named(error, table, name, style, given) from None
     binding = pick(found, given, dialect, shape.keywords)
-    final = tuple(_constant(v) if is_lazy else v for v, (is_lazy, _) in zip(given, found.lazy))
+    final = tuple(_constant(v) if is_lazy else v for v, (is_lazy, _) in zip(given, found.lazy, strict=False))
     return binding.apply(env if binding.needs_env else cx, final)
 
 
-def _named(
-    error: failures.UnresolvedCall, table: FunctionTable, name: str, style: str, args: Sequence[Any]
-) -> failures.UnresolvedCall:
+def _named(error: UnresolvedCall, table: FunctionTable, name: str, style: str, args: Sequence[Any]) -> UnresolvedCall:
     """The error of a wrong shape again, with what is known by now in its text."""
-    if isinstance(error, (failures.NoMatchingFunction, failures.NoMatchingMethod)):
+    if isinstance(error, (NoMatchingFunction, NoMatchingMethod)):
         everything = [overload for layer in table.layers(name, style) for overload in layer]
         return failures.no_match(name, style, everything, args)
-    if isinstance(error, failures.NoMethodRegistered):
+    if isinstance(error, NoMethodRegistered):
         return failures.unknown(table, name, style, args[0])
     return error

@@ -99,9 +99,7 @@ def _names(env: Env) -> dict[str, Any]:
     return {name: value for name, value in env.vars.items() if not name.isdigit()}
 
 
-@_scoped(
-    STANDARD, "unpack", Param("sequence", Type.ITER), Param("names", Type.STR, kind=Kind.VARARGS), style="M"
-)
+@_scoped(STANDARD, "unpack", Param("sequence", Type.ITER), Param("names", Type.STR, kind=Kind.VARARGS), style="M")
 def unpack(env: Env, sequence: Any, *names: str) -> Env:
     """A scope with the items as ``$1``…, or under ``names``. Raises ValueError when their numbers differ."""
     if not names:
@@ -112,7 +110,7 @@ def unpack(env: Env, sequence: Any, *names: str) -> Env:
     if len(found) != len(names):
         count = str(len(sequence)) if hasattr(sequence, "__len__") else str(len(found))
         raise ValueError(f"Cannot unpack {count} elements into {len(names)}")
-    return env.child({_variable(name): value for name, value in zip(names, found)})
+    return env.child({_variable(name): value for name, value in zip(names, found, strict=False)})
 
 
 def _limit(env: Env) -> int | None:
@@ -160,9 +158,7 @@ def host_method(env: Env, receiver: Any, name: str) -> Callable[..., Any] | None
     return env.cx.find_extension(name, receiver)
 
 
-@_scoped(
-    LEGACY, "as", Param("receiver"), Param("args", Type.LAMBDA, kind=Kind.VARARGS, arity=1), style="M"
-)
+@_scoped(LEGACY, "as", Param("receiver"), Param("args", Type.LAMBDA, kind=Kind.VARARGS, arity=1), style="M")
 def as_(env: Env, receiver: Any, *args: Callable[[Any], Any]) -> Env:
     """A scope with ``$name`` for each ``expr => name`` and the receiver as ``$0``. Raises ValueError for others."""
     variables: dict[str, Any] = {}

@@ -74,7 +74,7 @@ class Binding:
 
     def beats(self, other: Binding) -> bool:
         """True when this overload wins where both fit (item 7)."""
-        return specific_by_types([(a.type, b.type) for a, b in zip(self.targets, other.targets)])
+        return specific_by_types([(a.type, b.type) for a, b in zip(self.targets, other.targets, strict=False)])
 
     @property
     def needs_env(self) -> bool:
@@ -91,7 +91,9 @@ class Binding:
 
         given = [value(source) for source in self.positional]
         named = {name: value(source) for name, source in self.named}
-        return self.overload.impl(cx, *given, **named) if self.overload.needs_cx else self.overload.impl(*given, **named)
+        return (
+            self.overload.impl(cx, *given, **named) if self.overload.needs_cx else self.overload.impl(*given, **named)
+        )
 
 
 @functools.lru_cache(maxsize=4096)

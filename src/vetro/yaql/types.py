@@ -203,7 +203,7 @@ def specific_by_types(pairs: list[tuple[Type, Type]]) -> bool:
 
 def more_specific(a: Overload, b: Overload) -> bool:
     """True when ``a`` wins over ``b`` where both fit (YAQL.md 3.3, item 7), comparing parameter by parameter."""
-    return specific_by_types([(x.type, y.type) for x, y in zip(a.params, b.params)])
+    return specific_by_types([(x.type, y.type) for x, y in zip(a.params, b.params, strict=False)])
 
 
 _ITERS = frozenset({"list", "set", "iterator", "ordered", "iterable"})
@@ -246,13 +246,18 @@ def describe(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, (bool, int, float, str)):
-        return type(value).__mro__[-2].__name__ if type(value) is not bool else "bool"
+        return next(cls for cls in (bool, int, float, str) if isinstance(value, cls)).__name__
     if isinstance(value, HostObject):
         return repr(value)[:80]
     for name, test in _NAMED:
         if test(value):
             return name
     return type(value).__name__
+
+
+def describe_class(cls: type) -> str:
+    """The type of constants of a class in the words of the language."""
+    return "null" if cls is type(None) else "no value" if cls is Missing else cls.__name__
 
 
 _NAMED: tuple[tuple[str, Predicate], ...] = (

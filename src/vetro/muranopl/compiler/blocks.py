@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.contracts import _at
 from vetro.muranopl.compiler.variables import branch_locals
-from vetro.muranopl.errors import InvalidAssignmentTarget, MuranoError
+from vetro.muranopl.errors import AssignmentToCall, InvalidAssignmentTarget, MuranoError
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
@@ -63,7 +63,7 @@ class BlockMixin:
         except InvalidAssignmentTarget as error:
             # A run-time error in MuranoPL: the rest of the method may still be used.
             self.em.start(i.target)
-            return [py.Raise(b.call("_bad_target", b.const(str(error.args[0]))), None)]
+            return [py.Raise(b.call("_bad_target", b.const(str(error.args[0])), b.const(isinstance(error, AssignmentToCall))), None)]
 
     def emit_Do(self, i: d.Do, scope: Scope) -> list[py.stmt]:
         return self.block(i.body, scope)

@@ -171,7 +171,8 @@ class ContractCompiler:
         args = [b.name(v), b.name("cx"), this, b.name(target), b.name(default) if default else b.const(None), version]
         if call.name == "class":
             helper = "_strict_class" if self.strict else "_argument_class" if self.argument else "_class"
-            return [py.If(b.is_null(b.name(v), True), [b.assign(v, b.call(helper, *args))], [])]
+            known = [py.Expr(b.call(target))]  # an unknown class is an error for null, too
+            return [py.If(b.is_null(b.name(v)), known, [b.assign(v, b.call(helper, *args))])]
         if exclude is not None:
             args.append(self.em.frozen(exclude, Scope()).node)
         helper = "_strict_template" if self.strict else "_template"
@@ -210,6 +211,9 @@ class ContractCompiler:
             limits = [b.const(contract.minimum), b.const(contract.maximum)]
             made.append(py.Expr(b.call("_check_length", b.name(v), *limits)))
         if not contract.items:
+            if contract.minimum is not None:
+                # Numbers only: there is no contract for an item, which Murano notices at the first one.
+                made.append(py.If(b.name(v), [py.Raise(b.call("_no_item_contract"), None)], []))
             return made
         e, i, o = self.fresh("e"), self.fresh("i"), self.fresh("o")
         body: list[py.stmt]
@@ -275,9 +279,11 @@ class ContractCompiler:
         if contract.rest:
             key_contract, value_contract = contract.rest[0]
             r, e, kk = self.fresh("r"), self.fresh("e"), self.fresh("k")
-            body: list[py.stmt] = [b.assign(k, b.name(kk))]
+            raw = self.fresh("k")
+            body: list[py.stmt] = [b.assign(raw, b.name(kk)), b.assign(k, b.name("_M"))]
             literals = [b.const(key) for key, _ in contract.entries]
             body += self.emit(key_contract, kk)
+            body.append(b.assign(k, b.name(raw)))
             body += self.emit(value_contract, e)
             body.append(
                 py.Assign([py.Subscript(b.name(r), b.call("_key", b.name(kk)), b.STORE)], b.name(e))

@@ -12,6 +12,8 @@ from typing import Any
 from vetro.muranopl import contract_rt, exceptions
 from vetro.muranopl.access import write_property
 from vetro.muranopl.errors import (
+    AssignmentToCall,
+    AssignmentToThis,
     ContractSyntax,
     ContractViolation,
     InvalidAssignmentTarget,
@@ -102,6 +104,10 @@ def _check_length(value: tuple[Any, ...], minimum: int | None, maximum: int | No
         raise StructuralViolation(f"at most {maximum} items are allowed, got {count}")
 
 
+def _no_item_contract() -> IndexError:
+    return IndexError("the list contract holds only lengths and no contract for its items")
+
+
 def _all_of(value: tuple[Any, ...], cls: type) -> bool:
     return set(map(type, value)) <= {cls}
 
@@ -184,7 +190,7 @@ def _get(cx: Any, container: Any, step: Any) -> Any:
         return container.yaql_attribute(step, cx)
     if isinstance(container, abc.Mapping):
         return container.get(step)
-    raise InvalidAssignmentTarget(f"'.{step}' cannot be set on {show(container)}")
+    raise AssignmentToThis(f"'.{step}' cannot be set on {show(container)}")
 
 
 def _put(container: Any, step: Any, value: Any) -> Any:
@@ -193,7 +199,7 @@ def _put(container: Any, step: Any, value: Any) -> Any:
             return FDict({step: value})
         if isinstance(container, abc.Mapping):
             return FDict({**container, step: value})
-        raise InvalidAssignmentTarget(f"'.{step}' cannot be set on {show(container)}")
+        raise AssignmentToThis(f"'.{step}' cannot be set on {show(container)}")
     key = step[0]
     if container is None:
         container = FDict()
@@ -230,7 +236,7 @@ def _assign_in(cx: Any, root: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 def _assign(cx: Any, root: Any, path: tuple[Any, ...], value: Any) -> Any:
     if root is None:
-        raise InvalidAssignmentTarget("a variable that was never set has no parts to assign to")
+        raise AssignmentToThis("a variable that was never set has no parts to assign to")
     changed = _assign_in(cx, root, path, value)
     return root if changed is MISSING else changed
 
@@ -239,8 +245,8 @@ def _set(cx: Any, target: Any, name: str, value: Any) -> None:
     write_property(cx, target, name, value)
 
 
-def _bad_target(message: str) -> InvalidAssignmentTarget:
-    return InvalidAssignmentTarget(message)
+def _bad_target(message: str, call: bool) -> InvalidAssignmentTarget:
+    return AssignmentToCall(message) if call else AssignmentToThis(message)
 
 
 def _text_too_long(rt: Any, text: str) -> None:
@@ -292,7 +298,7 @@ MURANO_HELPERS: dict[str, Any] = {
     "_strict_int": _strict_int, "_strict_string": _strict_string, "_strict_bool": _strict_bool,
     "_check_failed": _check_failed, "_literal_violation": _literal_violation, "_items": _items,
     "_strict_items": _strict_items, "_check_length": _check_length, "_all_of": _all_of, "_all_entries": _all_entries,
-    "_mapping": _mapping, "_two_rests": _two_rests, "_class": _class, "_argument_class": _argument_class, "_strict_class": _strict_class,
+    "_mapping": _mapping, "_two_rests": _two_rests, "_no_item_contract": _no_item_contract, "_class": _class, "_argument_class": _argument_class, "_strict_class": _strict_class,
     "_template": _template, "_strict_template": _strict_template, "_owned": _owned, "_not_owned": _not_owned,
     "_located": _located, "_CV": ContractViolation, "_enumerate": enumerate, "_slot": _slot, "_assign_in": _assign_in,
     "_assign": _assign, "_set": _set, "_bad_target": _bad_target, "_text_too_long": _text_too_long,

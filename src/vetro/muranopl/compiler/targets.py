@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vetro.muranopl import declarations as d
 from vetro.muranopl.access import private_slot
 from vetro.muranopl.compiler.emitter import MuranoEmitter, property_kind
-from vetro.muranopl.errors import InvalidAssignmentTarget
+from vetro.muranopl.errors import AssignmentToCall, InvalidAssignmentTarget
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
@@ -45,7 +45,7 @@ class TargetMixin:
             root = root.receiver
         steps.reverse()
         if not steps:
-            raise InvalidAssignmentTarget(
+            raise AssignmentToCall(
                 f"'{expression.text}' cannot be assigned to",
                 position=instruction.position,
                 hint="assign to $variable, $.property or a path of [index] and .key behind them",
@@ -74,7 +74,7 @@ class TargetMixin:
             owner = self.em.emit(root, scope)
             path = self._path(steps, expression, scope)
             return [py.Expr(b.call("_assign", b.name("cx"), owner.node, path, value.node))]
-        raise InvalidAssignmentTarget(
+        raise AssignmentToCall(
             f"'{expression.text}' cannot be assigned to: a call or an operator stands on the left side",
             position=instruction.position,
         )

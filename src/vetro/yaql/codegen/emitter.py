@@ -72,7 +72,7 @@ class Emitter:
         self.text = text
         self.locate = locate
         self.links: dict[str, tuple[Any, ...]] = {}
-        self._link_names: dict[tuple[Any, ...], str] = {}
+        self._link_names: dict[str, str] = {}
         self._temps = 0
 
     # -- names ---------------------------------------------------------------------------------------------------------
@@ -84,11 +84,12 @@ class Emitter:
 
     def link(self, prefix: str, *spec: Any) -> str:
         """The global name under which ``spec`` will be bound."""
-        known = self._link_names.get(spec)
+        key = repr(spec)  # literals hold containers, and 1, 1.0 and true must stay apart
+        known = self._link_names.get(key)
         if known is None:
             known = f"{prefix}{len(self.links)}"
             self.links[known] = spec
-            self._link_names[spec] = known
+            self._link_names[key] = known
         return known
 
     def bind_once(self, code: Code) -> tuple[py.expr, Code]:
@@ -228,7 +229,7 @@ class Emitter:
 
     def attribute(self, receiver: Code, name: str) -> Code:
         """``receiver.name`` for a receiver of unknown class, with the mapping case in line."""
-        if self.dialect.legacy or receiver.kind in SCALAR_KINDS:
+        if self.dialect.legacy or receiver.kind in SCALAR_KINDS or isinstance(receiver.node, (py.Tuple, py.Constant)):
             return Code(b.call("_attribute", b.name("cx"), receiver.node, b.const(name)))
         first, value = self.bind_once(receiver)
         slow = b.call("_attribute", b.name("cx"), value.node, b.const(name))
@@ -240,6 +241,8 @@ class Emitter:
         receiver = self.emit(node.receiver, scope)
         index = self.emit(node.args[0], scope)
         # Neither a ternary nor a guard may change the order of evaluation: receiver first, then index.
+        if receiver.kind in SCALAR_KINDS or isinstance(receiver.node, (py.Tuple, py.Constant)):
+            return Code(b.call("_index", b.name("cx"), receiver.node, index.node))
         if index.kind == "int" and index.simple:
             first, value = self.bind_once(receiver)
             slow = b.call("_index", b.name("cx"), value.node, index.node)

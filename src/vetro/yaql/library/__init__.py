@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from vetro.yaql import optable, scopes
 from vetro.yaql.signature import FunctionTable
 
 _STANDARD = (
@@ -39,6 +40,8 @@ def standard_table() -> FunctionTable:
     table = FunctionTable()
     for name in _STANDARD:
         table.add_module(import_module(f"vetro.yaql.library.{name}"))
+    optable.register(table)
+    scopes.register(table)
     return table
 
 
@@ -47,4 +50,5 @@ def legacy_table() -> FunctionTable:
     """The functions of the legacy dialect, a layer over the standard ones that hides `#indexer` and `switch`."""
     table = FunctionTable(parent=standard_table(), exclusive={"#indexer", "switch"})
     table.add_module(import_module("vetro.yaql.library.legacy"))
+    scopes.register(table, legacy=True)
     return table

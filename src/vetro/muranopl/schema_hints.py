@@ -1,0 +1,70 @@
+"""Meta objects that tell how a form looks -> schema keywords (seed 001, "UI hints"; SEMANTICS 17.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+METADATA: Final = "io.murano.metadata."
+POSITIONS: Final = frozenset({METADATA + "forms.Position", METADATA + "Position"})
+SECTION: Final = METADATA + "forms.Section"
+HIDDEN: Final = METADATA + "forms.Hidden"
+_TEXTS: Final = {
+    METADATA + "Title": "title",
+    METADATA + "Description": "description",
+    METADATA + "HelpText": "helpText",
+}
+
+#: (index, declaring class) -> sortable rank.
+Rank = Callable[[int, Any], int]
+
+
+class Hint(NamedTuple):
+    """One meta object: full name of its class, its property values, and the class whose declaration carries it."""
+
+    name: str
+    values: Mapping[str, Any]
+    declaring: Any = None
+
+
+def text_hints(hints: Iterable[Hint]) -> dict[str, Any]:
+    """``title``, ``description`` and ``helpText``."""
+    return {_TEXTS[hint.name]: hint.values.get("text") for hint in hints if hint.name in _TEXTS}
+
+
+def field_hints(hints: Iterable[Hint], rank: Rank, declaring: Any) -> dict[str, Any]:
+    """Keywords of a property or argument that ``declaring`` declares."""
+    hints = list(hints)
+    result = text_hints(hints)
+    for hint in hints:
+        if hint.name == HIDDEN:
+            result["visible"] = bool(hint.values.get("visible", False))
+        elif hint.name in POSITIONS:
+            index, section = hint.values.get("index"), hint.values.get("section")
+            if index is not None:
+                result["formIndex"] = rank(index, declaring)
+            if section is not None:
+                result["formSection"] = section
+    return result
+
+
+def form_sections(hints: Iterable[Hint], rank: Rank) -> dict[str, dict[str, Any]]:
+    """``formSections``: the nearest declaration of a name wins; those with an index are numbered from 0."""
+    nearest: dict[str, tuple[int, Hint]] = {}
+    for hint in hints:
+        if hint.name != SECTION:
+            continue
+        name = hint.values.get("name")
+        near = rank(0, hint.declaring)
+        if name is not None and (name not in nearest or near > nearest[name][0]):
+            nearest[name] = (near, hint)
+    sections: dict[str, dict[str, Any]] = {}
+    ranked: list[tuple[int, str]] = []
+    for name, (_, hint) in nearest.items():
+        title = hint.values.get("title")
+        sections[name] = {"title": name if title is None else title}
+        if hint.values.get("index") is not None:
+            ranked.append((rank(hint.values["index"], hint.declaring), name))
+    for number, (_, name) in enumerate(sorted(ranked)):
+        sections[name]["index"] = number
+    return sections

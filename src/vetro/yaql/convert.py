@@ -1,0 +1,83 @@
+"""Conversion of results to plain Python data (YAQL.md section 6), with an explicit stack: depth costs no frames."""
+
+from __future__ import annotations
+
+import collections.abc as abc
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from vetro.yaql.context import Execution
+from vetro.yaql.values import HostObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Settings of section 6. None for the limits leaves those of `Limits` as they are; negative ones mean none."""
+
+    convert_input_data: bool = True
+    convert_output_data: bool = True
+    convert_tuples_to_lists: bool = True
+    convert_sets_to_lists: bool = False
+    iterable_dicts: bool = False
+    limit_iterators: int | None = None
+    memory_quota: int | None = None
+
+
+def _iterates(value: Any) -> bool:
+    return isinstance(value, abc.Iterable) and not isinstance(value, (str, bytes, HostObject, type))
+
+
+def _items(value: Any, rt: Execution) -> list[Any]:
+    limit = rt.limits.max_sequence
+    if isinstance(value, abc.Sized):
+        rt.check_items(len(value))
+        return list(value)  # type: ignore[call-overload, no-any-return]
+    items = list(value if limit is None else islice(value, limit + 1))
+    rt.check_items(len(items))
+    return items
+
+
+def _open(value: Any, rt: Execution, options: Options) -> tuple[str, list[Any], list[Any]]:
+    """What kind of container to build, and its parts still to be converted, last one first."""
+    if isinstance(value, abc.Mapping):
+        rt.check_items(len(value))
+        flat = [side for pair in value.items() for side in pair]
+        return "dict", flat[::-1], []
+    if isinstance(value, abc.Set):
+        return "list" if options.convert_sets_to_lists else "set", _items(value, rt)[::-1], []
+    kind = "tuple" if isinstance(value, tuple) and not options.convert_tuples_to_lists else "list"
+    return kind, _items(value, rt)[::-1], []
+
+
+def _close(kind: str, parts: list[Any]) -> Any:
+    if kind == "dict":
+        return dict(zip(parts[0::2], parts[1::2], strict=True))
+    if kind == "set":
+        return set(parts)
+    return tuple(parts) if kind == "tuple" else parts
+
+
+def to_plain(value: Any, rt: Execution, options: Options) -> Any:
+    """``value`` as dicts, lists, sets and scalars; lazy sequences are consumed.
+
+    Raises `CollectionTooLarge` beyond the item limit, TypeError where a mapping's key or a set's item is a list or a
+    mapping, and whatever a lazy sequence raises.
+    """
+    if not _iterates(value):
+        return value
+    stack = [_open(value, rt, options)]
+    while True:
+        kind, todo, done = stack[-1]
+        while todo:
+            item = todo.pop()
+            if _iterates(item):
+                stack.append(_open(item, rt, options))
+                break
+            done.append(item)
+        else:
+            stack.pop()
+            made = _close(kind, done)
+            if not stack:
+                return made
+            stack[-1][2].append(made)
