@@ -81,9 +81,7 @@ def token_soup(*, max_size: int = 12) -> st.SearchStrategy[str]:
 
 def garbage() -> st.SearchStrategy[str]:
     """Any short text, rich in characters that mean something to the lexer."""
-    return st.text(
-        st.one_of(st.sampled_from("$'\"`\\()[]{},.=<>!~?-+*/:_ \n019anotx"), st.characters()), max_size=30
-    )
+    return st.text(st.one_of(st.sampled_from("$'\"`\\()[]{},.=<>!~?-+*/:_ \n019anotx"), st.characters()), max_size=30)
 
 
 def _argument_lists(inner: st.SearchStrategy[str], *, pairs: bool) -> st.SearchStrategy[str]:

@@ -19,18 +19,22 @@ _TEXTS = {
 
 
 def class_actions(session: Session, type_: MuranoType) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Names and rows of a class's public methods, inherited and static ones too; the same for all its objects."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    for name, method in type_.methods.items():
-        if not method.public or method.extension or name.startswith((".", "__")):
-            continue
-        row: dict[str, Any] = {"name": name, "enabled": True, "title": name}
-        for class_name, values in meta_values(session, method):
-            key = _TEXTS.get(class_name)
-            if key is not None and values.get("text") is not None:
-                row[key] = values["text"]
-        found.append((name, row))
-    return tuple(found)
+    """Names and rows of a class's public methods, the same for all its objects.
+
+    Inherited and static ones count, and so does one that a derived class has overridden without making it public.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for ancestor in type_.ancestors:
+        for name, method in ancestor.own_methods.items():
+            if name in found or not method.public or method.extension or name.startswith((".", "__")):
+                continue
+            row: dict[str, Any] = {"name": name, "enabled": True, "title": name}
+            for class_name, values in meta_values(session, method):
+                key = _TEXTS.get(class_name)
+                if key is not None and values.get("text") is not None:
+                    row[key] = values["text"]
+            found[name] = row
+    return tuple(found.items())
 
 
 def object_actions(obj: MuranoObject, rows: tuple[tuple[str, dict[str, Any]], ...]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from vetro.muranopl.errors import ContractViolation
 from vetro.muranopl.objects import MuranoObject, owns
 from vetro.muranopl.versions import parse_spec
 from vetro.muranopl.violations import outer_violation
-from vetro.yaql.values import HostObject
+from vetro.yaql.values import FDict, HostObject
 
 if TYPE_CHECKING:
     from vetro.muranopl.context import MuranoContext
@@ -128,14 +128,15 @@ def to_class(
     """
     if value is None:
         return None
-    if isinstance(value, HostObject):
+    cls = value.__class__
+    if cls is not str and cls is not dict and isinstance(value, HostObject):
         if accepts(value, type, version_spec, cx.type.package):
             return value
         raise wrong_class(value, type)
     loader = this._loader if not argument and isinstance(this, MuranoObject) else None
-    if isinstance(value, str):
+    if cls is str:
         found = cx.session.store.require(value) if loader is None else loader.find(value)
-    elif isinstance(value, Mapping):
+    elif cls is dict or cls is FDict or isinstance(value, Mapping):
         if loader is not None:
             found = loader.place(value, this, default_type or type, cx.type)
         else:

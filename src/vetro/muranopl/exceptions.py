@@ -199,9 +199,13 @@ class ExceptionValue(HostObject):
         return None
 
 
-def exception_value(cx: Any, error: BaseException, names: tuple[str, ...] | None) -> ExceptionValue:
-    """The value of the ``As`` variable. The Python traceback is let go: only code and places are kept."""
-    error.murano_frames = frames_of(error, sys._getframe(1))  # type: ignore[attr-defined]
+def exception_value(cx: Any, error: BaseException, names: tuple[str, ...] | None, trace: bool) -> ExceptionValue:
+    """The value of the ``As`` variable. The Python traceback is let go: only code and places are kept.
+
+    ``trace`` is False where the compiler sees that nobody can ask for the stack trace.
+    """
+    if trace:
+        error.murano_frames = frames_of(error, sys._getframe(1))  # type: ignore[attr-defined]
     error.__traceback__ = None
     error.__context__ = None
     matched = names_of(error)

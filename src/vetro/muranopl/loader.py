@@ -25,19 +25,20 @@ from vetro.muranopl.errors import (
     ObjectNotFound,
     UninitializedProperty,
 )
-from vetro.muranopl.header import Header, split
+from vetro.muranopl.header import Header, parse_type_text, split
 from vetro.muranopl.objects import (
     ALIVE,
     DESTROYED,
     INITIALISING,
+    NO_HEADER,
     MuranoObject,
     mark_destroyed,
     new_object,
     owns,
 )
-from vetro.muranopl.plans import LoadPlan, PropertyPlan
+from vetro.muranopl.plans import LoadPlan, PropertyPlan, Shape
 from vetro.muranopl.violations import holds_definition, nested_violation
-from vetro.yaql.values import FROZEN, MISSING, freeze
+from vetro.yaql.values import FROZEN, MISSING, FDict, freeze
 
 if TYPE_CHECKING:
     from vetro.muranopl.store import ObjectStore
@@ -53,6 +54,8 @@ class MissingType(DeclarationError):
 
     code = "MPL105"
 
+
+OPEN, SCALAR, ITEMS = Shape.OPEN, Shape.SCALAR, Shape.ITEMS
 
 #: What compiled code raises when it meets something that may still come; an unset slot is an `AttributeError`.
 NOT_YET = (UninitializedProperty, ForwardReference, AttributeError)
@@ -84,16 +87,23 @@ class Fill(Enum):
 class Entry:
     """An object whose properties are not all set: what is left to do for it."""
 
-    __slots__ = ("depth", "error", "level", "obj", "pending", "plan", "values")
+    __slots__ = ("depth", "level", "obj", "pending", "plan", "values")
 
-    def __init__(self, obj: MuranoObject, values: Mapping[Any, Any], plan: LoadPlan, depth: int) -> None:
+    def __init__(
+        self,
+        obj: MuranoObject,
+        values: Mapping[Any, Any],
+        plan: LoadPlan,
+        depth: int,
+        level: int,
+        pending: list[Pending],
+    ) -> None:
         self.obj = obj
         self.values = values
         self.plan = plan
         self.depth = depth
-        self.level = 0
-        self.pending: list[Pending] = []
-        self.error: Exception | None = None
+        self.level = level
+        self.pending = pending
 
 
 class Pending:
@@ -124,7 +134,6 @@ class Loader:
         self.queue: deque[tuple[MuranoObject, Mapping[Any, Any], Fill, int]] = deque()
         self.blocked: list[Entry] = []
         self.init_values: dict[MuranoObject, dict[str, Any]] = {}
-        self.children: dict[MuranoObject | None, list[MuranoObject]] = {}
         self.gone: list[MuranoObject] = []
         self.needs_init = False
         #: Templates only: for each object the property paths that are left out.
@@ -134,6 +143,7 @@ class Loader:
         self._property = ""
         self._depth = 0
         self._progress = 0
+        self._types: dict[str, MuranoType] = store.header_types
         self._max_depth: int = store.session.rt.limits.max_object_nesting
 
     # -- definitions and references ------------------------------------------------------------------------------------
@@ -142,6 +152,15 @@ class Loader:
         self, mapping: Mapping[Any, Any], owner: MuranoObject | None, default: MuranoType | None, context: Any
     ) -> MuranoObject:
         """The object of a definition; its properties are filled in later. Raises `MissingType`, `ClassNotFound`."""
+        raw = mapping.get("?")
+        if raw is not None and len(raw) == 2:
+            # Most headers are just a type and an id.
+            written, given = raw.get("type"), raw.get("id")
+            if written.__class__ is str and given.__class__ is str and given:
+                type_ = self._types.get(written)
+                if type_ is None:
+                    type_ = self._types[written] = self.session.type_for(*parse_type_text(written))
+                return self._bare(type_, given, None, mapping, owner)
         header, values = split(self.session, mapping, context)
         type_ = header.type or default
         if type_ is None:
@@ -152,39 +171,53 @@ class Loader:
         self, type_: MuranoType, header: Header, values: Mapping[Any, Any], owner: MuranoObject | None
     ) -> MuranoObject:
         """A bare object, queued to be filled in from ``values``; the known one when the id was met before."""
+        obj = self._bare(type_, header.id, header.name, values, owner, header.destroyed)
+        if obj._loader is self:
+            if header.name is not None:
+                obj._name = header.name
+            if header.kept is not NO_HEADER:
+                obj._header = header.kept
+            if header.subscriptions is not None:
+                obj._deps = header.subscriptions
+        return obj
+
+    def _bare(
+        self,
+        type_: MuranoType,
+        given: str | None,
+        name: str | None,
+        values: Mapping[Any, Any],
+        owner: MuranoObject | None,
+        destroyed: bool = False,
+    ) -> MuranoObject:
         depth = self._depth + 1
         if depth > self._max_depth:
             raise NestingLimit(f"objects are nested deeper than {self._max_depth} levels")
-        given = header.id
-        if given is not None:
-            known = self.local.get(given)
-            if known is None and self.shadow:
+        local = self.local
+        if given is not None and self.keep_ids:
+            known = local.get(given)
+            if known is not None:
+                return self._again(known, type_, values, owner, depth)
+            if self.shadow:
                 known = self.store.get(given)
                 if known is not None:
                     self.queue.append((known, values, Fill.SHADOW, depth))
                     return known
-            if known is not None and self.keep_ids:
-                return self._again(known, type_, values, owner, depth)
-        plan = self.store.plan(type_)
-        kept = given if self.keep_ids and given is not None else self.session.new_id()
-        obj = new_object(plan.pyclass, kept, header.name, owner, self)
-        obj._header = header.kept
-        obj._deps = header.subscriptions
-        self.local[given or kept] = obj
+        plan = self.store.plans[type_]
+        kept = given if given is not None and self.keep_ids else self.session.new_id()
+        obj = new_object(plan.pyclass, kept, name, owner, self)
+        local[given or kept] = obj
         self.created.append(obj)
-        if header.destroyed:
-            self.gone.append(obj)
-            self.queue.append((obj, values, Fill.GONE, depth))
-            return obj
-        if plan.has_init:
+        if plan.has_init and not destroyed:
             self.needs_init = True
             if plan.init_arguments:
                 self.init_values[obj] = {n: values[n] for n in plan.init_arguments if n in values}
-        self.children.setdefault(owner, []).append(obj)
         if self.excluded is not None and owner is not None:
             paths = self.excluded.get(owner, ())
             self.excluded[obj] = [path[1:] for path in paths if len(path) > 1 and path[0] == self._property]
-        self.queue.append((obj, values, Fill.FULL, depth))
+        if destroyed:
+            self.gone.append(obj)
+        self.queue.append((obj, values, Fill.GONE if destroyed else Fill.FULL, depth))
         return obj
 
     def _again(
@@ -198,7 +231,6 @@ class Loader:
         # An object that is defined again inside itself keeps its owner: owners never form a circle.
         if owner is not known._owner and owner is not known and not (owner is not None and owns(known, owner)):
             known._owner = owner
-            self.children.setdefault(owner, []).append(known)
         self.queue.append((known, values, Fill.AGAIN, depth))
         return known
 
@@ -225,8 +257,6 @@ class Loader:
         self.queue = deque(item for item in self.queue if item[0] not in dropped)
         self.blocked = [entry for entry in self.blocked if entry.obj not in dropped]
         self.local = {k: o for k, o in self.local.items() if o not in dropped}
-        for siblings in self.children.values():
-            siblings[:] = [o for o in siblings if o not in dropped]
 
     def find(self, object_id: str) -> MuranoObject:
         """The object that text under a class contract names. Raises `ForwardReference` while it is unknown."""
@@ -264,7 +294,8 @@ class Loader:
                 waiting, self.blocked = self.blocked, []
                 before = self._progress
                 for entry in reversed(waiting):
-                    self._resume(entry)
+                    self._retry(entry)
+                    self._wait(entry)
                 if self._progress == before and not self.queue and self.blocked:
                     raise self._stuck()
         finally:
@@ -284,9 +315,11 @@ class Loader:
             if fill is Fill.FULL:
                 if plan.fast_load is not None and plan.fast_load(obj, values, self):
                     continue
-                entry = Entry(obj, values, plan, depth)
-                if not self._levels(entry):
-                    self.blocked.append(entry)
+                for index, level in enumerate(plan.levels):
+                    pending = self._level(obj, values, level)
+                    if pending is not None:
+                        self._wait(Entry(obj, values, plan, depth, index, pending))
+                        break
             elif fill is Fill.AGAIN:
                 self._values_only(obj, values, plan, depth)
             elif fill is Fill.SHADOW:
@@ -294,51 +327,69 @@ class Loader:
             else:
                 self._lenient(obj, values, plan)
 
-    def _levels(self, entry: Entry) -> bool:
-        """Goes through the classes, derived first; False when the object has to wait.
+    def _wait(self, entry: Entry) -> None:
+        """Goes on with an object some of whose properties have to wait, as far as that is possible now.
 
         A default that waits holds up the classes below it; a value that waits does not (5.6: a derived default cannot
         read a base property).
         """
         levels = entry.plan.levels
-        while entry.level < len(levels):
-            self._level(entry, levels[entry.level])
+        while True:
             while any(isinstance(p.error, UninitializedProperty) for p in entry.pending) and self._retry(entry):
                 pass
-            entry.level += 1
             if any(p.raw is MISSING for p in entry.pending):
-                return False
-        return not entry.pending
+                break
+            entry.level += 1
+            if entry.level >= len(levels):
+                break
+            more = self._level(entry.obj, entry.values, levels[entry.level])
+            if more is not None:
+                entry.pending.extend(more)
+        if entry.pending or entry.level < len(levels):
+            self.blocked.append(entry)
 
-    def _level(self, entry: Entry, level: tuple[PropertyPlan, ...]) -> None:
-        obj = entry.obj
-        values = entry.values
+    def _level(
+        self, obj: MuranoObject, values: Mapping[Any, Any], level: tuple[PropertyPlan, ...]
+    ) -> list[Pending] | None:
+        """The properties that one class declares; those that have to wait, None when all got their values."""
+        waiting: list[Pending] | None = None
         for plan in level:
             raw = values.get(plan.name, MISSING) if plan.from_model else MISSING
             given = raw is not MISSING
-            self._property = plan.name
-            self._trail = None
-            self._cursor = 0
+            shape = plan.shape
+            if shape is not SCALAR:
+                self._property = plan.name
+                self._trail = None
+                self._cursor = 0
             try:
                 if given:
-                    if raw.__class__ not in FROZEN:
-                        raw = freeze(raw)
-                elif plan.prop.has_default:
-                    raw = plan.prop.default(obj)
+                    cls = raw.__class__
+                    if cls not in FROZEN:
+                        if shape is OPEN:
+                            raw = freeze(raw)
+                        elif shape is ITEMS:
+                            raw = tuple(raw) if cls is list else FDict(raw) if cls is dict else freeze(raw)
+                elif plan.has_default:
+                    raw = plan.constant
+                    if raw is MISSING:
+                        raw = plan.prop.default(obj)
                 elif plan.runtime:
                     continue
                 else:
                     raw = None
-                value = plan.prop.apply(raw, obj)
+                value = plan.transform(raw, obj)
                 for other in plan.validators:
                     other.validate(value, obj)
             except NOT_YET as error:
-                entry.pending.append(Pending(plan, raw, self._trail, reason_to_wait(error)))
+                if waiting is None:
+                    waiting = []
+                waiting.append(Pending(plan, raw, self._trail, reason_to_wait(error)))
             except ContractViolation as error:
                 if not plan.runtime or given:
-                    raise self._nested(error, obj) from None
+                    raise self._nested(error.located(plan.prop.location), obj) from None
             else:
                 setattr(obj, plan.attr, value)
+        return waiting
 
     def _retry(self, entry: Entry) -> bool:
         """Tries the waiting properties of an object again; True when at least one got its value."""
@@ -356,7 +407,7 @@ class Loader:
             try:
                 if pending.raw is MISSING:
                     pending.raw = plan.prop.default(obj)
-                value = plan.prop.apply(pending.raw, obj)
+                value = plan.transform(pending.raw, obj)
                 for other in plan.validators:
                     other.validate(value, obj)
             except NOT_YET as error:
@@ -366,18 +417,12 @@ class Loader:
                 continue
             except ContractViolation as error:
                 if not plan.runtime or plan.name in entry.values:
-                    raise self._nested(error, obj) from None
+                    raise self._nested(error.located(plan.prop.location), obj) from None
             else:
                 setattr(obj, plan.attr, value)
             moved = True
             self._progress += 1
         return moved
-
-    def _resume(self, entry: Entry) -> None:
-        while entry.pending and self._retry(entry):
-            pass
-        if any(p.raw is MISSING for p in entry.pending) or not self._levels(entry):
-            self.blocked.append(entry)
 
     def _values_only(self, obj: MuranoObject, values: Mapping[Any, Any], plan: LoadPlan, depth: int) -> None:
         """A definition met again: only what it gives."""
@@ -390,9 +435,11 @@ class Loader:
         if plan.init_arguments:
             known = self.init_values.setdefault(obj, {})
             known.update({n: given[n] for n in plan.init_arguments if n in given})
-        entry = Entry(obj, given, plan._replace(levels=levels), depth)
-        if not self._levels(entry):
-            self.blocked.append(entry)
+        for index, level in enumerate(levels):
+            pending = self._level(obj, given, level)
+            if pending is not None:
+                self._wait(Entry(obj, given, plan._replace(levels=levels), depth, index, pending))
+                break
 
     def _shadow(self, obj: MuranoObject, values: Mapping[Any, Any], plan: LoadPlan) -> None:
         """Meets the definitions inside without touching the object; what it had before need not fit any more."""
@@ -460,16 +507,21 @@ class Loader:
 
     def _post_order(self) -> list[MuranoObject]:
         mine = set(self.created)
+        children: dict[MuranoObject, list[MuranoObject]] = {}
+        roots: list[MuranoObject] = []
+        for obj in self.created:
+            owner = obj._owner
+            if owner is not None and owner in mine:
+                children.setdefault(owner, []).append(obj)
+            else:
+                roots.append(obj)
         order: list[MuranoObject] = []
-        seen: set[MuranoObject] = set()
         # Pre-order with siblings from the last to the first, read backwards, is post-order in order.
-        stack = [obj for obj in self.created if obj._owner not in mine]
+        stack = roots
         while stack:
             obj = stack.pop()
-            if obj not in seen:
-                seen.add(obj)
-                order.append(obj)
-                stack.extend(child for child in self.children.get(obj, ()) if child._owner is obj)
+            order.append(obj)
+            stack.extend(children.get(obj, ()))
         order.reverse()
         return order
 

@@ -198,7 +198,14 @@ def call_function(
     if any(a is MISSING for a in args):
         args, kwargs = _skip_missing(method, args, kwargs)
     args = tuple([a if a.__class__ in FROZEN else freeze(a) for a in args])
-    named = {"v_" + key: freeze(value) for key, value in kwargs.items()} if kwargs else {}
+    return call_plain(method, function, this, args, {k: freeze(v) for k, v in kwargs.items()} if kwargs else kwargs)
+
+
+def call_plain(
+    method: Method, function: Callable[..., Any], this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """`call_function` for arguments that need no freezing, or whose contracts see to it."""
+    named = {"v_" + key: value for key, value in kwargs.items()} if kwargs else {}
     try:
         return function(this, *args, **named)
     except TypeError as error:

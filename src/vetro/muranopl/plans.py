@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vetro.muranopl.declarations import PropertyUsage
+from vetro.muranopl.compiler.emitter import chain
+from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression, Literal, PropertyUsage
 from vetro.muranopl.members import SERIALIZED, Property
+from vetro.yaql.values import MISSING
 
 if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
+
+
+class Shape(Enum):
+    """What has to be done with raw lists and mappings before a contract may see them."""
+
+    #: They have to be frozen all the way down: the contract may pass them on as they are.
+    OPEN = 0
+    #: Nothing: the contract looks at scalars only, and makes no objects.
+    SCALAR = 1
+    #: Nothing: the contract makes objects of definitions and lets nothing else through.
+    OBJECT = 2
+    #: The list or mapping itself only: the contract rebuilds it from items that it converts.
+    ITEMS = 3
 
 
 class PropertyPlan(NamedTuple):
@@ -25,6 +41,12 @@ class PropertyPlan(NamedTuple):
     from_model: bool
     #: Runtime: stays without a value when there is no Default, or one that violates the contract.
     runtime: bool
+    #: The compiled contract of `prop`; raises without a location.
+    transform: Callable[[Any, Any], Any]
+    #: Whether there is a Default, and its value where that needs no evaluation (else MISSING).
+    has_default: bool
+    constant: Any
+    shape: Shape
 
 
 class LoadPlan(NamedTuple):
@@ -77,12 +99,42 @@ def load_plan(type_: MuranoType) -> LoadPlan:
 
 
 def _property_plan(type_: MuranoType, prop: Property) -> PropertyPlan:
-    chain = type_.property_chain(prop.name)
+    declarations = type_.property_chain(prop.name)
     return PropertyPlan(
         name=prop.name,
         attr=prop.attr,
         prop=prop,
-        validators=tuple(p for p in chain if p is not prop),
-        from_model=any(p.usage in SERIALIZED for p in chain),
+        validators=tuple(p for p in declarations if p is not prop),
+        from_model=any(p.usage in SERIALIZED for p in declarations),
         runtime=prop.usage is PropertyUsage.RUNTIME,
+        transform=prop.transform,
+        has_default=prop.has_default,
+        constant=_constant(prop),
+        shape=contract_shape(prop.decl.contract),
     )
+
+
+def _constant(prop: Property) -> Any:
+    configured = prop.declaring.config
+    if prop.name in configured:
+        return configured[prop.name]
+    return prop.decl.default.value if isinstance(prop.decl.default, Literal) else MISSING
+
+
+def contract_shape(contract: Contract) -> Shape:
+    """The shape of a contract; `Shape.OPEN` wherever it is not obvious."""
+    if isinstance(contract, ContractList):
+        inside = [contract_shape(item) for item in contract.items]
+        return Shape.ITEMS if inside and Shape.OPEN not in inside else Shape.OPEN
+    if isinstance(contract, ContractMap):
+        inside = [contract_shape(item) for _, item in contract.entries]
+        inside += [contract_shape(item) for pair in contract.rest for item in pair]
+        return Shape.ITEMS if inside and not contract.open and Shape.OPEN not in inside else Shape.OPEN
+    if isinstance(contract, Expression):
+        steps = chain(contract.node)
+        names = [name for name, _ in steps] if steps else [""]
+        if names[0] in ("int", "string", "bool") and set(names[1:]) <= {"int", "string", "bool", "notNull", "check"}:
+            return Shape.SCALAR
+        if names[0] == "class" and set(names[1:]) <= {"notNull", "check", "owned", "notOwned"}:
+            return Shape.OBJECT
+    return Shape.OPEN

@@ -100,16 +100,14 @@ def read_instruction(context: ReadContext, node: YNode) -> Instruction:
 def _no_instruction(context: ReadContext, node: ScalarNode) -> DslSyntaxError:
     reason = context.scalars.parse_error(node)
     if reason is not None:
-        error = context.scalars.syntax_error(node, reason)
-        error.hint = "an instruction is an expression, an assignment or a block construct"
-        return error
+        return context.scalars.syntax_error(node, reason)
     word = did_you_mean(node.value, _KEYWORDS) if node.value else None
     if node.value in _KEYWORDS:
         hint = f"write '{node.value}:' with a colon"
     elif word:
         hint = word
     else:
-        hint = f"to call a method write $.{node.value}()" if node.value.isidentifier() else "remove it"
+        hint = f"to call a method write $.{node.value}()" if node.value.isidentifier() else "text does nothing here"
     return DslSyntaxError(
         f"{'nothing' if not node.value else describe(node)} is no instruction",
         position=context.position(node),
@@ -121,7 +119,11 @@ def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
     entries: Entries = {}
     for key, value in node.value:
         if key.__class__ is not ScalarNode:
-            raise DslSyntaxError("a keyword must be a word", position=context.position(key))
+            raise DslSyntaxError(
+                "a keyword must be a word",
+                position=context.position(key),
+                hint="block constructs have fixed keywords",
+            )
         if context.expression(key) is not None:
             raise DslSyntaxError(
                 f"'{key.value}' stands beside other keys",
@@ -308,7 +310,11 @@ def _match(context: ReadContext, entries: Entries, at: Position) -> Instruction:
         elif isinstance(read, Literal):
             cases.append((read.value, _lazy(context, value)))
         else:
-            raise DslSyntaxError("a key of Match must be a plain value", position=read.position)
+            raise DslSyntaxError(
+                "a key of Match must be a plain value",
+                position=read.position,
+                hint="conditions that are computed belong into Switch",
+            )
     return Match(_value(context, entries, "Value"), tuple(cases), _default(context, entries), at)
 
 

@@ -25,7 +25,9 @@ def read_meta(context: ReadContext, node: YNode, namespaces: Namespaces | None) 
     for item in context.items(node):
         if item.__class__ is SequenceNode or (item.__class__ is ScalarNode and context.is_null(item)):
             raise DslSyntaxError(
-                f"a meta object is a name or 'name: properties', not {describe(item)}", position=context.position(item)
+                f"a meta object is a name or 'name: properties', not {describe(item)}",
+                position=context.position(item),
+                hint="write Meta: Name, Meta: {Name: {property: value}} or a list of those",
             )
         for key, value in item.value if item.__class__ is MappingNode else [(item, None)]:
             name = context.name(key, "a meta-class")

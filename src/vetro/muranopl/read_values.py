@@ -98,7 +98,11 @@ class ReadContext:
         result: Entries = {}
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
-                raise DslSyntaxError(f"a key of {what} must be a name", position=position(key, self.file))
+                raise DslSyntaxError(
+                    f"a key of {what} must be a name",
+                    position=position(key, self.file),
+                    hint="lists and mappings cannot name anything",
+                )
             result[key.value] = (key, value)
         return result
 
@@ -196,7 +200,11 @@ class ReadContext:
             try:
                 plain = FDict([(key.value, value.value) for key, value in pairs])  # type: ignore[union-attr]
             except VetroError as error:
-                raise DslSyntaxError(f"not a possible key: {error}", position=self.position(node)) from None
+                raise DslSyntaxError(
+                    f"not a possible key: {error}",
+                    position=self.position(node),
+                    hint="use text or numbers as keys",
+                ) from None
             return Literal(plain, self.position(node))
         return MapTemplate(pairs, self.position(node))
 
@@ -212,7 +220,7 @@ class ReadContext:
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """``did you mean 'x'?`` for the nearest known word, ignoring case; None when none is near."""
     by_fold = {word.casefold(): word for word in known}
-    near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.7)
     return f"did you mean '{by_fold[near[0]]}'?" if near else None
 
 

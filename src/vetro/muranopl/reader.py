@@ -65,6 +65,8 @@ def read_file(
 
 def _documents(context: ReadContext) -> list[Any]:
     strict = context.format_version >= (1, 4)
+    if strict and context.problems is not None:  # an error, but one that need not hide the others
+        return load_documents(context.text, context.file, allow_duplicate_keys=True, warn=context.problems.append)
     return load_documents(context.text, context.file, allow_duplicate_keys=not strict, warn=context.warn)
 
 

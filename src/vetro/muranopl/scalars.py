@@ -36,6 +36,8 @@ _CONSTRUCT = {
 }
 #: Runs of source characters that stand unchanged in the value, and what separates them.
 _ESCAPES = {'"': re.compile(r"\\(?:x..|u.{4}|U.{8}|\r?\n|.)|\r?\n"), "'": re.compile(r"''|\r?\n")}
+#: What the caret shows anyway.
+_PLACE = re.compile(r"^(?:Parse|Lexical) error: | at position \d+(?: of expression '.*)?$", re.DOTALL)
 _LINE_END = re.compile(r"\r?\n")
 
 
@@ -125,19 +127,22 @@ class ScalarReader:
         try:
             return construct(node.tag, node.value)
         except ValueError as error:
-            raise SourceError(str(error), position=position(node, self.file)) from None
+            raise SourceError(str(error), position=position(node, self.file), hint="use !!str for text") from None
 
     def syntax_error(self, node: ScalarNode, error: ParsingError) -> DslSyntaxError:
         """The error for text that must be an expression and is none."""
         where = position(node, self.file)
         offset = error.position if error.position is not None else len(node.value)
         line, column = Expression(node.value, _NOTHING, where, self._offsets(node)).locate(offset)
+        message = _PLACE.sub("", error.message)
+        if "unexpected end" in message:
+            hint = "something is missing at the end: a bracket, a quote or an operand"
+        elif "illegal" in message:
+            hint = "nothing begins with this character; text inside an expression stands in quotes"
+        else:
+            hint = "look before the mark: an operator, comma, quote or bracket is missing or too many"
         where = Position(self.file, line, column, line, column + 1)
-        return DslSyntaxError(
-            f"not a valid expression: {error.message}",
-            position=where,
-            hint="text needs no !yaql; quotes inside the expression must differ from those around it",
-        )
+        return DslSyntaxError(f"not a valid expression: {message}", position=where, hint=hint)
 
     def parse_error(self, node: ScalarNode) -> ParsingError | None:
         """Why a plain scalar that looks like an expression is text; None when it needs no explanation."""

@@ -22,7 +22,7 @@ from vetro.muranopl.exceptions import frames_of, translate
 from vetro.muranopl.execution import MuranoExecution
 from vetro.muranopl.gc import GarbageCollector
 from vetro.muranopl.linker import TypeRegistry
-from vetro.muranopl.members import Method, call_function
+from vetro.muranopl.members import Method, call_function, call_plain
 from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.scheduler import Scheduler
 from vetro.muranopl.store import ObjectStore
@@ -198,7 +198,7 @@ class Session:
         Raises `MethodNotFound`, `MethodNotExposed`, `ObjectNotFound` and whatever the method raises.
         """
         with self.entered():
-            given, named = freeze(tuple(args)), {k: freeze(v) for k, v in (kwargs or {}).items()}
+            given, named = tuple(args), dict(kwargs or {})
             receiver, kind = self._receiver(object_id, on_class)
             found = kind.find_method(method) if not method.startswith(".") else None
             if found is None or found.extension and public_only and not found.public:
@@ -228,10 +228,13 @@ class Session:
         return obj, obj._type
 
     def _invoke(self, method: Method, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Calls with plain data: the contracts of the arguments freeze what they do not convert."""
+        if method.native is not None:
+            args, kwargs = freeze(args), {k: freeze(v) for k, v in kwargs.items()}
         if method.static:
-            return method.invoke(None, args, kwargs)
+            return call_plain(method, method.function, method.declaring.type_object, args, kwargs)
         function = getattr(type(receiver), "m_" + method.name)
-        return call_function(method, function, receiver, args, kwargs)
+        return call_plain(method, function, receiver, args, kwargs)
 
     def serialize(self, copy: bool = False) -> dict[str, Any]:
         """The model of the root object as plain data (SEMANTICS 12)."""

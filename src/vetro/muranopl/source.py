@@ -40,6 +40,7 @@ _HINTS = (
         "mapping values are not allowed",
         "': ' begins a mapping: quote the text, or give the mapping lines of its own",
     ),
+    ("tab character", "indent with blanks, YAML allows no tabs there"),
     ("'\\t'", "indent with blanks, YAML allows no tabs there"),
     ("that cannot start any token", "quote text that begins with this character"),
     ("could not find expected ':'", "a key needs ': ' behind it; check the indentation of this line and the one above"),
@@ -141,7 +142,13 @@ def _compose(text: str, file: str) -> list[YNode]:
         mark = error.problem_mark or error.context_mark
         where = Position(file, mark.line + 1, mark.column + 1) if mark is not None else Position(file, 1, 1)
         problem = error.problem or error.context or str(error)
-        raise SourceError(f"not valid YAML: {problem}", position=where, hint=_hint(problem)) from None
+        refused = SourceError(f"not valid YAML: {problem}", position=where, hint=_hint(problem))
+        if error.context and error.context_mark is not None:
+            begin = error.context_mark
+            refused.add_note(f"{error.context} that begins in line {begin.line + 1}, column {begin.column + 1}")
+        raise refused from None
+    except SourceError as error:
+        raise error.with_traceback(None) from None  # of the depth check: its frames say nothing
     except yaml.reader.ReaderError as error:
         raise SourceError(
             f"not valid YAML: {error.reason}", position=_place(text, file, error.position), hint=_hint(error.reason)
@@ -168,6 +175,8 @@ def _place(text: str, file: str, index: int) -> Position:
 
 
 def position(node: Node, file: str) -> Position:
-    """Where ``node`` stands."""
+    """Where ``node`` stands; of a node still being read the beginning only."""
     start, end = node.start_mark, node.end_mark
+    if end is None:
+        return Position(file, start.line + 1, start.column + 1)
     return Position(file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)

@@ -48,7 +48,11 @@ def check_aliases(documents: list[YNode], file: str) -> None:
                     )
                 continue
             if id(node) in active:
-                raise SourceError("a value contains itself through an alias", position=position(node, file))
+                raise SourceError(
+                    "a value contains itself through an alias",
+                    position=position(node, file),
+                    hint="package data has an end; write the values out",
+                )
             if id(node) in sizes:
                 continue
             active.add(id(node))

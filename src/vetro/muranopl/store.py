@@ -36,6 +36,8 @@ class ObjectStore:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.plans = _Plans()
+        #: Classes of headers that say no more than ``type``, by its text.
+        self.header_types: dict[str, MuranoType] = {}
         #: Kept for the serialiser: what it writes of the objects of a class.
         self.output_plans: dict[Any, Any] = {}
         self.reference_plans: dict[Any, frozenset[str]] = {}

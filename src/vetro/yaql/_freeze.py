@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections.abc as abc
-from itertools import islice
+import gc
+from itertools import chain, islice
 from typing import Any
 
 from vetro.yaql.errors import CollectionTooLarge
@@ -31,8 +32,33 @@ def _build(kind: str, parts: list[Any]) -> Any:
     return tuple(parts)
 
 
+def _flat(value: Any) -> Any:
+    """Frozen form of a plain dict or list whose items are frozen already, or of a table of such rows; else None.
+
+    Tables are what callers hand over most, so these shapes are converted by loops in C.
+    """
+    if value.__class__ is dict:
+        return FDict(value) if FROZEN.issuperset(map(type, value.values())) else None
+    kinds = set(map(type, value))
+    if kinds <= FROZEN:
+        return tuple(value)
+    if kinds == {dict} and FROZEN.issuperset(map(type, chain.from_iterable(map(dict.values, value)))):
+        enabled = gc.isenabled()
+        gc.disable()  # nothing here makes cycles, and every new mapping would count towards a collection
+        try:
+            return tuple(map(FDict, value))
+        finally:
+            if enabled:
+                gc.enable()
+    return None
+
+
 def freeze_deep(value: Any, limit: int | None) -> Any:
     """See `vetro.yaql.values.freeze`."""
+    if value.__class__ is dict or value.__class__ is list:
+        quick = _flat(value)
+        if quick is not None:
+            return quick
     # A frame is [kind, remaining inputs (reversed), finished parts].
     root: list[Any] = []
     stack: list[tuple[str, list[Any], list[Any]]] = [("list", [value], root)]
@@ -43,6 +69,11 @@ def freeze_deep(value: Any, limit: int | None) -> Any:
             if item.__class__ in FROZEN or not _lazy(item):
                 done.append(item)
                 continue
+            if item.__class__ is dict or item.__class__ is list:
+                quick = _flat(item)
+                if quick is not None:
+                    done.append(quick)
+                    continue
             if isinstance(item, abc.Mapping):
                 flat: list[Any] = []
                 for key, val in item.items():

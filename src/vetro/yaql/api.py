@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -111,12 +112,11 @@ class Expression:
         try:
             if freezing:
                 data = freeze(data, rt.limits.max_sequence)
-            if context.__class__ is Env:
-                outer: Env = context  # type: ignore[assignment]
-                env = outer.child({} if data is None else {"1": data})
+            if isinstance(context, Env):
+                env = context.child({} if data is None else {"1": data})
             else:
                 values = {"1": data}
-                for name, value in (context or {}).items():  # type: ignore[union-attr]
+                for name, value in (context or {}).items():
                     values[name] = freeze(value, rt.limits.max_sequence) if freezing else value
                 env = Env(values, None, CodeContext(rt, self.dialect))
             result = self._run(env)
@@ -161,9 +161,9 @@ def _closures(node: ast.Node, dialect: Dialect, text: str) -> Callable[[Env], An
 
 
 def _compiled(node: ast.Node, dialect: Dialect, text: str) -> Callable[[Env], Any]:
-    from vetro.yaql.codegen import compile_expression  # the compiler is loaded only where it is wanted
-
-    return compile_expression(node, dialect, text)
+    compiler = importlib.import_module("vetro.yaql.codegen")  # loaded only where it is wanted
+    run: Callable[[Env], Any] = compiler.compile_expression(node, dialect, text)
+    return run
 
 
 def _tier(name: str) -> Callable[[ast.Node, Dialect, str], Callable[[Env], Any]]:

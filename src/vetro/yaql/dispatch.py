@@ -68,7 +68,7 @@ def dispatcher(
     plan = table.plans.get(key)
     if plan is None:
         plan = table.plans[key] = _make(table, dialect, name, style, n_positional, tuple(keyword_names), classes)
-    return plan  # type: ignore[no-any-return]
+    return plan
 
 
 def _make(

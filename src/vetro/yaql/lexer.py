@@ -15,6 +15,7 @@ from typing import Literal
 
 from vetro.yaql.ast import Scalar
 from vetro.yaql.errors import LexicalError
+from vetro.yaql.syntax_hints import hint_for
 
 #: Longer texts are refused before anything is read.
 MAX_TEXT = 1 << 20
@@ -185,9 +186,10 @@ def illegal_character(text: str, position: int) -> LexicalError:
     while text[position] in " \t\r\n":
         position += 1
     char = text[position]
-    return LexicalError(
-        f"Lexical error: illegal character '{char}' at position {position}", value=char, position=position, text=text
-    )
+    message = f"Lexical error: illegal character '{char}' at position {position}"
+    error = LexicalError(message, value=char, position=position, text=text)
+    error.hint = hint_for(text, position)
+    return error
 
 
 def _decode_escape(escape: str) -> str | None:

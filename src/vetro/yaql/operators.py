@@ -7,7 +7,7 @@ before anything is allocated. `vetro.yaql.optable` declares the same operators a
 from __future__ import annotations
 
 import itertools
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from sys import getsizeof
 from typing import Any, NoReturn
 
@@ -35,8 +35,10 @@ def _refuse(name: str, *operands: Any) -> NoReturn:
 
 
 def _number(value: Any) -> bool:
-    return value.__class__ is int or value.__class__ is float or (
-        isinstance(value, (int, float)) and not isinstance(value, bool)
+    return (
+        value.__class__ is int
+        or value.__class__ is float
+        or (isinstance(value, (int, float)) and not isinstance(value, bool))
     )
 
 
@@ -53,7 +55,7 @@ def _iter(cx: CodeContext, value: Any) -> bool:
 
 def aware(moment: datetime) -> datetime:
     """A naive moment is UTC."""
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 # -- arithmetic --------------------------------------------------------------------------------------------------------
@@ -171,7 +173,7 @@ def div(cx: CodeContext, left: Any, right: Any) -> Any:
 
 def mod(cx: CodeContext, left: Any, right: Any) -> Any:
     """``left mod right``; the sign follows the divisor. Raises ZeroDivisionError."""
-    if left.__class__ is int and right.__class__ is int or _number(left) and _number(right):
+    if (left.__class__ is int and right.__class__ is int) or (_number(left) and _number(right)):
         return left % right
     _refuse("#operator_mod", left, right)
 
@@ -327,7 +329,7 @@ def not_matches(cx: CodeContext, text: Any, pattern: Any) -> bool:
 def index(cx: CodeContext, target: Any, key: Any, default: Any = MISSING) -> Any:
     """``target[key]`` and ``target[key, default]`` of the standard dialect. Raises IndexError, KeyError."""
     if default is MISSING:
-        if target.__class__ is tuple or not isinstance(target, dict) and is_sequence(target):
+        if target.__class__ is tuple or (not isinstance(target, dict) and is_sequence(target)):
             if isinstance(key, int):
                 if not -len(target) <= key < len(target):
                     raise IndexError(f"index {int(key)} is out of range for a list of {len(target)} items")

@@ -34,6 +34,7 @@ from vetro.yaql.precedence import (
     STANDARD,
     ParserDialect,
 )
+from vetro.yaql.syntax_hints import hint_for
 
 __all__ = [
     "LEGACY",
@@ -412,12 +413,10 @@ class _Parser:
         raise GrammarError(f"expression is nested deeper than {levels} levels", position=start, text=self.text)
 
     def unexpected(self, value: object, start: int) -> NoReturn:
-        raise GrammarError(
-            f"Parse error: unexpected '{value}' at position {start} of expression '{self.text}'",
-            value=value,
-            position=start,
-            text=self.text,
-        )
+        message = f"Parse error: unexpected '{value}' at position {start} of expression '{self.text}'"
+        error = GrammarError(message, value=value, position=start, text=self.text)
+        error.hint = hint_for(self.text, start)
+        raise error
 
     def unexpected_end(self) -> NoReturn:
         raise GrammarError("Parse error: unexpected end of statement", text=self.text)

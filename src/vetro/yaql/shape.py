@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from vetro.yaql.context import Dialect
 from vetro.yaql.signature import REQUIRED, Kind, Overload, Param, Type
@@ -52,7 +52,7 @@ class Pack:
     items: tuple[Source, ...]
 
 
-Source = Union[int, Fixed, Pack]
+Source = int | Fixed | Pack
 
 _SAMPLES: dict[type, Any] = {type(None): None, bool: True, int: 1, float: 1.0, str: "", Missing: MISSING}
 

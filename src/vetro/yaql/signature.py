@@ -126,10 +126,11 @@ class FunctionTable:
         self.plans.clear()
 
     def add_module(self, module: Any) -> None:
-        """Adds every decorated function of a Python module, in definition order."""
+        """Adds every decorated function defined in a Python module (imported ones are not), in definition order."""
         for value in vars(module).values():
-            for overload in getattr(value, "__yaql__", ()):
-                self.add(overload)
+            if getattr(value, "__module__", None) == module.__name__:
+                for overload in getattr(value, "__yaql__", ()):
+                    self.add(overload)
 
     def layers(self, name: str, style: str) -> list[list[Overload]]:
         """Overloads of ``name`` usable in ``style`` ('F' or 'M'), one list a layer, innermost first."""

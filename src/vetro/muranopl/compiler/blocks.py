@@ -36,6 +36,7 @@ class BlockMixin:
         def literal(self, value: Any) -> Code: ...
         def fresh(self, prefix: str) -> str: ...
         def assignment(self, instruction: d.Assign, scope: Scope) -> list[py.stmt]: ...
+        def needs_trace(self, variable: str) -> bool: ...
 
     def block(self, block: d.Block, scope: Scope) -> list[py.stmt]:
         """Statements of a block; never empty."""
@@ -251,7 +252,8 @@ class BlockMixin:
             names = b.const(tuple(self.owner.decl.namespaces.resolve(n) for n in handler.names))
         if handler.body is not None:
             if handler.variable is not None:
-                made = b.call("_exception", b.name("cx"), value, names)
+                trace = b.const(self.needs_trace(handler.variable))
+                made = b.call("_exception", b.name("cx"), value, names, trace)
                 body.append(b.assign(scope.names[handler.variable][0], made))
             saved = self.handling
             current = self.handling

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
 
 STEPS = frozenset({"int", "string", "bool", "notNull", "check", "class", "template", "owned", "notOwned"})
+#: First steps after which nothing of the original value is left in place.
+CONVERTING = frozenset({"int", "string", "bool", "class"})
 EXACT = {"int": "int", "string": "str", "bool": "bool"}
 
 
@@ -76,6 +78,9 @@ class ContractCompiler:
         if steps is None or any(name not in STEPS for name, _ in steps) or self.em.dialect.legacy and _has_pairs(contract.node):
             return [b.assign(v, self.general(contract, v))]
         made: list[py.stmt] = []
+        if not steps or steps[0][0] not in CONVERTING:
+            # Values from outside arrive as plain data; where no step converts them they are frozen here.
+            made.append(self._freeze(v))
         kind = "any"
         node: ast.Node = contract.node
         nodes: list[ast.MethodCall] = []
@@ -104,13 +109,18 @@ class ContractCompiler:
                 made.extend(step)
                 kind = "any"
             self.em._place(made[-1], call)
-        return made or [py.Pass()]
+        return made
+
+    def _freeze(self, v: str) -> py.stmt:
+        test = py.Compare(b.attr(b.name(v), "__class__"), [py.NotIn()], [b.name("_FROZEN")])
+        return py.If(test, [b.assign(v, b.call("_freeze", b.name("rt"), b.name(v)))], [])
 
     def general(self, contract: Expression, v: str) -> py.expr:
         """The closure tier for an expression that is no chain of contract functions."""
         site = self.em.link("_k", "contract", contract.text, 0, -1, self.strict, self.argument)
         this = b.name(self.this) if self.this else b.const(None)
-        return b.call("_freeze", b.name("rt"), b.call(site, this, py.Dict([b.const("1")], [b.name(v)])))
+        value = b.call("_freeze", b.name("rt"), b.name(v))
+        return b.call("_freeze", b.name("rt"), b.call(site, this, py.Dict([b.const("1")], [value])))
 
     def _not_null_follows(self, nodes: list[ast.MethodCall], call: ast.MethodCall) -> bool:
         index = nodes.index(call)
@@ -211,6 +221,7 @@ class ContractCompiler:
             limits = [b.const(contract.minimum), b.const(contract.maximum)]
             made.append(py.Expr(b.call("_check_length", b.name(v), *limits)))
         if not contract.items:
+            made[0] = py.If(made[0].test, [*made[0].body, b.assign(v, b.call("_freeze_items", b.name("rt"), b.name(v)))], [])  # type: ignore[attr-defined]
             if contract.minimum is not None:
                 # Numbers only: there is no contract for an item, which Murano notices at the first one.
                 made.append(py.If(b.name(v), [py.Raise(b.call("_no_item_contract"), None)], []))
@@ -263,7 +274,7 @@ class ContractCompiler:
             )
         ]
         if contract.open:
-            return made
+            return [py.If(made[0].test, [*made[0].body, b.assign(v, b.call("_freeze", b.name("rt"), b.name(v)))], [])]  # type: ignore[attr-defined]
         if len(contract.rest) > 1:
             return [*made, py.Expr(b.call("_two_rests"))]
         k = self.fresh("k")
@@ -299,7 +310,8 @@ class ContractCompiler:
             quick = self._bulk_map(contract)
             if quick is not None:
                 test = py.UnaryOp(py.Not(), b.call("_all_entries", b.name(v), *map(b.name, quick)))
-                return [*made, py.If(test, statements, [])]
+                plain = py.If(made[0].test, [b.assign(v, b.call("_FD", b.name(v)))], [])  # type: ignore[attr-defined]
+                return [*made, py.If(test, statements, [plain])]
             return [*made, *statements]
         made.append(b.assign(k, b.const(None)))
         made.append(self._with_path(inside, b.name(k)))

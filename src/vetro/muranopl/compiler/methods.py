@@ -16,7 +16,7 @@ from vetro.muranopl.compiler.emitter import MuranoEmitter, contract_kind
 from vetro.muranopl.compiler.inference import infer_kinds
 from vetro.muranopl.compiler.targets import TargetMixin
 from vetro.muranopl.compiler.unit import Unit
-from vetro.muranopl.compiler.variables import assigned_variables
+from vetro.muranopl.compiler.variables import assigned_variables, traced
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.values import FDict, FSet, thaw
@@ -104,6 +104,10 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
         self.loops = 0
         self.branch = False
         self.handling: str | None = None
+
+    def needs_trace(self, variable: str) -> bool:
+        """Whether code of this method can see the stack trace of the exception in ``$variable``."""
+        return _uses_rethrow(self.decl.body) or traced(self.decl.body, variable)
 
     def _argument_kind(self, argument: d.ArgumentDecl) -> str:
         if argument.usage is d.ArgumentUsage.VAR_ARGS:

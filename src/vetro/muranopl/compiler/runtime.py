@@ -20,7 +20,6 @@ from vetro.muranopl.errors import (
     LoopControlOutside,
     StructuralViolation,
 )
-from vetro.yaql import operators
 from vetro.yaql.errors import MemoryQuotaExceeded
 from vetro.yaql.values import FROZEN, MISSING, FDict, FSet, HostObject, freeze
 
@@ -82,10 +81,14 @@ def _items(rt: Any, value: Any) -> tuple[Any, ...]:
         return ()
     if isinstance(value, (str, abc.Mapping, HostObject)) or not isinstance(value, abc.Iterable):
         return (value,)
-    if isinstance(value, FSet):
+    if value.__class__ is list or isinstance(value, FSet):
         return tuple(value)
     frozen = freeze(value, rt.limits.max_sequence)
     return frozen if isinstance(frozen, tuple) else tuple(frozen)
+
+
+def _freeze_items(rt: Any, value: tuple[Any, ...]) -> Any:
+    return freeze(list(value), rt.limits.max_sequence)
 
 
 def _strict_items(rt: Any, value: Any) -> tuple[Any, ...]:
@@ -112,16 +115,16 @@ def _all_of(value: tuple[Any, ...], cls: type) -> bool:
     return set(map(type, value)) <= {cls}
 
 
-def _all_entries(value: FDict, key: type, item: type) -> bool:
+def _all_entries(value: Any, key: type, item: type) -> bool:
     return set(map(type, value)) <= {key} and set(map(type, value.values())) <= {item}
 
 
-def _mapping(value: Any) -> FDict:
+def _mapping(value: Any) -> Any:
+    """A mapping as it is (the contract reads its items one by one), an empty one for null."""
     if value is None:
         return FDict()
     if isinstance(value, abc.Mapping):
-        frozen = freeze(value)
-        return frozen if isinstance(frozen, FDict) else FDict(frozen)
+        return value
     raise StructuralViolation(f"a mapping is required, got {show(value)}")
 
 
@@ -298,14 +301,12 @@ MURANO_HELPERS: dict[str, Any] = {
     "_strict_int": _strict_int, "_strict_string": _strict_string, "_strict_bool": _strict_bool,
     "_check_failed": _check_failed, "_literal_violation": _literal_violation, "_items": _items,
     "_strict_items": _strict_items, "_check_length": _check_length, "_all_of": _all_of, "_all_entries": _all_entries,
-    "_mapping": _mapping, "_two_rests": _two_rests, "_no_item_contract": _no_item_contract, "_class": _class, "_argument_class": _argument_class, "_strict_class": _strict_class,
+    "_mapping": _mapping, "_two_rests": _two_rests, "_freeze_items": _freeze_items, "_FROZEN": FROZEN, "_no_item_contract": _no_item_contract, "_class": _class, "_argument_class": _argument_class, "_strict_class": _strict_class,
     "_template": _template, "_strict_template": _strict_template, "_owned": _owned, "_not_owned": _not_owned,
     "_located": _located, "_CV": ContractViolation, "_enumerate": enumerate, "_slot": _slot, "_assign_in": _assign_in,
     "_assign": _assign, "_set": _set, "_bad_target": _bad_target, "_text_too_long": _text_too_long,
     "_no_loop": _no_loop, "_for_items": _for_items, "_range_items": _range_items, "_count": _count,
     "_parallel": _parallel, "_Exception": Exception, "_caught": exceptions.caught, "_catches": exceptions.catches,
     "_exception": exceptions.exception_value, "_throw": exceptions.throw, "_throw_names": exceptions.throw_names,
-    "_rethrow": exceptions.rethrow, "_int": int, "_str": str, "_bool": bool, "FROZEN": FROZEN,
-    "_operators": operators,
+    "_rethrow": exceptions.rethrow, "_int": int, "_str": str, "_bool": bool,
 }  # fmt: skip
-del MURANO_HELPERS["_operators"], MURANO_HELPERS["FROZEN"]

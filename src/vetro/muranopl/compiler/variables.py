@@ -78,6 +78,52 @@ def assigned_variables(block: d.Block) -> list[str]:
     return list(found)
 
 
+def expressions_of(instruction: d.Instruction) -> Iterator[d.Expression]:
+    """The expressions that stand directly in an instruction (not those of its blocks)."""
+    stack: list[object] = []
+    match instruction:
+        case d.Evaluate(expression=e):
+            stack.append(e)
+        case d.Assign(target=t, value=v):
+            stack += [t, v]
+        case d.Return(value=v) | d.Match(value=v):
+            stack.append(v)
+        case d.If(condition=c) | d.While(condition=c):
+            stack.append(c)
+        case d.For(collection=c):
+            stack.append(c)
+        case d.Repeat(count=c):
+            stack.append(c)
+        case d.Switch(cases=cases):
+            stack += [c for c, _ in cases]
+        case d.Parallel(limit=limit):
+            stack.append(limit)
+        case d.Throw(names=n, message=m, extra=x, cause=c):
+            stack += [n, m, x, c]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, d.Expression):
+            yield item
+        elif isinstance(item, d.ListTemplate):
+            stack += item.items
+        elif isinstance(item, d.MapTemplate):
+            for key, value in item.pairs:
+                stack += [key, value]
+
+
+def traced(block: d.Block, variable: str) -> bool:
+    """Whether a block uses ``$variable`` other than by reading its name, message or extra."""
+    for instruction in walk_instructions(block):
+        for expression in expressions_of(instruction):
+            plain = set()
+            for node in ast.walk(expression.node):
+                if isinstance(node, ast.Attribute) and node.name in ("name", "message", "extra"):
+                    plain.add(id(node.receiver))
+                elif isinstance(node, ast.Variable) and node.name == variable and id(node) not in plain:
+                    return True
+    return False
+
+
 def branch_locals(instruction: d.Instruction) -> tuple[list[str], list[str]]:
     """(variables shared with the method, variables local to the branch) of one Parallel branch."""
     shared: dict[str, None] = {}

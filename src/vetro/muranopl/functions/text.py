@@ -14,11 +14,14 @@ _LETTERS = string.ascii_lowercase
 _NAME_LENGTH = 14
 
 
-@function("base64encode", style="FM", params=(Param("value", Type.STR),))
-def base64encode(cx: Any, value: str) -> str:
-    """The text's UTF-8 bytes in Base64."""
+@function(
+    "base64encode", style="FM", params=(Param("value", Type.ANY, check=lambda value: isinstance(value, (str, bytes))),)
+)
+def base64encode(cx: Any, value: str | bytes) -> str:
+    """The text's UTF-8 bytes (or the bytes of a binary resource) in Base64."""
     cx.rt.check_memory(len(value) * 2)
-    return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii")
+    data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+    return base64.b64encode(data).decode("ascii")
 
 
 @function("base64decode", style="FM", params=(Param("value", Type.STR),))

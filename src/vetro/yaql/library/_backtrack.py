@@ -48,6 +48,8 @@ class Meter:
     def __init__(self, cx: CodeContext, text: str) -> None:
         self.cx = cx
         self.left = MAX_STEPS + _PER_CHAR * len(text)
+        #: Steps that are paid for already.
+        self.work = 0
 
     def batch(self) -> int:
         """Pays for the next steps and says how many they are. Raises `LimitExceeded` when the bound is reached."""
@@ -201,12 +203,13 @@ class _Machine:
         code, text, slots, stack = self.code, self.text, self.slots, self.stack
         size = len(text)
         base = len(stack)
-        outermost = not base and pc == 0
-        work = self.meter.batch() if outermost else 0
+        outermost = not base
+        meter = self.meter
+        work = meter.work
         while True:
             work -= 1
             if work < 0:
-                work = self.meter.batch()
+                work = meter.batch()
             op = code[pc]
             kind = op[0]
             if kind == CHAR:
@@ -290,14 +293,18 @@ class _Machine:
                 _, behind, negated, end = op
                 place = pos if behind < 0 else pos - behind
                 mark = len(stack)
+                meter.work = work
                 found = place >= 0 and self.run_inside(pc + 1, place) >= 0
+                work = meter.work
                 if negated and found:
                     self.undo(mark)
                 if found is not negated:
                     pc = end
                     continue
             elif kind == ATOMIC:
+                meter.work = work
                 after = self.run_inside(pc + 1, pos)
+                work = meter.work
                 if after >= 0:
                     pos = after
                     pc = op[1]
@@ -306,10 +313,12 @@ class _Machine:
                 pc = pc + 1 if slots[op[1] + 1] >= 0 else op[2]
                 continue
             elif not (outermost and pos == self.forbidden):  # MATCH
+                meter.work = work
                 return pos
             # Failed here: take up the latest other way, restoring slots on the path to it.
             while True:
                 if len(stack) == base:
+                    meter.work = work
                     return -1
                 entry = stack.pop()
                 what = entry[0]

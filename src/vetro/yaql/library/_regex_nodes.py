@@ -92,6 +92,8 @@ class BackRef:
 
     number: int
     ignore_case: bool
+    #: Least and greatest number of characters of the group.
+    width: tuple[int, int] = (0, MANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def width(node: Node) -> tuple[int, int]:
     if isinstance(node, (At, Look)):
         return 0, 0
     if isinstance(node, BackRef):
-        return 0, MANY
+        return node.width
     if isinstance(node, (Group, Atomic)):
         return width(node.body)
     if isinstance(node, Seq):

@@ -76,7 +76,10 @@ class _Parser:
         self.at = 0
         self.groups = 0
         self.names: dict[str, int] = {}
-        self.open: set[int] = set()
+        #: Widths of the groups that are complete.
+        self.widths: dict[int, tuple[int, int]] = {}
+        #: Groups there were before the look-behind that is being read; None outside.
+        self.before_look: int | None = None
         #: Conditionals may name groups that follow them: (number, place) to be checked at the end.
         self.conditions: list[tuple[int, int]] = []
         self.depth = 0
@@ -288,9 +291,8 @@ class _Parser:
             if name in self.names:
                 self.fail(f"redefinition of group name {name!r}", start)
             self.names[name] = number
-        self.open.add(number)
         node = self.body(flags, start)
-        self.open.discard(number)
+        self.widths[number] = width(node)
         return Group(number, node)
 
     def named(self, flags: Flags, start: int) -> Node:
@@ -311,12 +313,25 @@ class _Parser:
     def reference(self, number: int, flags: Flags, start: int) -> Node:
         if number > self.groups:
             self.fail(f"invalid group reference {number}", start)
-        if number in self.open:
+        if number not in self.widths:
             self.fail("cannot refer to an open group", start)
-        return BackRef(number, flags.ignore_case)
+        self.check_look(number, start)
+        return BackRef(number, flags.ignore_case, self.widths[number])
+
+    def check_look(self, number: int, start: int) -> None:
+        """Inside of a look-behind only groups before it may be referred to."""
+        if self.before_look is not None:
+            if number not in self.widths:
+                self.fail("cannot refer to an open group", start)
+            if number > self.before_look:
+                self.fail("cannot refer to group defined in the same lookbehind subpattern", start)
 
     def behind(self, flags: Flags, start: int, negated: bool) -> Node:
+        outer = self.before_look
+        if outer is None:
+            self.before_look = self.groups
         node = self.body(flags, start)
+        self.before_look = outer
         least, most = width(node)
         if least != most:
             self.fail("look-behind requires fixed-width pattern", start)
@@ -335,6 +350,7 @@ class _Parser:
             self.conditions.append((number, start))
         else:
             self.fail(f"bad character in group name {name!r}", start)
+        self.check_look(number, start)
         node = self.body(flags, start)
         branches = node.branches if isinstance(node, Alt) else (node, Seq(()))
         if len(branches) > 2:

@@ -1,0 +1,219 @@
+"""Compiled regular expressions: one face, two engines.
+
+RE2 (linear time) serves nearly every pattern; patterns it cannot do, and the few texts on which it would differ from
+Python's ``re``, go to the bounded backtracking engine. Which one runs cannot be told from the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from vetro.yaql.context import CodeContext
+from vetro.yaql.library._backtrack import Meter, Program
+from vetro.yaql.library._regex_parser import Flags, Pattern, parse
+from vetro.yaql.library._regex_re2 import Written, write
+from vetro.yaql.types import RegexBase
+from vetro.yaql.values import FROZEN
+
+_FLAG_TEXTS = (("ignore_case", "re.IGNORECASE"), ("multi_line", "re.MULTILINE"), ("dot_all", "re.DOTALL"))
+
+
+class Found:
+    """One match: the text and where each group is, -1 for groups that took no part."""
+
+    __slots__ = ("_slots", "regex", "text")
+
+    def __init__(self, regex: Regex, text: str, slots: tuple[int, ...]) -> None:
+        self.regex = regex
+        self.text = text
+        self._slots = slots
+
+    def span(self, group: int = 0) -> tuple[int, int]:
+        """Start and end of a group; ``(-1, -1)`` when it took no part."""
+        start, end = self._slots[2 * group], self._slots[2 * group + 1]
+        return (start, end) if end >= 0 else (-1, -1)
+
+    def group(self, group: int = 0) -> str | None:
+        """Text of a group, None when it took no part."""
+        start, end = self.span(group)
+        return None if end < 0 else self.text[start:end]
+
+
+class Regex(RegexBase):
+    """A regular expression. Equal when pattern and flags are equal."""
+
+    __slots__ = ("_engine", "_pattern", "_program", "_written", "flags", "pattern")
+
+    def __init__(self, pattern: str, flags: Flags) -> None:
+        self.pattern = pattern
+        self.flags = flags
+        self._pattern: Pattern = parse(pattern, flags)
+        self._program: Program | None = None
+        self._written: Written | None = write(self._pattern.tree, self._pattern.groups)
+        self._engine: Any = None if self._written is None else _compile(self._written.text)
+
+    @property
+    def groups(self) -> int:
+        """The number of capturing groups."""
+        return self._pattern.groups
+
+    @property
+    def names(self) -> dict[str, int]:
+        """The numbers of the groups that have names."""
+        return self._pattern.names
+
+    def search(self, cx: CodeContext, text: str, pos: int = 0) -> Found | None:
+        """The first match at or after ``pos``; None when there is none.
+
+        Raises `LimitExceeded` when a pattern that RE2 cannot do needs too many steps.
+        """
+        slots = self._walk(cx, text).search(pos)
+        return None if slots is None else Found(self, text, slots)
+
+    def find_all(self, cx: CodeContext, text: str) -> Iterator[Found]:
+        """All matches from left to right, none overlapping another; lazily. Raises as `search` does."""
+        walk = self._walk(cx, text)
+        pos = 0
+        not_empty = False
+        while pos <= len(text):
+            slots = walk.search_not_empty(pos) if not_empty else walk.search(pos)
+            if slots is None:
+                return
+            yield Found(self, text, slots)
+            pos = slots[1]
+            # A second match at the same place must have characters.
+            not_empty = slots[0] == slots[1]
+
+    def program(self) -> Program:
+        """The pattern for the backtracking engine, compiled when first needed."""
+        if self._program is None:
+            self._program = Program(self._pattern.tree, self._pattern.groups)
+        return self._program
+
+    def _walk(self, cx: CodeContext, text: str) -> _Walk | _LinearWalk:
+        written = self._written
+        if self._engine is None or written is None:
+            return _Walk(self, cx, text)
+        if (
+            (written.words and not text.isascii())
+            or (written.inner_end and text.endswith("\n"))
+            or (written.no_word and not text)
+        ):
+            return _Walk(self, cx, text)
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:  # half characters
+            return _Walk(self, cx, text)
+        return _LinearWalk(self, cx, text, data, self._engine, written)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Regex) and (self.pattern, self.flags) == (other.pattern, other.flags)
+
+    def __hash__(self) -> int:
+        return hash((self.pattern, self.flags))
+
+    def __repr__(self) -> str:
+        flags = [text for name, text in _FLAG_TEXTS if getattr(self.flags, name)]
+        return f"re.compile({', '.join([repr(self.pattern), '|'.join(flags)] if flags else [repr(self.pattern)])})"
+
+
+FROZEN.add(Regex)
+
+
+class _Walk:
+    """A text searched by the backtracking engine; all searches share one bound."""
+
+    def __init__(self, regex: Regex, cx: CodeContext, text: str) -> None:
+        self.regex = regex
+        self.text = text
+        self.meter = Meter(cx, text)
+
+    def search(self, pos: int) -> tuple[int, ...] | None:
+        return self.regex.program().search(self.meter, self.text, pos)
+
+    def search_not_empty(self, pos: int) -> tuple[int, ...] | None:
+        """As `search`, but at ``pos`` itself only a match that has characters counts."""
+        slots = self.regex.program().match_at(self.meter, self.text, pos, True)
+        return self.search(pos + 1) if slots is None else slots
+
+
+class _LinearWalk(_Walk):
+    """A text searched by RE2, which counts in bytes of UTF-8."""
+
+    def __init__(self, regex: Regex, cx: CodeContext, text: str, data: bytes, engine: Any, written: Written) -> None:
+        super().__init__(regex, cx, text)
+        self.data = data
+        self.engine = engine
+        self.written = written
+        self.plain = len(data) == len(text)
+        # One place known in both counts; searches go from left to right, so it moves with them.
+        self.byte = 0
+        self.char = 0
+        cx.rt.charge((len(data) >> 6) + 1)
+
+    def search(self, pos: int) -> tuple[int, ...] | None:
+        if pos > len(self.text):
+            return None
+        found = self.engine.search(self.data, self._to_byte(pos))
+        if found is None:
+            return None
+        slots: list[int] = [*found.span()]
+        for number in self.written.groups[1:]:
+            slots += found.span(number)
+        for number, around in self.written.text_end:
+            if found.span(number)[1] >= 0:  # the final line end belongs to `$`, not to what was matched
+                for group in (0, *around):
+                    if slots[2 * group + 1] == len(self.data):
+                        slots[2 * group + 1] -= 1
+        return tuple(slots) if self.plain else self._to_chars(slots)
+
+    def search_not_empty(self, pos: int) -> tuple[int, ...] | None:
+        return super().search_not_empty(pos) if self.written.prefers_empty else self.search(pos + 1)
+
+    def _to_byte(self, pos: int) -> int:
+        if self.plain:
+            return pos
+        if pos < self.char:
+            self.byte = self.char = 0
+        self.byte += len(self.text[self.char : pos].encode())
+        self.char = pos
+        return self.byte
+
+    def _to_chars(self, slots: list[int]) -> tuple[int, ...]:
+        known: dict[int, int] = {-1: -1}
+        byte, char = self.byte, self.char
+        for offset in sorted(set(slots)):
+            if offset >= 0:
+                char += len(self.data[byte:offset].decode())
+                byte = offset
+                known[offset] = char
+        return tuple(known[offset] for offset in slots)
+
+
+def _compile(text: str) -> Any:
+    """The pattern compiled by RE2; None when it would become too large for it."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(text.encode(), options)
+    except re2.error:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _cached(pattern: str, flags: Flags) -> Regex:
+    return Regex(pattern, flags)
+
+
+def compile_regex(
+    pattern: str, ignore_case: bool = False, multi_line: bool = False, dot_all: bool = False
+) -> Regex:
+    """The regular expression ``pattern``, in the syntax of Python 3.11 (YAQL.md 4.7); recent ones are kept.
+
+    Raises ValueError that tells the place of the mistake for a bad pattern, `LimitExceeded` for a monstrous one.
+    """
+    return _cached(pattern, Flags(ignore_case=ignore_case, multi_line=multi_line, dot_all=dot_all))
