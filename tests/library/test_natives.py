@@ -18,28 +18,27 @@ REPORTER = "- $r: new(sys:StatusReporter, environment => 'env-1')\n"
 # -- Object ------------------------------------------------------------------------------------------------------------
 
 
+BASE = """
+Methods:
+  other: {Body: [!yaql "$.setAttr(x, 2)"]}
+  otherValue: {Body: [{Return: $.getAttr(x)}]}
+"""
+
+
 def test_attributes_belong_to_the_class_of_the_code() -> None:
     host = Host()
-    result = host.run(
-        """
-        - $.setAttr(x, 1)
-        - $.other()
-        - Return: !yaql "[$.getAttr(x), $.getAttr(x, 0, Base), $.getAttr(y, dflt), $.otherValue()]"
-        """.replace("\n        ", "\n"),
-        rest="Extends: Base\n",
-        classes={"Base": "Methods:\n  other: {Body: [!yaql '$.setAttr(x, 2)']}\n  otherValue: {Body: [Return: $.getAttr(x)]}\n"},
+    body = (
+        "- $.setAttr(x, 1)\n- $.other()\n"
+        '- Return: !yaql "[$.getAttr(x), $.getAttr(x, 0, Base), $.getAttr(y, dflt), $.otherValue()]"'
     )
-    assert result == [1, 2, "dflt", 2]
+    assert host.run(body, rest="Extends: Base\n", classes={"Base": BASE}) == [1, 2, "dflt", 2]
     rows = sorted(host.session.serialize()["Attributes"])
     assert rows == [["root", "t.Base", "x", 2], ["root", "t.Main", "x", 1]]
 
 
 def test_null_deletes_an_attribute_and_objects_are_stored_as_ids() -> None:
-    host = Host()
-    assert host.run("- $.setAttr(x, $this)\n- $a: $.getAttr(x)\n- $.setAttr(x, null)\n- Return: [$a, $.getAttr(x)]") == [
-        "root",
-        None,
-    ]
+    body = "- $.setAttr(x, $this)\n- $a: $.getAttr(x)\n- $.setAttr(x, null)\n- Return: [$a, $.getAttr(x)]"
+    assert Host().run(body) == ["root", None]
 
 
 def test_attribute_arguments_are_checked() -> None:
@@ -110,7 +109,9 @@ def test_applications_report_themselves_to_statistics() -> None:
 
 def test_log_lines_are_formatted() -> None:
     host = Host()
-    host.run("- $l: logger('my.app')\n- $l.info('{0} of {n}', 1, n => 2)\n- $l.warning('100 % {}', done)\n- $l.trace(plain)")
+    host.run(
+        "- $l: logger('my.app')\n- $l.info('{0} of {n}', 1, n => 2)\n- $l.warning('100 % {}', done)\n- $l.trace(plain)"
+    )
     assert host.performed("log") == [
         {"logger": "my.app", "level": "info", "text": "1 of 2"},
         {"logger": "my.app", "level": "warning", "text": "100 % done"},
@@ -142,7 +143,11 @@ def test_exceptions_are_logged_with_their_stack() -> None:
 
 # -- Resources ---------------------------------------------------------------------------------------------------------
 
-FILES = {"a.txt": "hello\r\nworld\n", "d.json": '{"x": [1, 2]}', "d.yaml": "k: v\nd: 2013-05-23\nn: 5\nf: 1.5\nl: [~, yes]\n"}
+FILES = {
+    "a.txt": "hello\r\nworld\n",
+    "d.json": '{"x": [1, 2]}',
+    "d.yaml": "k: v\nd: 2013-05-23\nn: 5\nf: 1.5\nl: [~, yes]\n",
+}
 
 
 def resource(expression: str, **more: Any) -> Any:
@@ -183,9 +188,11 @@ def test_an_object_stays_bound_to_the_package_that_made_it() -> None:
     text = (
         "Name: other.Lib\nNamespaces: {sys: io.murano.system}\nMethods:\n"
         "  make: {Usage: Static, Body: [{Return: new(sys:Resources)}]}\n"
-        "  here: {Usage: Static, Body: [{Return: !yaql \"sys:Resources.string(f)\"}]}\n"
+        '  here: {Usage: Static, Body: [{Return: !yaql "sys:Resources.string(f)"}]}\n'
     )
-    other = memory_package({"name": "other", "classes": {"other.Lib": text}, "format": "1.4", "resources": {"f": "theirs"}})
+    other = memory_package(
+        {"name": "other", "classes": {"other.Lib": text}, "format": "1.4", "resources": {"f": "theirs"}}
+    )
     expression = (
         "[type('other.Lib').make().string(f), type('other.Lib').here(), sys:Resources.string(f), "
         "sys:Resources.string(f, owner => type('other.Lib'))]"
@@ -203,7 +210,7 @@ def test_subscribers_are_told_before_the_publisher_goes() -> None:
         "- $o: new(Item)\n- sys:GC.subscribeDestruction($o, $this, told)\n- $before: sys:GC.isDestroyed($o)\n"
         "- $o: null\n- sys:GC.collect()\n- Return: [$before, $.seen]",
         rest="  told:\n    Arguments: [{o: {Contract: $}}]\n"
-        "    Body: [!yaql \"$.seen\": !yaql \"[sys:GC.isDoomed($o), sys:GC.isDestroyed($o)]\"]\n"
+        '    Body: [!yaql "$.seen": !yaql "[sys:GC.isDoomed($o), sys:GC.isDestroyed($o)]"]\n'
         "Properties: {seen: {Contract: $, Usage: Runtime, Default: null}}\n",
         classes={"Item": "Methods:\n  .destroy: {Body: }\n"},
     )
@@ -256,8 +263,8 @@ def test_identity_records_become_objects() -> None:
         lambda args: {"id": f"{args['of']}-id", "name": "n", "enabled": True, "links": {}, "shoe": 42, "email": "a@b"},
     )
     session = host.load(
-        "Methods:\n  run: {Scope: Public, Body: [{Return: !yaql \"[std:User.getCurrent(), "
-        "std:Project.getEnvironmentOwner()]\"}]}"
+        'Methods:\n  run: {Scope: Public, Body: [{Return: !yaql "[std:User.getCurrent(), '
+        'std:Project.getEnvironmentOwner()]"}]}'
     )
     user, project = session.call("run")
     assert (user.p_id, user.p_name, user.p_domain, user.p_email) == ("caller-id", "n", "Default", "a@b")
@@ -290,7 +297,7 @@ def test_assertions_fail(assertion: str) -> None:
     with pytest.raises(AssertionError):
         fixture(f'- !yaql "$.{assertion}"')
     message = assertion[:-1] + ", 'my message')"
-    with pytest.raises(AssertionError, match="^my message: "):
+    with pytest.raises(AssertionError, match=r"^my message: "):
         fixture(f'- !yaql "$.{message}"')
 
 

@@ -40,7 +40,9 @@ def test_references_are_resolved_in_any_direction() -> None:
 
 def test_a_reference_may_come_levels_before_the_definition() -> None:
     world = nodes()
-    root = world.root(next="deep", kids=[define("Node", "a", kids=[define("Node", "b", kids=[define("Node", "deep")])])])
+    root = world.root(
+        next="deep", kids=[define("Node", "a", kids=[define("Node", "b", kids=[define("Node", "deep")])])]
+    )
     assert root.p_next is world.get("deep")
     assert world.get("deep")._owner is world.get("b")
 
@@ -168,7 +170,9 @@ def test_a_derived_default_cannot_read_a_base_property_but_the_other_way_round_w
 
 
 def test_a_runtime_property_with_an_unfit_default_stays_without_value() -> None:
-    world = World({"Main": "Properties: {r: {Contract: $.int(), Usage: Runtime, Default: abc}, s: {Contract: $.int()}}"})
+    world = World(
+        {"Main": "Properties: {r: {Contract: $.int(), Usage: Runtime, Default: abc}, s: {Contract: $.int()}}"}
+    )
     root = world.root(s=1)
     assert not hasattr(root, "p_r") and root.p_s == 1
 
@@ -280,3 +284,65 @@ def test_serialised_models_load_again() -> None:
     again.session.load(model)
     assert again.session.serialize(copy=True) == model
     assert bare(model["Objects"])["next"]["?"] == "b"
+
+
+def test_what_is_to_be_destroyed_need_not_fit_its_class_any_more() -> None:
+    world = World(
+        {
+            "Main": "Properties: {kids: {Contract: [$.class(Item).check($.n > 0)]}}",
+            "Item": "Properties: {n: {Contract: $.int().notNull()}, peer: {Contract: $.class(Item)}}",
+        }
+    )
+    old = [define("Item", "bad", n="x", peer="nobody"), define("Item", "zero", n=0), define("Item", "good", n=3)]
+    world.load(define("Main", "root"), copy=define("Main", "root", kids=old))
+    assert sorted(o._id for o in world.session.store.removed) == ["bad", "good", "zero"]
+    assert world.get("good").p_n == 3 and not hasattr(world.get("bad"), "p_n")
+
+
+def test_violations_of_base_contracts_have_no_location() -> None:
+    world = World(
+        {
+            "Main": "Extends: Base\nProperties: {x: {Contract: $}}",
+            "Base": "Properties: {x: {Contract: $.int()}}",
+        }
+    )
+    with pytest.raises(ContractViolation) as caught:
+        world.root(x="text")
+    assert caught.value.location is None
+
+
+def test_values_are_frozen_whatever_the_contract_lets_through() -> None:
+    world = World(
+        {
+            "Main": """
+                Properties:
+                  open: {Contract: $}
+                  items: {Contract: [$]}
+                  map: {Contract: {a: $, $.string(): {b: [$.int()]}}}
+                  checked: {Contract: $.check(true)}
+                  any: {Contract: {}}
+            """
+        }
+    )
+    raw = {"k": [1, {"z": [2]}]}
+    root = world.root(open=raw, items=[raw], map={"a": raw, "o": {"b": [1]}}, checked=raw, any=raw)
+    for value in (root.p_open, root.p_items[0], root.p_map["a"], root.p_checked, root.p_any):
+        assert type(value).__name__ == "FDict" and hash(value) == hash(root.p_open)
+    raw["k"].append(3)
+    assert root.p_open == {"k": (1, {"z": (2,)})}
+
+
+def test_a_default_definition_that_has_to_wait_makes_one_object() -> None:
+    world = World(
+        {
+            "Main": """
+                Properties:
+                  a: {Contract: $.class(Item), Default: {n: $.b}}
+                  b: {Contract: $.int(), Default: $.c}
+                  c: {Contract: $.int(), Default: 4}
+            """,
+            "Item": "Properties: {n: {Contract: $.int()}}",
+        }
+    )
+    root = world.root()
+    assert root.p_a.p_n == 4 and len(world.session.store) == 2

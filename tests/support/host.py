@@ -33,6 +33,11 @@ class Host:
         self.clock = VirtualClock()
         self.options = engine
         self.session: Session
+        self.packages: list[Any] = []
+
+    def engine(self) -> Engine:
+        """Another engine over the packages of the latest `load`."""
+        return Engine(self.packages, effects=self.effects, clock=self.clock, **self.options)
 
     def load(
         self,
@@ -52,7 +57,8 @@ class Host:
         texts = {f"t.{name}": f"{HEAD}Name: {name}\n{text}" for name, text in (classes or {}).items()}
         texts["t.Main"] = f"{HEAD}Name: Main\n{body}"
         made = memory_package({"name": "t", "format": format, "classes": texts, **package})
-        self.session = Engine([made, *packages], effects=self.effects, clock=self.clock, **self.options).session()
+        self.packages = [made, *packages]
+        self.session = self.engine().session()
         self.session.load({"Objects": {"?": {"type": "t.Main", "id": "root"}, **(model or {})}})
         return self.session
 
@@ -65,7 +71,7 @@ class Host:
 
     def evaluate(self, expression: str, **more: Any) -> Any:
         """The plain value of an expression in a method of t.Main."""
-        return self.run(f'- Return: !yaql {_quoted(expression)}', **more)
+        return self.run(f"- Return: !yaql {_quoted(expression)}", **more)
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """The plain result of a public method of the root."""

@@ -71,10 +71,14 @@ _FORMS: dict[str, tuple[str, ...]] = {
     "nums": ("{nums} + {nums}", "{nums}.select($ + {int})", "{nums}.where($ > {int})", "[{int}, {int}]"),
     "dict": (
         "{{{str} => {any}}}", "{dict} + {dict}", "{dict}.set({str}, {any})", "dict(k => {any})", "{dict}.delete({str})",
-        "{nums}.toDict(str($))", "{nums}.toDict($, $ + {int})", "{dict}.mergeWith({dict})", "{{a => {int}, b => {any}}}",
+        "{nums}.toDict(str($))", "{nums}.toDict($, $ + {int})", "{dict}.mergeWith({dict})",
+        "{{a => {int}, b => {any}}}",
         "{dict}.set(k => {any})",
     ),
-    "set": ("set({int}, {int})", "{set} + {set}", "{set} - {set}", "{nums}.toSet()", "{set}.union({set})", "{set}.add({int})"),
+    "set": (
+        "set({int}, {int})", "{set} + {set}", "{set} - {set}", "{nums}.toSet()", "{set}.union({set})",
+        "{set}.add({int})",
+    ),
     "any": (
         "{int}", "{str}", "{list}", "{dict}", "{bool}", "{num}", "{dict}.a", "{dict}[{str}]", "{any}?.a", "{any}.a",
         "{list}.first({any})", "{list}[{int}]", "{any}.len()", "len({any})", "{any} + {any}", "{any} * {any}",
@@ -89,7 +93,7 @@ _HOLE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 
 @st.composite
 def expressions(draw: st.DrawFn, kind: str = "any", depth: int = 3, wrong: bool = True) -> str:
-    """The text of an expression over `DATA` whose value should be of ``kind``; with ``wrong`` parts may be ill-typed."""
+    """The text of an expression over `DATA` whose value should be of ``kind``; ``wrong`` parts may not fit."""
     if wrong and draw(st.integers(0, 19)) == 0:
         kind = draw(st.sampled_from(sorted(_FORMS)))
     if depth == 0 or draw(st.integers(0, 4)) == 0:

@@ -28,6 +28,8 @@ def show(value: Any) -> str:
         return f"a mapping of {len(value)} keys"
     if isinstance(value, (tuple, list)):
         return f"a list of {len(value)} items"
+    if isinstance(value, int) and value.bit_length() > 512:
+        return f"an integer of {value.bit_length()} bits"  # Python does not turn the largest ones into text
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -329,7 +329,6 @@ class Thrown(MuranoError):
 
     def __init__(self, names: tuple[str, ...], message: Any = None, extra: Any = None, cause: Any = None) -> None:
         # No call of the base initialiser: throwing is on the hot path of loops, the text is made when it is read.
-        Exception.__init__(self, names, message)
         self.names = names
         self.value = message
         self.extra = extra

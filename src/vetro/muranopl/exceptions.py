@@ -209,8 +209,8 @@ def exception_value(cx: Any, error: BaseException, names: tuple[str, ...] | None
     error.__traceback__ = None
     error.__context__ = None
     matched = names_of(error)
-    chosen = matched[0] if matched else type(error).__name__
-    if names is not None:
+    chosen = matched[0]
+    if names is not None and chosen not in names:
         chosen = next((n for n in matched if n in names), chosen)
     return ExceptionValue(error, chosen, cx.session)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: Places meta may be attached to, as ``Applies`` names them.
 PLACES = ("Package", "Type", "Property", "Method", "Argument")
+_ARTICLE = {place: ("an " if place == "Argument" else "a ") + place.lower() for place in PLACES}
 
 
 class MetaConflict(DeclarationError):
@@ -62,7 +63,7 @@ def check_declarations(decls: Iterable[MetaDecl], place: str, resolve: Callable[
         applies = meta_type.decl.applies
         if "All" not in applies and place not in applies:
             raise InvalidMeta(
-                f"meta-class {meta_type.name} cannot be attached to a {place.lower()}",
+                f"meta-class {meta_type.name} cannot be attached to {_ARTICLE[place]}",
                 position=decl.position,
                 hint=f"it applies to: {', '.join(sorted(applies))}",
             )

@@ -125,7 +125,7 @@ def _meta_marks(context: ReadContext, entries: Entries) -> tuple[str, frozenset[
             raise DeclarationError(
                 f"Inherited is true or false, not {describe(node)}",
                 position=context.position(node),
-                hint="remove quotes",
+                hint="write true or false without quotes",
             )
         inherited = bool(value)
     return cardinality, applies, inherited

@@ -101,18 +101,17 @@ def _no_instruction(context: ReadContext, node: ScalarNode) -> DslSyntaxError:
     reason = context.scalars.parse_error(node)
     if reason is not None:
         return context.scalars.syntax_error(node, reason)
-    word = did_you_mean(node.value, _KEYWORDS) if node.value else None
-    if node.value in _KEYWORDS:
+    what, hint = describe(node), "text does nothing here"
+    if context.is_null(node):
+        what, hint = "an empty item", "remove the dash"
+    elif context.scalars.read(node).__class__ is not str:
+        hint = "to return a value write 'Return:' before it"
+    elif node.value in _KEYWORDS:
         hint = f"write '{node.value}:' with a colon"
-    elif word:
-        hint = word
     else:
-        hint = f"to call a method write $.{node.value}()" if node.value.isidentifier() else "text does nothing here"
-    return DslSyntaxError(
-        f"{'nothing' if not node.value else describe(node)} is no instruction",
-        position=context.position(node),
-        hint=hint,
-    )
+        call = f"to call a method write $.{node.value}()" if node.value.isidentifier() else hint
+        hint = did_you_mean(node.value, _KEYWORDS) or call
+    return DslSyntaxError(f"{what} is no instruction", position=context.position(node), hint=hint)
 
 
 def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
@@ -131,7 +130,7 @@ def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
                 hint="begin each assignment with a dash of its own",
             )
         entries[key.value] = (key, value)
-    leading = next((word for word in CONSTRUCTS if word in entries), None)
+    leading = next((word for word in entries if word in CONSTRUCTS and word != "Do"), "Do" if "Do" in entries else None)
     if leading is None:
         key = node.value[0][0]
         word = did_you_mean(key.value, CONSTRUCTS)
@@ -144,7 +143,7 @@ def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
     for word, (key, _) in entries.items():
         if word != leading and word not in needs and word not in may:
             missing = [w for w in (*needs, *may) if w not in entries]
-            hint = did_you_mean(word, missing)
+            hint = did_you_mean(word, CONSTRUCTS if leading == "Do" else missing)
             if hint is None:
                 hint = "begin the next instruction with a dash of its own" if word in _KEYWORDS else _form(leading)
             raise DslSyntaxError(f"{leading} takes no '{word}'", position=context.position(key), hint=hint)

@@ -57,7 +57,7 @@ def _contract(context: ReadContext, entries: Entries, key: ScalarNode, what: str
 def read_property(context: ReadContext, key: ScalarNode, node: YNode, namespaces: Namespaces) -> PropertyDecl:
     """One property. Raises `MissingKey`, `DslSyntaxError`, `DeclarationError`."""
     name = context.identifier(key, "property")
-    entries = context.entries(node, f"property '{name}'")
+    entries = context.entries(node, f"property '{name}'", "indent 'Contract: …' below the name")
     context.check_keys(entries, PROPERTY_KEYS, f"property '{name}'")
     usage = PropertyUsage.IN
     if context.present(entries, "Usage"):
@@ -72,7 +72,7 @@ def read_property(context: ReadContext, key: ScalarNode, node: YNode, namespaces
 def read_argument(context: ReadContext, key: ScalarNode, node: YNode, namespaces: Namespaces) -> ArgumentDecl:
     """One argument. Raises `MissingKey`, `DslSyntaxError`, `DeclarationError`."""
     name = context.identifier(key, "argument")
-    entries = context.entries(node, f"argument '{name}'")
+    entries = context.entries(node, f"argument '{name}'", "indent 'Contract: …' below the name")
     context.check_keys(entries, PROPERTY_KEYS, f"argument '{name}'")
     usage = ArgumentUsage.STANDARD
     if context.present(entries, "Usage"):
@@ -127,7 +127,7 @@ def read_method(context: ReadContext, key: ScalarNode, node: YNode, namespaces: 
     name = SPECIAL.get(written, written)
     if name not in (".init", ".destroy"):
         context.identifier(key, "method")
-    entries = context.entries(node, f"method '{written}'")
+    entries = context.entries(node, f"method '{written}'", "indent 'Body:' and the instructions below the name")
     context.check_keys(entries, METHOD_KEYS, f"method '{written}'")
     usage, scope = MethodUsage.RUNTIME, MethodScope.SESSION
     if context.present(entries, "Usage"):

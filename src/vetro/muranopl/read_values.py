@@ -85,7 +85,7 @@ class ReadContext:
         """``~``, ``null`` or nothing at all."""
         return node.__class__ is ScalarNode and self.scalars.read(node) is None
 
-    def entries(self, node: YNode, what: str) -> Entries:
+    def entries(self, node: YNode, what: str, hint: str = "write 'key: value' lines") -> Entries:
         """The pairs of a mapping whose keys are names; null is empty. Raises `DslSyntaxError`."""
         if node.__class__ is not MappingNode:
             if self.is_null(node):
@@ -93,7 +93,7 @@ class ReadContext:
             raise DslSyntaxError(
                 f"{what} must be a mapping, not {describe(node)}",
                 position=position(node, self.file),
-                hint="write 'key: value' lines",
+                hint=hint,
             )
         result: Entries = {}
         for key, value in node.value:
@@ -155,7 +155,7 @@ class ReadContext:
             return namespaces.resolve(name)
         except UnknownPrefix as error:
             error.position = self.position(node)
-            error.hint = did_you_mean(name.split(":", 1)[0], namespaces.prefixes) or error.hint
+            error.hint = did_you_mean(name.split(":", 1)[0], namespaces.prefixes, 0.6) or error.hint
             raise
 
     def choice(self, node: YNode, allowed: Iterable[str], what: str, error: type[MuranoError]) -> str:
@@ -217,10 +217,10 @@ class ReadContext:
         return None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
     """``did you mean 'x'?`` for the nearest known word, ignoring case; None when none is near."""
     by_fold = {word.casefold(): word for word in known}
-    near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=cutoff)
     return f"did you mean '{by_fold[near[0]]}'?" if near else None
 
 

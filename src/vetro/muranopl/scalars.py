@@ -46,10 +46,16 @@ def plain_value(text: str) -> Any:
 
     Raises ValueError for a number of more than 16,384 bits.
     """
+    tag = implicit_tag(text)
+    return text if tag is None else construct(tag, text)
+
+
+def implicit_tag(text: str) -> str | None:
+    """The tag YAML 1.1 gives a plain scalar for its looks; None for text."""
     for tag, pattern in _RESOLVERS.get(text[:1], ()):
         if pattern.match(text):
-            return construct(tag, text)
-    return text
+            return str(tag)
+    return None
 
 
 def construct(tag: str, text: str) -> Any:
@@ -103,15 +109,20 @@ class ScalarReader:
         return Expression(node.value, tree, where, self._offsets(node))
 
     def _classify(self, node: ScalarNode, text: str) -> Any:
-        try:
-            value: Any = plain_value(text)
-        except ValueError as error:
-            raise SourceError(str(error), position=position(node, self.file), hint="quote it if it is text") from None
-        if value.__class__ is str and not _ONLY_WORDS(text):
+        tag = implicit_tag(text)
+        value: Any = text
+        if tag is not None:
+            try:
+                value = construct(tag, text)
+            except ValueError as error:
+                raise SourceError(
+                    str(error), position=position(node, self.file), hint="quote it if it is text"
+                ) from None
+        elif not _ONLY_WORDS(text):
             try:
                 value = parse(text, self.dialect)
             except ParsingError:
-                value = text
+                pass
         if len(text) <= _MEMO_TEXT:
             if len(self._memo) >= _MEMO_SIZE:
                 self._memo.clear()

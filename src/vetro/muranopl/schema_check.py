@@ -107,12 +107,14 @@ class CheckTranslator:
     def _matches(self, part: ast.MethodCall | ast.Call) -> None:
         if part.name != "matches":
             return
-        operands: tuple[ast.Node, ...] = (part.receiver, *part.args) if isinstance(part, ast.MethodCall) else part.args
+        operands = part.args
+        if isinstance(part, ast.MethodCall):
+            operands = (part.receiver, *part.args)
         if len(operands) != 2:
             return
         text, pattern = operands
-        if isinstance(text, ast.Call) and text.name == "regex" and len(text.args) == 1:
-            text, pattern = pattern, text.args[0]  # regex('…').matches($)
+        if isinstance(text, ast.Call) and text.name == "regex" and len(text.args) == 1:  # regex('…').matches($)
+            pattern, text = text.args[0], pattern
         subject = subject_of(text)
         if subject is not None:
             self._pattern(subject, self._constant(pattern))

@@ -88,7 +88,10 @@ class Session:
 
     def new_id(self) -> str:
         """A fresh object id: 32 hexadecimal digits, determined by the seed and the number of ids made before."""
-        return f"{self._ids.getrandbits(128):032x}"
+        made = f"{self._ids.getrandbits(128):032x}"
+        while self.store.get(made) is not None:  # a model made with the same seed has the same ids
+            made = f"{self._ids.getrandbits(128):032x}"
+        return made
 
     def class_config(self, name: str, version: Any) -> Mapping[str, Any]:
         """Frozen values of a class configuration (SEMANTICS 5.7)."""

@@ -142,7 +142,10 @@ def _compose(text: str, file: str) -> list[YNode]:
         mark = error.problem_mark or error.context_mark
         where = Position(file, mark.line + 1, mark.column + 1) if mark is not None else Position(file, 1, 1)
         problem = error.problem or error.context or str(error)
-        refused = SourceError(f"not valid YAML: {problem}", position=where, hint=_hint(problem))
+        tab = mark is not None and text[mark.index : mark.index + 1] == "\t"
+        refused = SourceError(
+            f"not valid YAML: {problem}", position=where, hint=_hint("tab character" if tab else problem)
+        )
         if error.context and error.context_mark is not None:
             begin = error.context_mark
             refused.add_note(f"{error.context} that begins in line {begin.line + 1}, column {begin.column + 1}")
@@ -162,11 +165,11 @@ def _compose(text: str, file: str) -> list[YNode]:
     return documents
 
 
-def _hint(problem: str) -> str | None:
+def _hint(problem: str) -> str:
     for part, hint in _HINTS:
         if part in problem:
             return hint
-    return None
+    return "check quotes, brackets and indentation here and in the line above"
 
 
 def _place(text: str, file: str, index: int) -> Position:

@@ -16,6 +16,11 @@ from vetro.muranopl.source import MAX_DEPTH, MAX_NODES, PLAIN, STANDARD, TEXT, Y
 _SCALAR_TAGS = frozenset(
     {PLAIN, TEXT, YAQL, *(STANDARD + name for name in ("str", "int", "float", "bool", "null", "timestamp"))}
 )
+_TYPED_WORDS = frozenset(
+    form
+    for word in ("yes", "no", "true", "false", "on", "off", "null", "~")
+    for form in (word, word.title(), word.upper())
+)
 
 
 def check_aliases(documents: list[YNode], file: str) -> None:
@@ -93,13 +98,14 @@ def check(document: YNode, file: str, allow_duplicates: bool, warn: Warn | None)
                     if key.tag is not PLAIN and key.tag is not TEXT:
                         _check_scalar_tag(key, file)
                 else:
-                    keys.add(id(key))
+                    keys.add("")  # an empty key is looked at closely
                     stack.append(key)
                 if value.__class__ is not ScalarNode or (value.tag is not PLAIN and value.tag is not TEXT):
                     stack.append(value)
             if "<<" in keys:
                 stack.extend(_merge(node, file))
-            if len(keys) != len(pairs):
+            # Keys that differ as text can be equal only when YAML types them: digits, signs and a few words.
+            if len(pairs) > 1 and (len(keys) != len(pairs) or min(keys) < ":" or not keys.isdisjoint(_TYPED_WORDS)):
                 _check_keys(node, file, allow_duplicates, warn)
         else:
             stack.extend(

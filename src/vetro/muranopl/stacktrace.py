@@ -42,7 +42,11 @@ def instruction_text(frame: Frame, line: int, column: int, end_line: int, end_co
         return "block construct"
     if end_line == line:
         return str(lines[line - 1][column - 1 : end_column - 1]).strip()
-    parts = [lines[line - 1][column - 1 :], *lines[line : end_line - 1], lines[min(end_line, len(lines)) - 1][: end_column - 1]]
+    parts = [
+        lines[line - 1][column - 1 :],
+        *lines[line : end_line - 1],
+        lines[min(end_line, len(lines)) - 1][: end_column - 1],
+    ]
     return " ".join(p.strip() for p in parts)
 
 

@@ -10,10 +10,10 @@ from vetro.muranopl.objects import MuranoObject
 from vetro.yaql.values import FSet
 
 if TYPE_CHECKING:
-    from vetro.muranopl.loader import Loader
+    from vetro.muranopl.filling import Filler
 
 
-def nested_violation(error: ContractViolation, obj: MuranoObject, loader: Loader) -> ContractViolation:
+def nested_violation(error: ContractViolation, obj: MuranoObject, loader: Filler) -> ContractViolation:
     """``error``, raised while ``obj`` was filled in, located at the outermost property that leads to it.
 
     The message keeps the inner locations, each after the outer one.
@@ -36,7 +36,7 @@ def outer_violation(error: ContractViolation) -> ContractViolation:
     return ContractViolation(error.message, position=error.position)
 
 
-def _place(owner: MuranoObject, obj: MuranoObject, loader: Loader) -> tuple[str, list[Any]] | None:
+def _place(owner: MuranoObject, obj: MuranoObject, loader: Filler) -> tuple[str, list[Any]] | None:
     """The property of ``owner`` that holds ``obj``, and the path to it inside."""
     plan = loader.store.plans[owner._type]
     for level in plan.levels:
@@ -44,7 +44,7 @@ def _place(owner: MuranoObject, obj: MuranoObject, loader: Loader) -> tuple[str,
             path = find_path(getattr(owner, prop.attr, None), obj)
             if path is not None:
                 return prop.prop.location, path
-    for entry in loader.blocked:
+    for entry in (*loader.waiting, *loader.blocked):
         if entry.obj is owner:
             for pending in entry.pending:
                 for mapping, made in pending.trail or ():

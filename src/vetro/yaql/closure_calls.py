@@ -6,154 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vetro.yaql import ast, failures, scopes
-from vetro.yaql.candidates import candidates, mapping_error, takes_rules
+from vetro.yaql.candidates import candidates, mapping_error
+from vetro.yaql.closure_args import Build, Fn, Site, word_of
 from vetro.yaql.context import CodeContext, Dialect
-from vetro.yaql.dispatch import Plan, dispatcher
 from vetro.yaql.environment import Env
-from vetro.yaql.errors import NoFunctionRegistered, YaqlError
+from vetro.yaql.errors import NoFunctionRegistered
 from vetro.yaql.resolve import pick
-from vetro.yaql.shape import Shape
-from vetro.yaql.signature import FunctionTable
-from vetro.yaql.types import _is_callable
-from vetro.yaql.values import MISSING, HostObject, Missing
-
-Fn = Callable[[Env], Any]
-Build = Callable[[ast.Node, Dialect], Fn]
-
-
-# --- arguments ------------------------------------------------------------------------------------------------------
-
-
-def _split(args: Sequence[ast.Node]) -> tuple[list[ast.Node], list[ast.Pair]]:
-    return [a for a in args if not isinstance(a, ast.Pair)], [a for a in args if isinstance(a, ast.Pair)]
-
-
-def _word(key: ast.Node) -> str | None:
-    return key.value if isinstance(key, ast.Constant) and key.bare and isinstance(key.value, str) else None
-
-
-def _last_of_each(pairs: list[ast.Pair]) -> list[ast.Pair]:
-    """Of a keyword given twice only the last one counts."""
-    return list({_word(p.key) or index: p for index, p in enumerate(pairs)}.values())
-
-
-def _literal(number: int, node: ast.Node) -> tuple[tuple[int, Any], ...]:
-    if isinstance(node, ast.Constant):
-        return ((number, node.value),)
-    return ((number, MISSING),) if isinstance(node, ast.Empty) else ()
-
-
-class Site:
-    """The arguments of one call in source order, and the plan that serves it."""
-
-    __slots__ = (
-        "build",
-        "dialect",
-        "keywords",
-        "name",
-        "named",
-        "nodes",
-        "plan",
-        "positional",
-        "rules",
-        "shape",
-        "style",
-    )
-
-    def __init__(
-        self, name: str, style: str, args: Sequence[ast.Node], dialect: Dialect, build: Build, table: FunctionTable
-    ) -> None:
-        self.name, self.style, self.dialect, self.build = name, style, dialect, build
-        self.positional, pairs = _split(args)
-        shift = 1 if style == "M" else 0
-        try:
-            self.rules = bool(pairs) and takes_rules(table, name, style)
-        except YaqlError:
-            self.rules = False
-        self.named = pairs if self.rules else _last_of_each(pairs)
-        self.keywords = tuple(_word(pair.key) for pair in self.named)
-        literals = [lit for i, node in enumerate(self.positional, shift) for lit in _literal(i, node)]
-        count = shift + len(self.positional)
-        if self.rules:
-            self.nodes = [*self.positional, *(side for pair in self.named for side in (pair.key, pair.value))]
-        else:
-            self.nodes = [*self.positional, *(pair.value for pair in self.named)]
-            literals += [lit for i, pair in enumerate(self.named, count) for lit in _literal(i, pair.value)]
-        self.plan = dispatcher(table, dialect, name, style, count, self.keywords, literals)
-        classes: list[type | None] = [None] * (count + len(self.named))
-        for number, value in literals:
-            classes[number] = value.__class__
-        words = tuple(word for word in self.keywords if word is not None)
-        self.shape = (
-            Shape(count, (), tuple(classes[:count]), len(self.named))
-            if self.rules
-            else Shape(count, words, tuple(classes))
-        )
-
-    def makers(self, lazy: Sequence[tuple[bool, int | None]]) -> list[Fn]:
-        """One function per argument that gives what is handed over: a value, or a callable where it is lazy."""
-        return [
-            _lazy(self.build(node, self.dialect), arity) if is_lazy else self.eager(node)
-            for node, (is_lazy, arity) in zip(self.nodes, lazy, strict=False)
-        ]
-
-    def eager(self, node: ast.Node) -> Fn:
-        """The argument's value; the marker where it was left out."""
-        return (lambda env: MISSING) if isinstance(node, ast.Empty) else self.build(node, self.dialect)
-
-    def plain(self) -> Callable[[Env], tuple[list[Any], dict[str, Any]]]:
-        """All arguments evaluated, as host methods and values of ``lambda`` take them."""
-        positional = [self.eager(node) for node in self.positional]
-        pairs = _last_of_each(self.named)
-        words = [_word(pair.key) for pair in pairs]
-        values = [self.build(pair.value, self.dialect) for pair in pairs]
-
-        def evaluate(env: Env) -> tuple[list[Any], dict[str, Any]]:
-            args = [make(env) for make in positional]
-            if None in words:
-                raise mapping_error()
-            return args, {word: value(env) for word, value in zip(words, values, strict=False) if word is not None}
-
-        return evaluate
-
-
-def _lazy(body: Fn, arity: int | None) -> Fn:
-    """A function that makes, in an `Env`, the callable which evaluates ``body`` with values as ``$1``…"""
-    if arity == 1:
-
-        def one(env: Env) -> Any:
-            cx, funcs = env.cx, env.funcs
-            return lambda value: body(Env({"1": value}, env, cx, funcs))
-
-        return one
-    if arity == 2:
-
-        def two(env: Env) -> Any:
-            cx, funcs = env.cx, env.funcs
-            return lambda first, second: body(Env({"1": first, "2": second}, env, cx, funcs))
-
-        return two
-    if arity == 0:
-        return lambda env: lambda: body(env)
-    return lambda env: lambda_value(body, env)
-
-
-def lambda_value(body: Fn, env: Env) -> Callable[..., Any]:
-    """``body`` as a function of any number of values; without any, ``$`` stays what it is outside."""
-
-    def call(*args: Any, **named: Any) -> Any:
-        if not args and not named:
-            return body(env)
-        variables = scopes.numbered(args)
-        variables.update(named)
-        return body(Env(variables, env, env.cx, env.funcs))
-
-    return call
-
-
-def _first_argument(plan: Plan) -> Callable[[Env], Any]:
-    return (lambda env: env) if plan.needs_env else (lambda env: env.cx)
-
+from vetro.yaql.types import is_callable
+from vetro.yaql.values import HostObject, Missing
 
 # --- functions ------------------------------------------------------------------------------------------------------
 
@@ -234,7 +94,7 @@ def _scope_call(site: Site) -> Fn | None:
         return define
     if own is scopes.let or own is scopes.with_:
         numbers = [(str(i), site.eager(n)) for i, n in enumerate(site.positional, 1) if not isinstance(n, ast.Empty)]
-        names = [(_word(p.key) or "", site.build(p.value, site.dialect)) for p in site.named]
+        names = [(word_of(p.key) or "", site.build(p.value, site.dialect)) for p in site.named]
         variables = [*numbers, *names]
         return lambda env: Env({name: make(env) for name, make in variables}, env, env.cx, env.funcs)
     return None
@@ -293,7 +153,7 @@ def invoke(node: ast.Invoke, dialect: Dialect, build: Build) -> Fn:
 
     def evaluate(env: Env) -> Any:
         function = target(env)
-        if not _is_callable(function) or isinstance(function, Missing):
+        if not is_callable(function) or isinstance(function, Missing):
             raise failures.no_match("#call", "F", [o for o in scopes.DELEGATES if o.name == "#call"], (function,))
         args, named = arguments(env)
         return function(*args, **named)

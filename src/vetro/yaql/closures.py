@@ -7,20 +7,17 @@ tell is left to the dispatchers of `vetro.yaql.dispatch`. Calls live in `vetro.y
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 from vetro.yaql import ast, operators, scopes
-from vetro.yaql.closure_calls import Fn, function_call, index_call, invoke, method_call, table_call
+from vetro.yaql.closure_args import Fn
+from vetro.yaql.closure_calls import function_call, index_call, invoke, method_call, table_call
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
 from vetro.yaql.failures import no_match
+from vetro.yaql.spine import cut, long_spine
 from vetro.yaql.values import SCALARS, FDict, check_depth, freeze
-
-#: A path of this many nodes along left sides is cut: evaluating it must not need a Python frame for each.
-SPINE = 60
-_HOLE = "#left"
 
 _BINARY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "+": operators.add,
@@ -51,63 +48,10 @@ def build(node: ast.Node, dialect: Dialect) -> Fn:
     Nothing is evaluated and nothing raised here: calls that cannot be resolved raise when they are evaluated.
     Raises `RecursionError` for trees deeper than Python's stack allows.
     """
-    chain = _long_spine(node)
-    if chain:
-        return _cut(node, chain, dialect)
-    return _BUILDERS[node.__class__](node, dialect)
-
-
-def _left(node: ast.Node) -> ast.Node | None:
-    if isinstance(node, ast.Binary) and node.op not in (".", "?.", "=>", "->"):
-        return node.left
-    if isinstance(node, (ast.Attribute, ast.MethodCall, ast.Index)):
-        return node.receiver
-    return None
-
-
-def _long_spine(node: ast.Node) -> ast.Node | None:
-    """The node `SPINE` steps to the left of ``node``, if the path is that long."""
-    for _ in range(SPINE):
-        below = _left(node)
-        if below is None:
-            return None
-        node = below
-    return node if _left(node) is not None else None
-
-
-def _cut(node: ast.Node, below: ast.Node, dialect: Dialect) -> Fn:
-    """Evaluates the left end first and hands its value to the rest in a hidden variable, piece by piece."""
-    pieces = [_without(node, below)]
-    while True:
-        further = _long_spine(below)
-        if further is None:
-            break
-        pieces.append(_without(below, further))
-        below = further
-    first = _BUILDERS[below.__class__](below, dialect)
-    rest = [_BUILDERS[piece.__class__](piece, dialect) for piece in reversed(pieces)]
-
-    def evaluate(env: Env) -> Any:
-        value = first(env)
-        for step in rest:
-            value = step(Env({_HOLE: value}, env, env.cx, env.funcs))
-        return value
-
-    return evaluate
-
-
-def _without(node: ast.Node, below: ast.Node) -> ast.Node:
-    path: list[ast.Node] = []
-    while node is not below:
-        path.append(node)
-        left = _left(node)
-        assert left is not None
-        node = left
-    result: ast.Node = ast.Variable(span=below.span, name=_HOLE)
-    for outer in reversed(path):
-        field = "left" if isinstance(outer, ast.Binary) else "receiver"
-        result = dataclasses.replace(outer, **{field: result})  # type: ignore[arg-type]
-    return result
+    below = long_spine(node)
+    if below is None:
+        return _BUILDERS[node.__class__](node, dialect)
+    return cut(node, below, lambda piece: _BUILDERS[piece.__class__](piece, dialect))
 
 
 # --- leaves ---------------------------------------------------------------------------------------------------------

@@ -14,11 +14,33 @@ from vetro.yaql.errors import (
     NoMethodRegistered,
     UnresolvedCall,
 )
-from vetro.yaql.signature import FunctionTable, Overload
-from vetro.yaql.types import describe, signature_text
+from vetro.yaql.signature import FunctionTable, Kind, Overload, Type
+from vetro.yaql.types import describe
 from vetro.yaql.values import MISSING, HostObject
 
 _SHOWN = 6
+
+
+def signature_text(overload: Overload) -> str:
+    """``name(left: num, right: num = 0)`` as hints show it; methods with their receiver before the dot."""
+    shown: list[str] = []
+    for param in overload.params:
+        type_ = "expression" if param.lazy else param.type.value
+        text = f"{param.name}: {type_}" + ("?" if param.nullable and param.type is not Type.ANY else "")
+        if param.kind is Kind.VARARGS:
+            text = "..." + text
+        elif param.kind is Kind.KWARGS:
+            text = "**" + text
+        elif param.kind is Kind.RULES:
+            text = f"...{param.name} => value"
+        elif param.default is None:
+            text += " = null"
+        elif type(param.default) in (bool, int, float, str):
+            text += f" = {str(param.default).lower() if isinstance(param.default, bool) else repr(param.default)}"
+        shown.append(text)
+    if overload.style == "M" and shown:
+        return f"({shown[0]}).{overload.name}({', '.join(shown[1:])})"
+    return f"{overload.name}({', '.join(shown)})"
 
 
 def receiver_text(value: Any) -> str:

@@ -216,7 +216,7 @@ def _comparable(cx: CodeContext, name: str, left: Any, right: Any) -> tuple[Any,
 def plain_set(value: Any) -> FSet:
     """A set or view of a mapping as a set of ours. Raises `NestingTooDeep` for items too deep to hash."""
     if value.__class__ is FSet:
-        return value  # type: ignore[no-any-return]
+        return value
     items = list(value)
     for item in items:
         if item.__class__ not in SCALARS:

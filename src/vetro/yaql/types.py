@@ -14,7 +14,7 @@ from typing import Any
 
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
-from vetro.yaql.signature import Kind, Overload, Param, Type
+from vetro.yaql.signature import Overload, Param, Type
 from vetro.yaql.values import FSet, HostObject, Missing, is_iterable, is_sequence, is_set
 
 Predicate = Callable[[Any], bool]
@@ -48,11 +48,12 @@ def _is_iter_or_dict(value: Any) -> bool:
     return isinstance(value, dict) or is_iterable(value)
 
 
-def _is_iterator(value: Any) -> bool:
+def is_iterator(value: Any) -> bool:
     return isinstance(value, abc.Iterator) and not isinstance(value, HostObject)
 
 
-def _is_callable(value: Any) -> bool:
+def is_callable(value: Any) -> bool:
+    """True for what `Type.CALLABLE` accepts: values made by ``lambda``."""
     return callable(value) and not isinstance(value, (HostObject, type))
 
 
@@ -78,10 +79,10 @@ _PREDICATES: dict[Type, Predicate] = {
     Type.SPAN: _instance_of(datetime.timedelta),
     Type.DATETIME: _instance_of(datetime.datetime),
     Type.REGEX: _instance_of(RegexBase),
-    Type.ITERATOR: _is_iterator,
+    Type.ITERATOR: is_iterator,
     Type.ORDERED: _instance_of(OrderedBase),
     Type.LAMBDA: _anything,
-    Type.CALLABLE: _is_callable,
+    Type.CALLABLE: is_callable,
     Type.CONTEXT: _instance_of(Env),
     Type.KEYWORD: _instance_of(str),
     Type.HOST: _instance_of(HostObject),
@@ -121,9 +122,9 @@ CHECK_NAMES: dict[str, Any] = {
     "_t_span": datetime.timedelta,
     "_t_datetime": datetime.datetime,
     "_t_regex": RegexBase,
-    "_t_iterator": _is_iterator,
+    "_t_iterator": is_iterator,
     "_t_ordered": OrderedBase,
-    "_t_callable": _is_callable,
+    "_t_callable": is_callable,
     "_t_Env": Env,
     "_t_Host": HostObject,
 }
@@ -262,9 +263,9 @@ def describe_class(cls: type) -> str:
 
 _NAMED: tuple[tuple[str, Predicate], ...] = (
     ("list", is_sequence),
-    ("dict", _PREDICATES[Type.DICT]),
+    ("dict", _instance_of(dict)),
     ("set", is_set),
-    ("iterator", _is_iterator),
+    ("iterator", is_iterator),
     ("ordered list", _PREDICATES[Type.ORDERED]),
     ("timespan", _PREDICATES[Type.SPAN]),
     ("datetime", _PREDICATES[Type.DATETIME]),
@@ -272,27 +273,5 @@ _NAMED: tuple[tuple[str, Predicate], ...] = (
     ("context", _PREDICATES[Type.CONTEXT]),
     ("no value", _instance_of(Missing)),
     ("iterable", is_iterable),
-    ("function", _is_callable),
+    ("function", is_callable),
 )
-
-
-def signature_text(overload: Overload) -> str:
-    """``name(left: num, right: num = 0)`` as hints show it; methods with their receiver before the dot."""
-    shown: list[str] = []
-    for param in overload.params:
-        type_ = "expression" if param.lazy else param.type.value
-        text = f"{param.name}: {type_}" + ("?" if param.nullable and param.type is not Type.ANY else "")
-        if param.kind is Kind.VARARGS:
-            text = "..." + text
-        elif param.kind is Kind.KWARGS:
-            text = "**" + text
-        elif param.kind is Kind.RULES:
-            text = f"...{param.name} => value"
-        elif param.default is None:
-            text += " = null"
-        elif type(param.default) in (bool, int, float, str):
-            text += f" = {str(param.default).lower() if isinstance(param.default, bool) else repr(param.default)}"
-        shown.append(text)
-    if overload.style == "M" and shown:
-        return f"({shown[0]}).{overload.name}({', '.join(shown[1:])})"
-    return f"{overload.name}({', '.join(shown)})"

@@ -20,7 +20,7 @@ REST = "Extends: [A, B]\n"
 
 
 def evaluate(expression: str, **more: Any) -> Any:
-    body = "- Return: !yaql \"" + expression + "\""
+    body = '- Return: !yaql "' + expression + '"'
     return Host().run(body, rest=REST, classes=CLASSES, **more)
 
 
@@ -89,7 +89,7 @@ def test_expressions(expression: str, wanted: Any) -> None:
     ],
 )
 def test_errors(expression: str, kind: str) -> None:
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - the kind is what counts
+    with pytest.raises(Exception) as caught:
         evaluate(expression)
     assert kind_of(caught.value) == kind
 
@@ -112,14 +112,18 @@ def test_a_cast_error_says_what_is_missing() -> None:
 def test_branches_of_pselect_run_side_by_side() -> None:
     host = Host()
     before = host.clock.now()
-    rest = "  slow:\n    Arguments: [{n: {Contract: $}}]\n    Meta: {'io.murano.metadata.engine.Synchronize': {onThis: false}}\n"
-    rest += "    Body: [sleep(2), {Return: $n}]\n"
-    assert host.run("- Return: [1, 2, 3]\n", rest=rest) == [1, 2, 3]
+    rest = (
+        "  slow:\n    Meta: {'io.murano.metadata.engine.Synchronize': {onThis: false}}\n"
+        "    Arguments: [{n: {Contract: $}}]\n    Body: [sleep(2), {Return: $n}]\n"
+    )
     assert host.run('- Return: !yaql "[1, 2, 3].pselect($this.slow($))"', rest=rest) == [1, 2, 3]
     assert host.clock.now() - before == pytest.approx(2)
 
 
 def test_values_of_super_are_frozen() -> None:
     host = Host()
-    host.load("Extends: A\nMethods:\n  run: {Scope: Public, Body: [{Return: !yaql \"super($, {k => $.who()})\"}]}", classes=CLASSES)
+    host.load(
+        'Extends: A\nMethods:\n  run: {Scope: Public, Body: [{Return: !yaql "super($, {k => $.who()})"}]}',
+        classes=CLASSES,
+    )
     assert host.session.call("run") == (FDict(k="a"),)

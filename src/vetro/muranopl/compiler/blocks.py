@@ -9,6 +9,7 @@ from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.contracts import _at
 from vetro.muranopl.compiler.variables import branch_locals
 from vetro.muranopl.errors import AssignmentToCall, InvalidAssignmentTarget, MuranoError
+from vetro.muranopl.exceptions import NAME
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
@@ -216,6 +217,10 @@ class BlockMixin:
                 except MuranoError as error:
                     place = (i.position.file, i.position.line, i.position.column)
                     return [py.Raise(b.call(self.em.link("_s", "syntax", str(error.args[0]), place, error.hint)), None)]
+                if i.cause is None and all(NAME.match(n) for n in full):
+                    while parts and isinstance(parts[-1], py.Constant) and parts[-1].value is None:
+                        parts.pop()
+                    return [py.Raise(b.call("_Thrown", b.const(full), *parts), None)]
                 return [py.Raise(b.call("_throw", b.const(full), *parts), None)]
         value = self.template(names, scope).node
         return [py.Raise(b.call("_throw_names", b.name("cx"), value, *parts), None)]
@@ -233,7 +238,10 @@ class BlockMixin:
             chain: list[py.stmt] = [py.Raise(None, None)]
             for handler in reversed(i.handlers):
                 chain = self._handler(handler, caught, chain, scope)
-            translate = b.assign(caught + "_", b.call("_caught", b.name("cx"), b.name(caught)))
+            better = b.ternary(
+                b.is_class(b.name(caught), "_Thrown"), b.name(caught), b.call("_caught", b.name("cx"), b.name(caught))
+            )
+            translate = b.assign(caught + "_", better)
             handlers.append(py.ExceptHandler(b.name("_Exception"), caught, [translate, *chain]))
         if not handlers and not final:
             return body + orelse

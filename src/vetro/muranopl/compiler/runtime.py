@@ -19,6 +19,7 @@ from vetro.muranopl.errors import (
     InvalidAssignmentTarget,
     LoopControlOutside,
     StructuralViolation,
+    Thrown,
 )
 from vetro.yaql.errors import MemoryQuotaExceeded
 from vetro.yaql.values import FROZEN, MISSING, FDict, FSet, HostObject, freeze
@@ -308,5 +309,5 @@ MURANO_HELPERS: dict[str, Any] = {
     "_no_loop": _no_loop, "_for_items": _for_items, "_range_items": _range_items, "_count": _count,
     "_parallel": _parallel, "_Exception": Exception, "_caught": exceptions.caught, "_catches": exceptions.catches,
     "_exception": exceptions.exception_value, "_throw": exceptions.throw, "_throw_names": exceptions.throw_names,
-    "_rethrow": exceptions.rethrow, "_int": int, "_str": str, "_bool": bool,
+    "_rethrow": exceptions.rethrow, "_Thrown": Thrown, "_int": int, "_str": str, "_bool": bool,
 }  # fmt: skip

@@ -33,6 +33,19 @@ class Unit:
     links: dict[str, tuple[Any, ...]]
 
 
+class SourceLoader:
+    """Gives debuggers and tracebacks the text of a class file that exists only in an archive (`linecache`)."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: MuranoType) -> None:
+        self.owner = owner
+
+    def get_source(self, name: str) -> str:
+        """Text of the file with the class."""
+        return str(self.owner.package.read_class(self.owner.name)[0])
+
+
 def cached(owner: MuranoType, key: str, file: str, build: Callable[[], Unit]) -> Callable[..., Any]:
     """The bound function of a unit; compiled now unless the cache has it."""
     cache = owner.session.code_cache
@@ -107,6 +120,8 @@ def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: MuranoTy
         **MURANO_HELPERS,
         "__builtins__": {},
         "__murano__": owner,
+        "__name__": owner.name,
+        "__loader__": SourceLoader(owner),
         "rt": cx.rt,
         "cx": cx,
     }

@@ -1,0 +1,62 @@
+"""What a load puts aside: references and values that may still come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.muranopl.errors import ObjectNotFound, UninitializedProperty
+from vetro.muranopl.objects import MuranoObject
+from vetro.muranopl.plans import LoadPlan, PropertyPlan
+
+
+class ForwardReference(ObjectNotFound):
+    """An id that no definition has introduced so far; final when the load ends without it."""
+
+
+#: What compiled code raises when it meets something that may still come; an unset slot is an `AttributeError`.
+NOT_YET = (UninitializedProperty, ForwardReference, AttributeError)
+
+
+def reason_to_wait(error: Exception) -> Exception:
+    """``error`` as the reason why a property has to wait; raised again when it is none."""
+    from vetro.muranopl.exceptions import translate
+
+    better = translate(error)
+    if isinstance(better, (UninitializedProperty, ForwardReference)):
+        return better
+    raise error
+
+
+class Entry:
+    """An object whose properties are not all set: what is left to do for it."""
+
+    __slots__ = ("depth", "level", "obj", "pending", "plan", "values")
+
+    def __init__(
+        self,
+        obj: MuranoObject,
+        values: Mapping[Any, Any],
+        plan: LoadPlan,
+        depth: int,
+        level: int,
+        pending: list[Pending],
+    ) -> None:
+        self.obj = obj
+        self.values = values
+        self.plan = plan
+        self.depth = depth
+        self.level = level
+        self.pending = pending
+
+
+class Pending:
+    """One property that waits for others: its raw value once known, and the objects its definitions became."""
+
+    __slots__ = ("error", "plan", "raw", "trail")
+
+    def __init__(self, plan: PropertyPlan, raw: Any, trail: list[tuple[Any, MuranoObject]] | None, error: Exception):
+        self.plan = plan
+        self.raw = raw
+        self.trail = trail
+        self.error = error

@@ -1,0 +1,1 @@
+"""Executable cases of the language and their runner: `python -m tests.conformance PATH...`."""
