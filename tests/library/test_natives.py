@@ -253,6 +253,25 @@ def test_exception_objects_show_name_message_and_causes() -> None:
     assert kind.find_method("toString").invoke(outer) == "a.outer: second\ncaused by a.inner: first"
 
 
+def test_caught_exceptions_as_text() -> None:
+    host = Host()
+    text = host.run(
+        "- Try: $.outer()\n  Catch:\n    As: e\n    Do: {Return: $e.toString()}",
+        rest="  inner: {Body: [{Throw: first, Message: why}]}\n"
+        "  outer:\n    Body:\n      Try: $.inner()\n"
+        "      Catch: {As: e, Do: [{Throw: second, Message: because, Cause: $e}]}\n",
+    )
+    lines = text.split("\n")
+    assert lines[0] == "t.second: because"
+    assert lines[-1] == "caused by t.first: why"
+    assert any("in method outer of type t.Main" in line for line in lines)
+
+
+def test_exceptions_have_no_attributes_of_objects() -> None:
+    with pytest.raises(UnresolvedCall):
+        Host().run("- Try: {Throw: x}\n  Catch: {As: e, Do: [$e.setAttr(a, 1)]}")
+
+
 # -- User, Project -----------------------------------------------------------------------------------------------------
 
 

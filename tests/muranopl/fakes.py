@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,6 +131,6 @@ def _hints(meta: tuple[MetaDecl, ...], declaring: FakeType) -> list[Hint]:
     return result
 
 
-def dedent_class(text: str) -> str:
+def main_class(text: str) -> str:
     """``text`` as a class of namespace t named Main."""
-    return "Namespaces: {=: t, std: io.murano}\nName: Main\n" + re.sub(r"(?m)^ {0,4}", "", text)
+    return "Namespaces: {=: t, std: io.murano}\nName: Main\n" + text

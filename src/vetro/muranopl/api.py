@@ -110,4 +110,5 @@ def default_natives() -> NativeRegistry | None:
     """Native classes of the core library, where it is installed beside the language."""
     from vetro.muranopl.defaults import defaults
 
-    return defaults().natives
+    natives: NativeRegistry | None = defaults().natives
+    return natives

@@ -14,6 +14,7 @@ from vetro.muranopl.errors import ClassNotFound
 from vetro.yaql.context import CodeContext
 
 if TYPE_CHECKING:
+    from vetro.yaql.parser import ParserDialect
     from vetro.muranopl.session import Session
     from vetro.muranopl.types import MuranoType
 
@@ -24,6 +25,12 @@ class MuranoContext(CodeContext):
 
     session: Session = None  # type: ignore[assignment]
     type: MuranoType = None  # type: ignore[assignment]
+
+    @property
+    def grammar(self) -> ParserDialect:
+        """The grammar of the class's expressions."""
+        grammar: ParserDialect = self.dialect.grammar  # type: ignore[attr-defined]
+        return grammar
 
     def resolve(self, name: Any, version_spec: str | None = None) -> MuranoType:
         """The class ``name`` means here: text as written in the class's file, a type object, a reflection type.

@@ -7,7 +7,7 @@ packages name in ``Catch`` (SEMANTICS 10.6).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import MISSING
@@ -35,7 +35,7 @@ class DslSyntaxError(MuranoError):
 
     kind = "syntax"
     code = "MPL100"
-    aliases = (OLD + "DslSyntaxError", "SyntaxError")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "DslSyntaxError", "SyntaxError")
 
 
 class DeclarationError(MuranoError):
@@ -43,7 +43,7 @@ class DeclarationError(MuranoError):
 
     kind = "value-error"
     code = "MPL101"
-    aliases = ("ValueError",)
+    aliases: ClassVar[tuple[str, ...]] = ("ValueError",)
 
 
 class MissingKey(DeclarationError):
@@ -51,7 +51,7 @@ class MissingKey(DeclarationError):
 
     kind = "key-error"
     code = "MPL102"
-    aliases = ("KeyError",)
+    aliases: ClassVar[tuple[str, ...]] = ("KeyError",)
 
 
 class SourceError(MuranoError):
@@ -66,7 +66,7 @@ class UnknownPrefix(MuranoError):
 
     kind = "key-error"
     code = "MPL104"
-    aliases = ("KeyError",)
+    aliases: ClassVar[tuple[str, ...]] = ("KeyError",)
 
     def __init__(self, prefix: str, name: str) -> None:
         super().__init__(f"unknown namespace prefix '{prefix}' in '{name}'", hint="declare it under Namespaces")
@@ -77,7 +77,7 @@ class ContractSyntax(MuranoError):
 
     kind = "contract-syntax"
     code = "MPL110"
-    aliases = (OLD + "ContractSyntaxError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "ContractSyntaxError",)
 
 
 class InvalidInheritance(MuranoError):
@@ -85,7 +85,7 @@ class InvalidInheritance(MuranoError):
 
     kind = "invalid-inheritance"
     code = "MPL111"
-    aliases = (OLD + "InvalidInheritanceError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidInheritanceError",)
 
 
 class InvalidAssignmentTarget(MuranoError):
@@ -93,7 +93,7 @@ class InvalidAssignmentTarget(MuranoError):
 
     kind = "invalid-assignment-target"
     code = "MPL112"
-    aliases = (OLD + "InvalidLhsTargetException",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException",)
 
 
 class AssignmentToThis(InvalidAssignmentTarget):
@@ -101,7 +101,7 @@ class AssignmentToThis(InvalidAssignmentTarget):
 
     kind = "value-error"
     code = "MPL113"
-    aliases = (OLD + "InvalidLhsTargetException", "ValueError")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException", "ValueError")
 
 
 class AssignmentToCall(InvalidAssignmentTarget):
@@ -109,7 +109,7 @@ class AssignmentToCall(InvalidAssignmentTarget):
 
     kind = "unresolved-call"
     code = "MPL114"
-    aliases = (OLD + "InvalidLhsTargetException", "yaql.language.exceptions.NoFunctionRegisteredException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException", "yaql.language.exceptions.NoFunctionRegisteredException")
 
 
 class InvalidExceptionName(MuranoError):
@@ -117,7 +117,7 @@ class InvalidExceptionName(MuranoError):
 
     kind = "value-error"
     code = "MPL401"
-    aliases = ("ValueError",)
+    aliases: ClassVar[tuple[str, ...]] = ("ValueError",)
 
 
 class ContractViolation(MuranoError):
@@ -129,7 +129,7 @@ class ContractViolation(MuranoError):
 
     kind = "contract-violation"
     code = "MPL200"
-    aliases = (OLD + "ContractViolationException",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "ContractViolationException",)
 
     def __init__(self, message: str = "", *, path: Iterable[Any] = (), position: Any = None) -> None:
         super().__init__(message or "value violates the contract", position=position)
@@ -172,7 +172,7 @@ class ClassNotFound(MuranoError):
 
     kind = "class-not-found"
     code = "MPL300"
-    aliases = (OLD + "NoClassFound",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoClassFound",)
 
     def __init__(self, name: str, packages: Iterable[str] = (), **kwargs: Any) -> None:
         where = ", ".join(packages)
@@ -185,14 +185,14 @@ class PackageNotFound(MuranoError):
 
     kind = "package-not-found"
     code = "MPL301"
-    aliases = (OLD + "NoPackageFound",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoPackageFound",)
 
 
 class PackageForClassNotFound(PackageNotFound):
     """No package has the class in an allowed version."""
 
     code = "MPL302"
-    aliases = (OLD + "NoPackageForClassFound",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoPackageForClassFound",)
 
 
 class AmbiguousClass(MuranoError):
@@ -200,7 +200,7 @@ class AmbiguousClass(MuranoError):
 
     kind = "ambiguous-class"
     code = "MPL303"
-    aliases = (OLD + "AmbiguousClassName",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousClassName",)
 
 
 class MethodNotFound(MuranoError):
@@ -208,7 +208,7 @@ class MethodNotFound(MuranoError):
 
     kind = "method-not-found"
     code = "MPL310"
-    aliases = (OLD + "NoMethodFound",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMethodFound",)
 
 
 class AmbiguousMethodName(MuranoError):
@@ -216,7 +216,7 @@ class AmbiguousMethodName(MuranoError):
 
     kind = "ambiguous-method"
     code = "MPL311"
-    aliases = (OLD + "AmbiguousMethodName",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousMethodName",)
 
 
 class MethodNotExposed(MuranoError):
@@ -224,7 +224,7 @@ class MethodNotExposed(MuranoError):
 
     kind = "not-an-action"
     code = "MPL312"
-    aliases = (OLD + "MethodNotExposed",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "MethodNotExposed",)
 
 
 class PropertyNotFound(MuranoError):
@@ -232,7 +232,7 @@ class PropertyNotFound(MuranoError):
 
     kind = "property-not-found"
     code = "MPL320"
-    aliases = (OLD + "NoPropertyFound",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoPropertyFound",)
 
 
 class AmbiguousPropertyName(MuranoError):
@@ -240,7 +240,7 @@ class AmbiguousPropertyName(MuranoError):
 
     kind = "ambiguous-property"
     code = "MPL321"
-    aliases = (OLD + "AmbiguousPropertyNameError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousPropertyNameError",)
 
 
 class PropertyReadError(MuranoError):
@@ -248,7 +248,7 @@ class PropertyReadError(MuranoError):
 
     kind = "property-not-readable"
     code = "MPL322"
-    aliases = (OLD + "PropertyReadError", OLD + "PropertyAccessError")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "PropertyReadError", OLD + "PropertyAccessError")
 
 
 class PropertyWriteError(MuranoError):
@@ -256,7 +256,7 @@ class PropertyWriteError(MuranoError):
 
     kind = "property-not-writable"
     code = "MPL323"
-    aliases = (OLD + "PropertyWriteError", OLD + "PropertyAccessError")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "PropertyWriteError", OLD + "PropertyAccessError")
 
 
 class NoWriteAccess(MuranoError):
@@ -264,7 +264,7 @@ class NoWriteAccess(MuranoError):
 
     kind = "no-write-access"
     code = "MPL324"
-    aliases = (OLD + "NoWriteAccessError", OLD + "PropertyAccessError")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoWriteAccessError", OLD + "PropertyAccessError")
 
 
 class UninitializedProperty(MuranoError):
@@ -272,7 +272,7 @@ class UninitializedProperty(MuranoError):
 
     kind = "uninitialized-property"
     code = "MPL325"
-    aliases = (OLD + "UninitializedPropertyAccessError", OLD + "PropertyAccessError")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "UninitializedPropertyAccessError", OLD + "PropertyAccessError")
 
 
 class CircularDefaults(MuranoError):
@@ -280,7 +280,7 @@ class CircularDefaults(MuranoError):
 
     kind = "circular-defaults"
     code = "MPL326"
-    aliases = (OLD + "CircularExpressionDependenciesError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "CircularExpressionDependenciesError",)
 
 
 class ObjectNotFound(MuranoError):
@@ -288,7 +288,7 @@ class ObjectNotFound(MuranoError):
 
     kind = "object-not-found"
     code = "MPL330"
-    aliases = (OLD + "NoObjectFoundError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoObjectFoundError",)
 
 
 class ObjectDestroyed(MuranoError):
@@ -296,7 +296,7 @@ class ObjectDestroyed(MuranoError):
 
     kind = "object-destroyed"
     code = "MPL331"
-    aliases = (OLD + "ObjectDestroyedError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "ObjectDestroyedError",)
 
 
 class InvalidOperation(MuranoError):
@@ -304,7 +304,7 @@ class InvalidOperation(MuranoError):
 
     kind = "invalid-operation"
     code = "MPL340"
-    aliases = (OLD + "DslInvalidOperationError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "DslInvalidOperationError",)
 
 
 class LoopControlOutside(InvalidOperation):
@@ -318,7 +318,7 @@ class NestingLimit(MuranoError):
 
     kind = "limit-exceeded"
     code = "LIM110"
-    aliases = ("RecursionError",)
+    aliases: ClassVar[tuple[str, ...]] = ("RecursionError",)
 
 
 class Thrown(MuranoError):

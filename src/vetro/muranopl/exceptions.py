@@ -156,7 +156,7 @@ def names_of(error: BaseException) -> tuple[str, ...]:
 def catches(error: BaseException, names: tuple[str, ...]) -> bool:
     """Whether a handler for ``names`` takes the error."""
     if error.__class__ is Thrown:
-        for name in error.names:  # type: ignore[attr-defined]
+        for name in error.names:
             if name in names:
                 return True
         return False
@@ -195,8 +195,20 @@ class ExceptionValue(HostObject):
             return self.session.stack_trace(error)
         raise PropertyReadError(f"an exception has no property '{name}'")
 
+    def __getattr__(self, name: str) -> Any:
+        # Generated code calls methods as attributes `m_x` with arguments `v_x`.
+        found = self.yaql_method(name[2:], None) if name.startswith("m_") else None
+        if found is None:
+            raise AttributeError(f"{self!r} has no attribute {name!r}", name=name, obj=self)
+        return lambda *args, **kwargs: found(*args, **{key[2:]: value for key, value in kwargs.items()})
+
     def yaql_method(self, name: str, context: Any) -> Any:
-        return None
+        """A native method of class io.murano.Exception: ``toString``."""
+        kind = self._type
+        method = kind.own_methods.get(name)
+        if method is None or method.native is None:
+            return None
+        return lambda *args, **kwargs: method.native.call(context or kind.context, self, *args, **kwargs)
 
 
 def exception_value(cx: Any, error: BaseException, names: tuple[str, ...] | None, trace: bool) -> ExceptionValue:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.declarations import ContractList, PropertyUsage
@@ -87,12 +88,12 @@ def _call(method: Method, function: Callable[..., Any], args: tuple[Any, ...], k
 
 def calling_context(fallback: Any) -> Any:
     """The `cx` of the MuranoPL code that (directly or through library code) calls native code."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         space = frame.f_globals
         if "__murano__" in space:
             return space["cx"]
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return fallback
 
 

@@ -15,9 +15,10 @@ import heapq
 import queue
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent, greenlet
@@ -63,7 +64,7 @@ class Branch:
 class Group:
     """Branches that are awaited together."""
 
-    tasks: list[Callable[[], Any]]
+    tasks: Sequence[Callable[[], Any]]
     owner: Branch
     limit: int
     outcomes: list[tuple[bool, Any] | None]
@@ -107,10 +108,10 @@ class Scheduler:
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any], limit: int | None = None) -> tuple[Any, ...]:
         """``pselect``: results in the order of the items."""
-        tasks = [lambda item=item: function(item) for item in items]
+        tasks = [partial(function, item) for item in items]
         return tuple(self.gather(tasks, limit))
 
-    def gather(self, tasks: list[Callable[[], Any]], limit: int | None = None) -> list[Any]:
+    def gather(self, tasks: Sequence[Callable[[], Any]], limit: int | None = None) -> list[Any]:
         """Runs all tasks, waits for all, then raises the first failure in list order or gives the results."""
         if not tasks:
             return []

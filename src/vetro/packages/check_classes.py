@@ -21,8 +21,8 @@ from vetro.yaql.errors import VetroError
 def as_problem(error: VetroError, fallback: Position) -> Problem:
     """A finding from an error."""
     position = getattr(error, "position", None) or fallback
-    severity = getattr(error, "severity", "error")
-    return Problem(error.message, position, error.hint, severity, error.code)
+    warning = getattr(error, "severity", "error") == "warning"
+    return Problem(error.message, position, error.hint, "warning" if warning else "error", error.code)
 
 
 def check_classes(package: Any, others: Iterable[Any] = ()) -> list[Problem]:

@@ -31,7 +31,7 @@ class YaqlError(VetroError):
     """Root of the expression language's errors."""
 
     code = "YAQ000"
-    aliases = (OLD + "YaqlException",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "YaqlException",)
 
 
 class ParsingError(YaqlError):
@@ -39,7 +39,7 @@ class ParsingError(YaqlError):
 
     kind = "syntax"
     code = "YAQ100"
-    aliases = (OLD + "YaqlParsingException", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "YaqlParsingException", OLD + "YaqlException")
 
     def __init__(self, message: str, *, value: object = None, position: int | None = None, text: str = "") -> None:
         super().__init__(message)
@@ -52,14 +52,14 @@ class LexicalError(ParsingError):
     """A character that begins no token."""
 
     code = "YAQ101"
-    aliases = (OLD + "YaqlLexicalException", *ParsingError.aliases)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "YaqlLexicalException", *ParsingError.aliases)
 
 
 class GrammarError(ParsingError):
     """A token where none of its kind may stand."""
 
     code = "YAQ102"
-    aliases = (OLD + "YaqlGrammarException", *ParsingError.aliases)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "YaqlGrammarException", *ParsingError.aliases)
 
 
 class UnresolvedCall(YaqlError):
@@ -73,42 +73,42 @@ class NoFunctionRegistered(UnresolvedCall):
     """A function name nobody defined."""
 
     code = "YAQ201"
-    aliases = (OLD + "NoFunctionRegisteredException", OLD + "FunctionResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoFunctionRegisteredException", OLD + "FunctionResolutionError", OLD + "YaqlException")
 
 
 class NoMethodRegistered(UnresolvedCall):
     """A method name nobody defined for this receiver."""
 
     code = "YAQ202"
-    aliases = (OLD + "NoMethodRegisteredException", OLD + "MethodResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMethodRegisteredException", OLD + "MethodResolutionError", OLD + "YaqlException")
 
 
 class NoMatchingFunction(UnresolvedCall):
     """The function exists, the arguments fit none of its overloads."""
 
     code = "YAQ203"
-    aliases = (OLD + "NoMatchingFunctionException", OLD + "FunctionResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMatchingFunctionException", OLD + "FunctionResolutionError", OLD + "YaqlException")
 
 
 class NoMatchingMethod(UnresolvedCall):
     """The method exists, receiver or arguments fit none of its overloads."""
 
     code = "YAQ204"
-    aliases = (OLD + "NoMatchingMethodException", OLD + "MethodResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMatchingMethodException", OLD + "MethodResolutionError", OLD + "YaqlException")
 
 
 class AmbiguousFunction(UnresolvedCall):
     """Several overloads of a function fit equally well."""
 
     code = "YAQ205"
-    aliases = (OLD + "AmbiguousFunctionException", OLD + "FunctionResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousFunctionException", OLD + "FunctionResolutionError", OLD + "YaqlException")
 
 
 class AmbiguousMethod(UnresolvedCall):
     """Several overloads of a method fit equally well."""
 
     code = "YAQ206"
-    aliases = (OLD + "AmbiguousMethodException", OLD + "MethodResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousMethodException", OLD + "MethodResolutionError", OLD + "YaqlException")
 
 
 class MappingTranslation(YaqlError):
@@ -116,7 +116,7 @@ class MappingTranslation(YaqlError):
 
     kind = "unresolved-call"
     code = "YAQ207"
-    aliases = (OLD + "MappingTranslationException", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "MappingTranslationException", OLD + "YaqlException")
 
 
 class NoItems(YaqlError):
@@ -124,7 +124,7 @@ class NoItems(YaqlError):
 
     kind = "value-error"
     code = "YAQ300"
-    aliases = ("StopIteration",)
+    aliases: ClassVar[tuple[str, ...]] = ("StopIteration",)
 
 
 class LimitExceeded(YaqlError):
@@ -138,21 +138,21 @@ class CollectionTooLarge(LimitExceeded):
     """A collection has more items than the limit."""
 
     code = "LIM101"
-    aliases = (OLD + "CollectionTooLargeException", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "CollectionTooLargeException", OLD + "YaqlException")
 
 
 class MemoryQuotaExceeded(LimitExceeded):
     """A value would need more memory than the limit."""
 
     code = "LIM102"
-    aliases = (OLD + "MemoryQuotaExceededException", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "MemoryQuotaExceededException", OLD + "YaqlException")
 
 
 class NestingTooDeep(LimitExceeded):
     """Calls or values are nested deeper than the limit."""
 
     code = "LIM103"
-    aliases = ("RecursionError",)
+    aliases: ClassVar[tuple[str, ...]] = ("RecursionError",)
 
 
 class Stop(BaseException):

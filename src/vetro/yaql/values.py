@@ -28,7 +28,7 @@ class FDict(dict[Any, Any]):
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise TypeError("mappings are immutable")
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         try:
@@ -46,7 +46,7 @@ class FDict(dict[Any, Any]):
 class FSet(abc.Set[Any]):
     """An immutable set that iterates in insertion order."""
 
-    __slots__ = ("_items", "_hash_value")
+    __slots__ = ("_hash_value", "_items")
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self._items: dict[Any, None] = dict.fromkeys(items)
@@ -68,7 +68,7 @@ class FSet(abc.Set[Any]):
         return self._hash()
 
     def __repr__(self) -> str:
-        return "{%s}" % ", ".join(map(repr, self._items)) if self._items else "set()"
+        return f"{{{', '.join(map(repr, self._items))}}}" if self._items else "set()"
 
 
 class HostObject:

@@ -8,7 +8,7 @@ from typing import Any
 
 from vetro.library.natives.common import whole
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.exceptions import frames_of
+from vetro.muranopl.exceptions import ExceptionValue, frames_of, names_of
 from vetro.muranopl.native import method
 from vetro.muranopl.stacktrace import describe_frame
 from vetro.yaql.signature import Param, Type
@@ -55,18 +55,32 @@ def _read(cx: Any, exception: Any, name: str) -> Any:
         return None
 
 
+def _next(cx: Any, exception: Any) -> Any:
+    """The cause: another Exception object, or a bare error behind the value that Catch binds."""
+    if isinstance(exception, BaseException):
+        return getattr(exception, "cause", None)
+    if isinstance(exception, ExceptionValue):
+        return getattr(exception.error, "cause", None)
+    return whole(_read(cx, exception, "cause"))
+
+
+def _paragraph(cx: Any, exception: Any) -> str:
+    if isinstance(exception, BaseException):
+        value = getattr(exception, "value", None)
+        return f"{names_of(exception)[0]}: {exception if value is None else value}"
+    text = f"{_read(cx, exception, 'name') or 'exception'}: {_read(cx, exception, 'message')}"
+    trace = _read(cx, exception, "stackTrace")
+    return text if trace is None else text + "\n" + trace_text(cx, trace, "  ")
+
+
 def exception_text(cx: Any, exception: Any) -> str:
     """``toString`` of an exception: name, message and stack trace, then those of its causes."""
     parts: list[str] = []
     seen: set[int] = set()
     while exception is not None and id(exception) not in seen:
         seen.add(id(exception))
-        text = f"{_read(cx, exception, 'name') or 'exception'}: {_read(cx, exception, 'message')}"
-        trace = _read(cx, exception, "stackTrace")
-        if trace is not None:
-            text += "\n" + trace_text(cx, trace, "  ")
-        parts.append(text)
-        exception = whole(_read(cx, exception, "cause"))
+        parts.append(_paragraph(cx, exception))
+        exception = _next(cx, exception)
     return "\ncaused by ".join(parts)
 
 

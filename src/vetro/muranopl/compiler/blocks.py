@@ -159,10 +159,9 @@ class BlockMixin:
         """The items a For goes through: a tuple, or Python's own range for ``range(n)``."""
         if isinstance(template, d.Expression):
             node = template.node
-            plain = isinstance(node, ast.Call) and node.name == "range" and not self.em.dialect.legacy
-            if plain and 1 <= len(node.args) <= 3 and not any(isinstance(a, (ast.Pair, ast.Empty)) for a in node.args):  # type: ignore[union-attr]
+            if not self.em.dialect.legacy and isinstance(node, ast.Call) and _plain_range(node):
                 self.em.start(template)
-                args = [self.em.frozen(a, scope).node for a in node.args]  # type: ignore[union-attr]
+                args = [self.em.frozen(a, scope).node for a in node.args]
                 site = self.em.link("_p", "plan", "range", "F", len(args), (), ())
                 return b.call("_range_items", b.name("cx"), b.name(site), *args)
         return b.call("_for_items", b.name("rt"), self.template(template, scope).node)
@@ -277,3 +276,8 @@ class BlockMixin:
             return body or [py.Pass()]
         test = b.call("_catches", value, names)
         return [py.If(test, body or [py.Pass()], otherwise)]
+
+
+def _plain_range(node: ast.Call) -> bool:
+    plain = not any(isinstance(a, (ast.Pair, ast.Empty)) for a in node.args)
+    return node.name == "range" and 1 <= len(node.args) <= 3 and plain

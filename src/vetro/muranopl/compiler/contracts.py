@@ -178,10 +178,10 @@ class ContractCompiler:
         if exclude is not None and (call.name == "class" or not isinstance(exclude, ast.ListDisplay)):
             return None
         version = b.const(spec.value if isinstance(spec, ast.Constant) else None)
-        args = [b.name(v), b.name("cx"), this, b.name(target), b.name(default) if default else b.const(None), version]
+        args: list[py.expr] = [b.name(v), b.name("cx"), this, b.name(target), b.name(default) if default else b.const(None), version]
         if call.name == "class":
             helper = "_strict_class" if self.strict else "_argument_class" if self.argument else "_class"
-            known = [py.Expr(b.call(target))]  # an unknown class is an error for null, too
+            known: list[py.stmt] = [py.Expr(b.call(target))]  # an unknown class is an error for null, too
             return [py.If(b.is_null(b.name(v)), known, [b.assign(v, b.call(helper, *args))])]
         if exclude is not None:
             args.append(self.em.frozen(exclude, Scope()).node)

@@ -79,7 +79,7 @@ def _contract_site(spec: tuple[Any, ...], cx: MuranoContext) -> Callable[[Any, d
     def site(this: Any, variables: dict[str, Any]) -> Any:
         if not built:
             strict = spec[4]
-            built.append(closure_for(spec[1], spec[2], spec[3], contract_context(cx, None, strict).dialect, cx.dialect.grammar))
+            built.append(closure_for(spec[1], spec[2], spec[3], contract_context(cx, None, strict).dialect, cx.grammar))
         return built[0](Env(variables, None, contract_context(cx, this, spec[4], spec[5])))
 
     return site

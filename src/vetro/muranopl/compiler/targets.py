@@ -141,10 +141,11 @@ class TargetMixin:
         if not (isinstance(node, ast.Binary) and node.op == "+" and isinstance(node.right, ast.ListDisplay)):
             return None
         left = node.left
-        own = isinstance(left, ast.Attribute) and left.name == name and not left.safe
-        if not own or not isinstance(left.receiver, ast.Variable):  # type: ignore[union-attr]
+        if not isinstance(left, ast.Attribute) or left.name != name or left.safe:
             return None
-        receiver = self.em.variable(left.receiver.name, scope)  # type: ignore[union-attr]
+        if not isinstance(left.receiver, ast.Variable):
+            return None
+        receiver = self.em.variable(left.receiver.name, scope)
         if receiver.kind != "self":
             return None
         self.em.start(value)

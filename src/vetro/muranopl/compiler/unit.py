@@ -126,7 +126,7 @@ def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: MuranoTy
         "cx": cx,
     }
     ordinary = bind_murano(links, cx, namespace)
-    bind(ordinary, cx, namespace, cx.dialect.grammar)
+    bind(ordinary, cx, namespace, cx.grammar)
     defined: dict[str, Any] = {}
     exec(code, namespace, defined)  # noqa: S102 - code comes from our compiler or an authenticated cache entry
     (function,) = defined.values()

@@ -104,7 +104,7 @@ def _finish(
     if name == "first":
         return Code(b.call("_first", py.GeneratorExp(item.node, generators)))
     inner, _ = scope.child(1, (item.kind,))
-    if item.node.__class__ is not py.Name or item.node.id != "d1":  # type: ignore[attr-defined]
+    if not (isinstance(item.node, py.Name) and item.node.id == "d1"):
         generators.append(py.comprehension(b.target("d1"), py.List([item.node], b.LOAD), [], 0))
     if name == "toDict":
         key = em.frozen(terminal.args[0], inner)

@@ -18,6 +18,7 @@ from vetro.yaql.library._support import (
     Items,
     Lambda,
     Memorized,
+    is_iterator,
     key_of,
     varargs,
     walk,
@@ -124,9 +125,9 @@ def count(cx: CodeContext, collection: Items) -> int:
 
 
 @function("memorize", style="M", params=(COLLECTION,))
-def memorize(cx: CodeContext, collection: Items) -> Memorized:
-    """A lazy sequence of the same items that can be walked again and again."""
-    return Memorized(cx, collection)
+def memorize(cx: CodeContext, collection: Items) -> Items:
+    """The same items in a form that can be walked again and again; only single-pass iterators need a new one."""
+    return Memorized(cx, collection) if is_iterator(collection) else collection
 
 
 @function("takeWhile", style="M", params=(COLLECTION, PREDICATE))

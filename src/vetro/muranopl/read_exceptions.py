@@ -1,0 +1,58 @@
+"""Reading ``Throw`` and ``Try`` (SEMANTICS 10.1, 10.2)."""
+
+from __future__ import annotations
+
+from vetro.muranopl.declarations import Expression, Handler, Instruction, ListTemplate, Literal, Throw, Try
+from vetro.muranopl.errors import DslSyntaxError, MuranoError
+from vetro.muranopl.read_parts import Parts, ReadBlock
+from vetro.muranopl.read_values import ReadContext, did_you_mean
+from vetro.muranopl.source import YNode
+
+
+def read_throw(parts: Parts) -> Instruction:
+    names = parts.value("Throw")
+    given = names.items if isinstance(names, ListTemplate) else (names,)
+    for part in given:
+        value = part.value if isinstance(part, Literal) else ""
+        texts = value if value.__class__ is tuple and value else (value,)
+        if not isinstance(part, (Literal, Expression)) or any(text.__class__ is not str for text in texts):
+            raise DslSyntaxError(
+                "Throw needs the name of an exception or a list of names",
+                position=part.position,
+                hint="a message goes into Message",
+            )
+    message, extra = parts.optional("Message"), parts.optional("Extra")
+    return Throw(names, message, extra, parts.optional("Cause"), parts.position)
+
+
+def read_try(parts: Parts) -> Instruction:
+    handlers: list[Handler] = []
+    if "Catch" in parts.entries:
+        for node in parts.context.items(parts.node("Catch")):
+            handler = parts.context.attempt(_handler, parts.context, node, parts.read_block)
+            if handler is not None:
+                handlers.append(handler)
+    orelse, final = parts.block("Else"), parts.block("Finally")
+    return Try(parts.block("Try"), tuple(handlers), orelse, final, parts.position)
+
+
+def _handler(context: ReadContext, node: YNode, read_block: ReadBlock) -> Handler:
+    entries = context.entries(node, "Catch")
+    for word, (key, _) in entries.items():
+        if word not in ("With", "As", "Do"):
+            hint = did_you_mean(word, ("With", "As", "Do")) or "the form is: [With] [As] [Do]"
+            raise DslSyntaxError(f"Catch takes no '{word}'", position=context.position(key), hint=hint)
+    parts = Parts(context, entries, context.position(node), read_block)
+    names: tuple[str, ...] = ()
+    if "With" in entries:
+        names = tuple(_exception_name(context, item) for item in context.items(entries["With"][1]))
+    variable = parts.variable("As") if context.present(entries, "As") else None
+    body = parts.block("Do") if "Do" in entries else None
+    return Handler(names, variable, body, parts.position)
+
+
+def _exception_name(context: ReadContext, node: YNode) -> str:
+    try:
+        return context.name(node, "With")
+    except MuranoError as error:
+        raise DslSyntaxError(error.message, position=error.position, hint="write the name of an exception") from None
