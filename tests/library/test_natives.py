@@ -269,7 +269,7 @@ def test_caught_exceptions_as_text() -> None:
 
 def test_exceptions_have_no_attributes_of_objects() -> None:
     with pytest.raises(UnresolvedCall):
-        Host().run("- Try: {Throw: x}\n  Catch: {As: e, Do: [$e.setAttr(a, 1)]}")
+        Host().run("- Try: {Throw: x}\n  Catch: {As: e, Do: [!yaql '$e.setAttr(a, 1)']}")
 
 
 # -- User, Project -----------------------------------------------------------------------------------------------------

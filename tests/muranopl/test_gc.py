@@ -249,7 +249,9 @@ def test_doom_is_known_before_destruction_and_a_level_goes_together() -> None:
                 Properties: {peer: {Contract: $.class(Item)}}
                 Methods:
                   .destroy:
-                    Body: [!yaql "trace([id($), sys:GC.isDoomed($.peer), sys:GC.isDestroyed($.peer)])", sys:GC.collect()]
+                    Body:
+                      - !yaql "trace([id($), sys:GC.isDoomed($.peer), sys:GC.isDestroyed($.peer)])"
+                      - sys:GC.collect()
             """,
         }
     )

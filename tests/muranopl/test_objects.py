@@ -18,10 +18,13 @@ def world() -> World:
                 Extends: [Left, Right]
                 Properties: {n: {Contract: $.int()}, kid: {Contract: $.class(Main)}}
                 Methods:
-                  add: {Arguments: [{x: {Contract: $.int()}}, {y: {Contract: $.int(), Default: 1}}], Body: {Return: $x + $y}}
+                  add:
+                    Arguments: [{x: {Contract: $.int()}}, {y: {Contract: $.int(), Default: 1}}]
+                    Body: {Return: $x + $y}
                   st: {Usage: Static, Body: {Return: static}}
                   ext: {Usage: Extension, Arguments: [{x: {Contract: $.int()}}]}
             """,
+            "Other": "",
             "Left": "Methods: {both: {}}",
             "Right": "Methods: {both: {}}",
         }
@@ -50,7 +53,7 @@ def test_members_as_expressions_reach_them(world: World) -> None:
     with pytest.raises(AmbiguousMethodName):
         root.yaql_method("both", context)
     with pytest.raises(PropertyReadError):
-        root.yaql_attribute("nope", world.session.types.core("io.murano.Object").context)
+        root.yaql_attribute("nope", world.session.type_for("t.Other").context)
 
 
 def test_ending_one_object_twice_is_ending_it_once(world: World) -> None:

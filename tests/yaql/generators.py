@@ -44,8 +44,8 @@ _FORMS: dict[str, tuple[str, ...]] = {
     ),
     "num": ("{int} + {num}", "{num} / {num}", "round({num})", "{num} * {num}", "float({int})", "{num} mod {num}"),
     "str": (
-        "{str} + {str}", "{str} * {int}", "{str}.toUpper()", "str({any})", "{str}.substring(abs({int}))",
-        "{str}.substring(abs({int}), {int})", "{str}.replace({str}, {str})", "concat({str}, {str})", "{str}.trim()",
+        "{str} + {str}", "{str} * {int}", "{str}.toUpper()", "str({any})", "{str}.substring({int})",
+        "{str}.substring({int}, {int})", "{str}.replace({str}, {str})", "concat({str}, {str})", "{str}.trim()",
         "{list}.join({str})", "{str}.join({list})", "switch({bool} => {str})", "{dict}.get(n, {str})",
         "coalesce({any}, {str})", "let(y => {str}) -> $y",
     ),

@@ -27,7 +27,9 @@ from vetro.yaql.values import MISSING, FDict, HostObject, freeze
 DATA = freeze({"l": [1, 2], "d": {"a": 1}, "s": "abc", "n": 3, "z": None})
 
 
-def run(text: str, *, delegates: bool = True, legacy: bool = False, cx: CodeContext | None = None, **variables: Any) -> Any:
+def run(
+    text: str, *, delegates: bool = True, legacy: bool = False, cx: CodeContext | None = None, **variables: Any
+) -> Any:
     """The value of an expression as the language has it."""
     dialect = named_dialect("legacy" if legacy else "standard", delegates=delegates and not legacy)
     context = cx or CodeContext(Execution(), dialect)

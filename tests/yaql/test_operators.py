@@ -10,11 +10,17 @@ import pytest
 from vetro.yaql import operators as op
 from vetro.yaql.api import named_dialect
 from vetro.yaql.context import CodeContext, Execution, Limits
-from vetro.yaql.errors import LimitExceeded, MemoryQuotaExceeded, NestingTooDeep, NoFunctionRegistered, NoMatchingFunction
+from vetro.yaql.errors import (
+    LimitExceeded,
+    MemoryQuotaExceeded,
+    NestingTooDeep,
+    NoFunctionRegistered,
+    NoMatchingFunction,
+)
 from vetro.yaql.values import FDict, FSet, HostObject
 
 DAY = datetime.timedelta(days=1)
-UTC = datetime.timezone.utc
+UTC = datetime.UTC
 NAIVE = datetime.datetime(2020, 1, 1)
 AWARE = datetime.datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -31,9 +37,7 @@ def old() -> CodeContext:
 
 @pytest.fixture
 def small() -> CodeContext:
-    return CodeContext(
-        Execution(Limits(max_expression_memory=10_000, max_integer_bits=64)), named_dialect("standard")
-    )
+    return CodeContext(Execution(Limits(max_expression_memory=10_000, max_integer_bits=64)), named_dialect("standard"))
 
 
 class Thing(HostObject):

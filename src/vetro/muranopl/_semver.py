@@ -1,4 +1,4 @@
-"""Gives `semantic_version.Version` without the rest of that distribution.
+"""Gives `semantic_version.Version` without the rest of that distribution, and keys to order versions by.
 
 The package's ``__init__`` imports `importlib.metadata` and `zipfile` only to learn its own version number; that costs
 more than everything else `vetro.muranopl` imports. So its module ``base`` is loaded under its real name first. A later
@@ -8,8 +8,9 @@ more than everything else `vetro.muranopl` imports. So its module ``base`` is lo
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from semantic_version import Version
@@ -40,4 +41,20 @@ else:
 
     Version = _load_base().Version
 
-__all__ = ["Version"]
+__all__ = ["Key", "Version", "version_key"]
+
+#: What versions are compared by: major, minor, patch, 1 for releases, pre-release identifiers.
+Key: TypeAlias = tuple[int, int, int, int, tuple[tuple[int, int, str], ...]]
+
+
+@lru_cache(maxsize=8192)
+def version_key(version: Version) -> Key:
+    """The tuple by which ``version`` is ordered (SemVer precedence; build metadata is not part of it)."""
+    pre = version.prerelease
+    return (
+        version.major,
+        version.minor,
+        version.patch,
+        0 if pre else 1,
+        tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in pre) if pre else (),
+    )

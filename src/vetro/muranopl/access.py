@@ -74,6 +74,8 @@ def write_property(context: MuranoContext, target: Any, name: str, value: Any) -
         if prop is not None and prop.usage is PropertyUsage.STATIC:
             prop.declaring.write_static(prop, value)
             return
+        if prop is None:
+            raise PropertyWriteError(f"class {kind.name} has no property '{name}' that code of {code.name} could write")
         raise NoWriteAccess(f"code of class {code.name} may not write property '{name}' of {target!r}")
     prop = code.find_property(name)
     if prop is None:

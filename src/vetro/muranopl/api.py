@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from vetro.muranopl.effects import InProcessEffects
 from vetro.muranopl.execution import Clock, MuranoExecution
@@ -47,6 +47,7 @@ class Engine:
     ``packages``: package objects (`vetro.packages.load_path`, `memory_package`…) or one package source. The core library
     is added unless a package of its name is among them. ``functions``: host functions for all code. ``effects``: the
     door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object with ``get``.
+    ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Engine:
         settings: Mapping[str, Any] | None = None,
         secrets: Callable[[str], str] | None = None,
         core: Iterable[Any] | None = None,
+        tier: Literal["compiled", "closure"] = "compiled",
     ) -> None:
         from vetro.muranopl.source_list import source_of
 
@@ -85,6 +87,7 @@ class Engine:
         self.code_cache = code_cache
         self.settings = settings
         self.secrets = secrets
+        self.tier = tier
 
     def session(self, *, seed: int | str | None = None) -> Session:
         """A new run: no objects, full budgets, nothing chosen yet."""
@@ -103,6 +106,7 @@ class Engine:
             secrets=self.secrets,
             mocking=self.mocking,
             seed=chosen,
+            tier=self.tier,
         )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.store import ObjectStore
 
 log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # silent unless the program that embeds us listens
 
 
 OPEN, SCALAR, ITEMS = Shape.OPEN, Shape.SCALAR, Shape.ITEMS

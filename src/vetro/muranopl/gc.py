@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.store import ObjectStore
 
 log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # silent unless the program that embeds us listens
 
 #: ``.destroy`` may make objects that have to go, too; so many rounds of that are played along with.
 ROUNDS = 16

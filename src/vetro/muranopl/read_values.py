@@ -219,6 +219,8 @@ class ReadContext:
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
     """``did you mean 'x'?`` for the nearest known word, ignoring case; None when none is near."""
+    if len(name) > 60:
+        return None
     by_fold = {word.casefold(): word for word in known}
     near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=cutoff)
     return f"did you mean '{by_fold[near[0]]}'?" if near else None

@@ -22,6 +22,8 @@ from vetro.yaql.errors import ParsingError, kind_of
 
 #: Longer lines are cut around the marked spot.
 MAX_WIDTH: Final = 160
+#: Longer messages and hints are cut: names in them come from packages.
+MAX_TEXT: Final = 2_000
 _TAB = "    "
 _LINES = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -155,6 +157,8 @@ def _window(text: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 def _clean(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        text = text[:MAX_TEXT] + "…"
     return _UNSAFE.sub("�", text)
 
 

@@ -53,6 +53,7 @@ class Session:
         secrets: Callable[[str], str] | None = None,
         mocking: bool = False,
         seed: int | str = 0,
+        tier: str = "compiled",
     ) -> None:
         self.rt = rt
         self.effects = effects
@@ -60,6 +61,7 @@ class Session:
         self.settings = dict(settings or {})
         self.secrets = secrets
         self.mocking = mocking
+        self.tier = tier
         self.configs = configs
         self.code_cache = code_cache
         self.dialects = DialectSet(functions)

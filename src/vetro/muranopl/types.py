@@ -62,7 +62,7 @@ class TypeObject(HostObject):
     def yaql_method(self, name: str, context: Any) -> Callable[..., Any] | None:
         """A static method."""
         method = self.type.find_method(name)
-        if method is None or not method.static or method.extension:
+        if method is None or not method.static:
             return None
 
         def call(*args: Any, **kwargs: Any) -> Any:

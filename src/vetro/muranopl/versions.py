@@ -9,53 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
 
-from vetro.muranopl._semver import Version
+from vetro.muranopl._semver import Key, Version, version_key
+from vetro.muranopl._version_clauses import Clause, Range, Term
 from vetro.muranopl.errors import DeclarationError
 
 __all__ = [
     "ANY",
     "LATEST_ZERO",
+    "Key",
     "Term",
     "Version",
     "VersionSpec",
+    "latest",
     "parse_spec",
     "parse_version",
     "substitute",
     "version_key",
 ]
 
-#: What versions are compared by: major, minor, patch, 1 for releases, pre-release identifiers.
-Key: TypeAlias = tuple[int, int, int, int, tuple[tuple[int, int, str], ...]]
-
 #: Longer texts are refused: nobody writes such a version, and digits cost quadratic time.
 MAX_LENGTH = 256
 
 _COERCIBLE = re.compile(r"[0-9]+(?:[.+\-_0-9A-Za-z]*)", re.ASCII)
-_CLAUSE = re.compile(
-    r"""(?P<op>~=|<=|>=|==|!=|<|>|=|\^|~)?
-        (?P<major>\*|0|[1-9][0-9]*)
-        (?:\.(?P<minor>\*|0|[1-9][0-9]*))?
-        (?:\.(?P<patch>\*|0|[1-9][0-9]*))?
-        (?P<pre>-(?:[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?)?
-        (?P<build>\+(?:[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?)?""",
-    re.ASCII | re.VERBOSE,
-)
 _SPEC_HINT = "write a version (1, 1.2, 1.2.3) or a list of conditions such as '>=1.2,<2,!=1.5'"
-
-
-@lru_cache(maxsize=8192)
-def version_key(version: Version) -> Key:
-    """The tuple by which ``version`` is ordered (SemVer precedence; build metadata is not part of it)."""
-    pre = version.prerelease
-    return (
-        version.major,
-        version.minor,
-        version.patch,
-        0 if pre else 1,
-        tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in pre) if pre else (),
-    )
 
 
 @lru_cache(maxsize=8192)
@@ -85,33 +62,6 @@ def parse_version(text: str | int | float | Version | None) -> Version:
     return _parse_text("" if text is None else str(text))
 
 
-class Term(NamedTuple):
-    """One comparison with a full version by SemVer precedence; ``op`` is one of ``== != < <= > >=``."""
-
-    op: str
-    version: Version
-
-    def __str__(self) -> str:
-        return f"{self.op}{self.version}"
-
-
-class _Range(NamedTuple):
-    """An interval of keys. ``build`` is compared too when the text named one."""
-
-    low: Key | None
-    low_open: bool
-    high: Key | None
-    high_open: bool
-    build: tuple[str, ...] | None
-    terms: tuple[Term, ...]
-
-    def holds(self, key: Key) -> bool:
-        low, high = self.low, self.high
-        if low is not None and (key < low or (self.low_open and key == low)):
-            return False
-        return high is None or not (key > high or (self.high_open and key == high))
-
-
 class VersionSpec:
     """A set of versions, as `parse_spec` gives it. Equal when the texts are (blanks aside); hashable.
 
@@ -132,9 +82,7 @@ class VersionSpec:
         "text",
     )
 
-    def __init__(
-        self, text: str, included: Iterable[_Range], excluded: Iterable[_Range], exact: Version | None
-    ) -> None:
+    def __init__(self, text: str, included: Iterable[Range], excluded: Iterable[Range], exact: Version | None) -> None:
         self.text = text
         #: The one version that the text names in full, without any other condition; else None.
         self.exact = exact
@@ -153,7 +101,7 @@ class VersionSpec:
         self.terms = tuple(terms)
         self.excluded = tuple(part.terms for part in self._excluded)
 
-    def _narrow(self, part: _Range) -> None:
+    def _narrow(self, part: Range) -> None:
         if part.low is not None:
             if self._low is None or part.low > self._low:
                 self._low, self._low_open = part.low, part.low_open
@@ -201,108 +149,6 @@ def _full_key(version: Version) -> tuple[Key, tuple[str, ...]]:
     return version_key(version), version.build
 
 
-def _bound(major: int, minor: int, patch: int, *, lowest: bool) -> Version:
-    return Version(major=major, minor=minor, patch=patch, prerelease=("0",) if lowest else ())
-
-
-def _range(low: Term | None, high: Term | None, build: tuple[str, ...] | None = None) -> _Range:
-    return _Range(
-        version_key(low.version) if low else None,
-        low is not None and low.op == ">",
-        version_key(high.version) if high else None,
-        high is not None and high.op == "<",
-        build,
-        tuple(t for t in (low, high) if t is not None),
-    )
-
-
-def _exactly(version: Version, build: tuple[str, ...] | None) -> _Range:
-    key = version_key(version)
-    return _Range(key, False, key, False, build, (Term("==", version),))
-
-
-class _Clause:
-    """One condition of a spec, split into the version's parts. `ranges` says what it includes and excludes."""
-
-    def __init__(self, text: str) -> None:
-        found = _CLAUSE.fullmatch(text)
-        if found is None:
-            raise ValueError("it cannot be read")
-        self.op = {None: "==", "=": "=="}.get(found["op"], found["op"])
-        self.parts = [int(p) for p in (found["major"], found["minor"], found["patch"]) if p not in (None, "*")]
-        wild = [p == "*" for p in (found["major"], found["minor"], found["patch"]) if p is not None]
-        if wild != sorted(wild):
-            raise ValueError("a number follows '*'")
-        self.pre: str | None = found["pre"]
-        self.build = None if found["build"] is None else tuple(p for p in found["build"][1:].split(".") if p)
-        full = len(self.parts) == 3
-        if not full and (self.pre is not None or self.build is not None):
-            raise ValueError("suffixes need all three numbers")
-        if self.build is not None and self.op not in ("==", "!="):
-            raise ValueError("build metadata has no order, compare it with == or != only")
-        if not self.parts and self.op not in ("==", ">="):
-            raise ValueError("nothing can satisfy it")
-        identifiers = tuple(p for p in (self.pre or "")[1:].split(".") if p)
-        if any(i.isdigit() and i[0] == "0" and i != "0" for i in identifiers):
-            raise ValueError("numbers may not begin with 0")
-        self.series = not full
-        major, minor, patch = (*self.parts, 0, 0, 0)[:3]
-        self.version = Version(major=major, minor=minor, patch=patch, prerelease=identifiers, build=self.build or ())
-
-    def _next(self, kept: int) -> Version:
-        """The lowest version above all that share the first ``kept`` numbers."""
-        numbers = [*self.parts[:kept]]
-        numbers[-1] += 1
-        major, minor, patch = (*numbers, 0, 0)[:3]
-        return _bound(major, minor, patch, lowest=True)
-
-    def _start(self) -> Version:
-        """Where what ``<`` excludes begins: pre-releases of a release belong to it (SEMANTICS 3.3)."""
-        if self.pre is not None:
-            return self.version
-        v = self.version
-        return _bound(v.major, v.minor, v.patch, lowest=True)
-
-    def _above(self) -> Term:
-        return Term(">=", self._next(len(self.parts))) if self.series else Term(">", self.version)
-
-    def range(self) -> _Range | None:
-        """What it describes; for ``!=`` what it excludes; None is everything."""
-        op, version = self.op, self.version
-        if not self.parts:
-            return None
-        at_least = Term(">=", version)
-        if op == "==":
-            if not self.series:
-                return _exactly(version, self.build)
-            return _range(at_least, Term("<", self._next(len(self.parts))))
-        if op == "!=":
-            if self.build is not None or (self.pre is not None and not self.series):
-                return _exactly(version, self.build)
-            above = self._above()
-            end = Term("<=" if above.op == ">" else "<", above.version)
-            return _range(Term(">=", self._start()), end)
-        if op == ">=":
-            return _range(at_least, None)
-        if op == ">":
-            return _range(self._above(), None)
-        if op == "<":
-            return _range(None, Term("<", self._start()))
-        if op == "<=":
-            above = self._above()
-            return _range(None, Term("<=" if above.op == ">" else "<", above.version))
-        return _range(at_least, Term("<", self._next(self._kept())))
-
-    def _kept(self) -> int:
-        """How many leading numbers ``^``, ``~`` and ``~=`` hold fixed."""
-        count = len(self.parts)
-        if self.op == "~":
-            return min(count, 2)
-        if self.op == "~=":
-            return max(count - 1, 1)
-        return next((i + 1 for i, part in enumerate(self.parts) if part), count)
-
-
 @lru_cache(maxsize=8192)
 def _parse_spec_text(text: str) -> VersionSpec:
     text = "".join(text.split())
@@ -311,7 +157,7 @@ def _parse_spec_text(text: str) -> VersionSpec:
         raise DeclarationError(f"version spec '{text[:60]}…' is too long", hint=_SPEC_HINT)
     for part in (text or "0").split(","):
         try:
-            clauses.append(_Clause(part))
+            clauses.append(Clause(part))
         except ValueError as problem:
             where = f"'{part}' in version spec '{text}'" if part != text else f"version spec '{text}'"
             raise DeclarationError(f"{where} is malformed: {problem}", hint=_SPEC_HINT) from None

@@ -8,7 +8,7 @@ from vetro.library.natives.common import perform
 from vetro.muranopl.header import inline_key
 from vetro.muranopl.native import method
 from vetro.yaql.signature import Param, Type
-from vetro.yaql.values import FDict, check_depth
+from vetro.yaql.values import FDict, check_depth, thaw
 
 _MESSAGE = Param("message", Type.ANY, None)
 
@@ -17,9 +17,15 @@ def _fail(text: str, message: Any) -> None:
     raise AssertionError(text if message is None else f"{message}: {text}")
 
 
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
 def _show(value: Any) -> str:
-    text = str(value)
-    return repr(value) if isinstance(value, str) else text if len(text) <= 2000 else text[:2000] + "..."
+    """A value as the language writes it, shortened."""
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    text = repr(value) if isinstance(value, str) else str(thaw(value))
+    return text if len(text) <= 2000 else text[:2000] + "..."
 
 
 def _named(cx: Any, value: Any) -> Any:

@@ -63,6 +63,7 @@ class MuranoEmitter(Emitter):
         super().__init__(owner.context.dialect)
         self.owner = owner
         self.static = static
+        self.closures_only = owner.session.tier == "closure"
 
     @property
     def hosted(self) -> bool:

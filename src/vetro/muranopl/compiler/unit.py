@@ -78,6 +78,7 @@ def environment_key(owner: MuranoType) -> str:
             ",".join(sorted(n for n in owner.method_names() if not owner.ambiguous(n))),
             ",".join(sorted(owner.extension_names())),
             owner.session.functions_key,
+            owner.session.tier,
         ]
         known = owner.__dict__["_environment_key"] = "\0".join(parts)
     return known

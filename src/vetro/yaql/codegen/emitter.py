@@ -67,6 +67,9 @@ class Emitter:
     the end.
     """
 
+    #: Leave every expression to the closure tier (the oracle of the compiled one).
+    closures_only = False
+
     def __init__(self, dialect: Dialect, text: str = "", locate: Callable[[ast.Span], tuple[int, ...]] | None = None) -> None:
         self.dialect = dialect
         self.text = text
@@ -105,7 +108,7 @@ class Emitter:
         """Python code that computes ``node``."""
         handler = getattr(self, "emit_" + type(node).__name__, None)
         try:
-            if handler is None:
+            if handler is None or (self.closures_only and not isinstance(node, (ast.Constant, ast.Variable))):
                 raise Unsupported
             code: Code = handler(node, scope)
         except Unsupported:

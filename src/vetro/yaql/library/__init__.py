@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 
 from vetro.yaql import optable, scopes
+from vetro.yaql import optable, scopes
 from vetro.yaql.signature import FunctionTable
 
 _STANDARD = (
@@ -50,5 +51,6 @@ def legacy_table() -> FunctionTable:
     """The functions of the legacy dialect, a layer over the standard ones that hides `#indexer` and `switch`."""
     table = FunctionTable(parent=standard_table(), exclusive={"#indexer", "switch"})
     table.add_module(import_module("vetro.yaql.library.legacy"))
+    scopes.register(table, legacy=True)
     scopes.register(table, legacy=True)
     return table

@@ -186,7 +186,7 @@ def substring(string: str, start: int, length: int = -1) -> str:
     """``length`` characters from ``start`` (from the end when negative); all that follow when ``length`` is negative."""
     if start < 0:
         start += len(string)
-    return string[start:] if length < 0 else string[start : start + length]
+    return string[start : start + (len(string) if length < 0 else length)]
 
 
 def _end(string: str, start: int, length: int) -> int:

@@ -1,0 +1,1 @@
+"""How fast the engine is, compared with the same work written by hand in Python and with the old Murano."""

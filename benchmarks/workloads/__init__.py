@@ -1,0 +1,1 @@
+"""What is measured: the same workloads for every engine."""
