@@ -196,7 +196,14 @@ def run_versions(adapter: Any, n: int, tmp: str) -> Any:
 
 add("j1_core", "load every class of the core library", (1,), lambda adapter, n, tmp: None, run_core, cold=True)
 add("j2_big", "index and load an N-class package", (100, 1000), prepare_big, run_big, cold=True)
-add("j3_versions", "N versions: index, resolve 10N specs, load each", (10, 50), prepare_versions, run_versions, cold=True)
+add(
+    "j3_versions",
+    "N versions: index, resolve 10N specs, load each",
+    (10, 50),
+    prepare_versions,
+    run_versions,
+    cold=True,
+)
 
 method("k1_pselect", "pselect over N items of trivial work", (100, 1000), "Threads::fanOut", count)
 

@@ -10,9 +10,7 @@ Data = dict[str, Any]
 
 def rows(n: int) -> list[Data]:
     """Flat rows with a few kinds and scores."""
-    return [
-        {"id": i, "name": f"row{(i * 7919) % n}", "kind": f"k{i % 17}", "score": (i * 37) % 101} for i in range(n)
-    ]
+    return [{"id": i, "name": f"row{(i * 7919) % n}", "kind": f"k{i % 17}", "score": (i * 37) % 101} for i in range(n)]
 
 
 def contract_rows(n: int) -> list[Data]:
@@ -94,8 +92,7 @@ _CONTRACTS = (
 _BODIES = (
     "      - Return: $a + 1",
     "      - $x: $a * 2\n      - If: $x > 10\n        Then:\n          - Return: $x\n      - Return: 0",
-    "      - For: i\n        In: range($a)\n        Do:\n"
-    "          - $.p0: format('{0}', $i)\n      - Return: $.p0",
+    "      - For: i\n        In: range($a)\n        Do:\n          - $.p0: format('{0}', $i)\n      - Return: $.p0",
     "      - Return: range($a).where($ mod 2 = 0).select($ * $).toList()",
 )
 

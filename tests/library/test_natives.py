@@ -9,7 +9,7 @@ import pytest
 from tests.support.host import Host
 from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import MethodNotFound, SourceError
-from vetro.yaql.errors import NoMatchingMethod, UnresolvedCall
+from vetro.yaql.errors import NestingTooDeep, NoMatchingMethod, UnresolvedCall
 from vetro.yaql.values import thaw
 
 REPORTER = "- $r: new(sys:StatusReporter, environment => 'env-1')\n"
@@ -139,6 +139,13 @@ def test_exceptions_are_logged_with_their_stack() -> None:
     assert head == "went wrong"
     assert rest[0] == "t.boom: too hot"
     assert any("in method fail of type t.Main" in text for text in rest)
+
+
+def test_endless_messages_are_refused() -> None:
+    body = "- $v: [1]\n- Repeat: 60\n  Do: {$v: [$v, $v]}\n"
+    for call in ("logger(x).info($v)", "new(sys:StatusReporter, environment => e).report(null, $v)"):
+        with pytest.raises(NestingTooDeep):
+            Host().run(body + f'- !yaql "{call}"')
 
 
 # -- Resources ---------------------------------------------------------------------------------------------------------

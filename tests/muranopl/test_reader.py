@@ -111,6 +111,12 @@ def test_meta_classes() -> None:
     assert one("Cardinality: whatever\n").cardinality == "One"
 
 
+def test_a_byte_order_mark_shifts_nothing() -> None:
+    decl = one('\ufeffProperties:\n  a: {Contract: !yaql "$.int()"}\n')
+    contract = decl.properties["a"].contract
+    assert isinstance(contract, Expression) and contract.locate(2) == (2, 26)
+
+
 # -- properties -------------------------------------------------------------------------------------------------------
 
 
@@ -337,8 +343,49 @@ def test_warnings_raise_nothing() -> None:
 
 
 _WORDS = st.sampled_from(
-    "Name Namespaces Extends Properties Methods Usage Meta Import Contract Default Arguments Body Scope If Then While Do "
-    "For In Return Match Switch Value Try Catch With As Throw Parallel Limit Break $ $.x $x+1 $.f( a.B p:X 1 true ~ x-y".split()
+    [
+        "Name",
+        "Namespaces",
+        "Extends",
+        "Properties",
+        "Methods",
+        "Usage",
+        "Meta",
+        "Import",
+        "Contract",
+        "Default",
+        "Arguments",
+        "Body",
+        "Scope",
+        "If",
+        "Then",
+        "While",
+        "Do",
+        "For",
+        "In",
+        "Return",
+        "Match",
+        "Switch",
+        "Value",
+        "Try",
+        "Catch",
+        "With",
+        "As",
+        "Throw",
+        "Parallel",
+        "Limit",
+        "Break",
+        "$",
+        "$.x",
+        "$x+1",
+        "$.f(",
+        "a.B",
+        "p:X",
+        "1",
+        "true",
+        "~",
+        "x-y",
+    ]
 )
 _TREES = st.recursive(
     st.one_of(_WORDS, st.integers(), st.none(), st.text(max_size=3)),

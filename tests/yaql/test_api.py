@@ -145,7 +145,8 @@ def test_dialects_by_name_and_as_objects() -> None:
     with pytest.raises(KeyError):
         compile("{a => 1}.zz")()
     assert compile("1 => 2", dialect="legacy")() == (1, 2)
-    assert compile("[1, 2].toList()", dialect="legacy")([1]) == [1, 2]
+    assert compile("[$.where($ > 1), $]", dialect="legacy")([1, 2]) == ((2,), (1, 2))
+    assert compile("$.where($ > 1)", dialect="legacy")([1, 2]) == [2]
     with pytest.raises(ValueError, match="unknown dialect 'klingon'"):
         compile("1", dialect="klingon")
     table = FunctionTable(parent=named_dialect("standard").table)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from vetro.yaql.errors import VetroError, kind_of
-from vetro.yaql.values import thaw
+from vetro.yaql.values import check_depth, thaw
 
 #: Kinds used by the standard library and what their answers are.
 KINDS: Mapping[str, str] = {
@@ -86,7 +86,8 @@ class Effects(Protocol):
 
 
 def plain(value: Any) -> Any:
-    """``value`` as plain JSON data. Raises `NotPlainData` for what JSON does not know and for keys that are no text."""
+    """``value`` as plain JSON data. Raises `NotPlainData` for what JSON does not know, `NestingTooDeep`."""
+    check_depth(value)  # lists that hold each other twice would fill the memory
     data = thaw(value)
     stack = [data]
     while stack:

@@ -165,6 +165,6 @@ class TypeRegistry:
             )
             chosen = next((p for p in candidates if all(s.match(p.version) for s in stated)), None)
             if chosen is not None:
-                made[name] = chosen
+                made[name] = self.session.resolver.use(chosen)
                 changed = True
         return made if changed else None

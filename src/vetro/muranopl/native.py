@@ -23,128 +23,15 @@ from __future__ import annotations
 
 import inspect
 import keyword
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
-from vetro.yaql.errors import NoMatchingMethod
-from vetro.yaql.signature import REQUIRED, FunctionTable, Kind, Overload, Param, Type
-from vetro.yaql.types import accepts
-from vetro.yaql.values import MISSING, freeze
+from vetro.muranopl.native_method import NativeMethod, camel_case, infer_params
+from vetro.yaql.signature import FunctionTable, Overload, Param
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
-
-#: Annotation (as written) -> parameter type. Everything else accepts any value.
-_ANNOTATIONS = {
-    "str": Type.STR,
-    "int": Type.INTEGER,
-    "float": Type.NUM,
-    "bool": Type.BOOL,
-    "dict": Type.DICT,
-    "list": Type.SEQ,
-    "tuple": Type.SEQ,
-}
-
-
-def camel_case(name: str) -> str:
-    """``unit_count`` -> ``unitCount``; trailing underscores (Python keywords) go."""
-    head, *rest = name.rstrip("_").split("_")
-    return head + "".join(part[:1].upper() + part[1:] for part in rest)
-
-
-def _annotated(parameter: inspect.Parameter) -> tuple[Type, bool]:
-    text = parameter.annotation
-    if text is inspect.Parameter.empty:
-        return Type.ANY, True
-    if not isinstance(text, str):
-        text = getattr(text, "__name__", str(text))
-    parts = [re.sub(r"\[.*\]$", "", part.strip(), flags=re.S) for part in re.split(r"\|(?![^\[]*\])", text)]
-    nullable = "None" in parts
-    parts = [part for part in parts if part != "None"]
-    kind = _ANNOTATIONS.get(parts[0], Type.ANY) if len(parts) == 1 else Type.ANY
-    return kind, nullable or kind is Type.ANY
-
-
-def infer_params(implementation: Callable[..., Any], skip: tuple[str, ...] = ("cx", "this")) -> tuple[Param, ...]:
-    """One `Param` for each Python parameter, types taken from simple annotations (``str``, ``int | None``...)."""
-    kinds = {inspect.Parameter.VAR_POSITIONAL: Kind.VARARGS, inspect.Parameter.VAR_KEYWORD: Kind.KWARGS}
-    found: list[Param] = []
-    for index, parameter in enumerate(inspect.signature(implementation).parameters.values()):
-        if parameter.name in skip and index < len(skip):
-            continue
-        type_, nullable = _annotated(parameter)
-        default = REQUIRED if parameter.default is inspect.Parameter.empty else parameter.default
-        kind = kinds.get(parameter.kind, Kind.NORMAL)
-        found.append(Param(camel_case(parameter.name), type_, default, nullable=nullable, kind=kind))
-    return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class NativeMethod:
-    """One method that Python implements. ``call`` binds and checks arguments as a MuranoPL call would."""
-
-    name: str
-    params: tuple[Param, ...]
-    static: bool
-    impl: Callable[..., Any]
-    public: bool = False
-    needs_cx: bool = False
-    needs_this: bool = True
-    doc: str = ""
-
-    def call(self, cx: Any, this: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Calls the implementation for ``this`` from code of ``cx``. Raises `NoMatchingMethod` on wrong arguments."""
-        positional, named = self.bind(cx, args, kwargs)
-        head: tuple[Any, ...] = (cx,) if self.needs_cx else ()
-        if self.needs_this:
-            head += (this,)
-        return freeze(self.impl(*head, *positional, **named))
-
-    def bind(self, cx: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Arguments in the implementation's order, by position and (for KwArgs) by name."""
-        values: list[Any] = []
-        named: dict[str, Any] = {}
-        left = dict(kwargs)
-        rest = list(args)
-        for param in self.params:
-            if param.kind is Kind.VARARGS:
-                values.extend(self._checked(cx, param, value) for value in rest)
-                rest = []
-            elif param.kind is Kind.KWARGS:
-                named = {key: self._checked(cx, param, value) for key, value in left.items()}
-                left = {}
-            else:
-                value = rest.pop(0) if rest else MISSING
-                if param.name in left:
-                    if value is not MISSING:
-                        raise self._mismatch(f"got '{param.name}' twice")
-                    value = left.pop(param.name)
-                if value is MISSING:
-                    if param.default is REQUIRED:
-                        raise self._mismatch(f"needs an argument '{param.name}'")
-                    values.append(param.default)
-                else:
-                    values.append(self._checked(cx, param, value))
-        if rest:
-            raise self._mismatch(f"takes {len(self.params)} arguments, got {len(args)}")
-        if left:
-            raise self._mismatch(f"has no argument '{next(iter(left))}'")
-        return values, named
-
-    def _checked(self, cx: Any, param: Param, value: Any) -> Any:
-        if not accepts(param, value, cx.dialect):
-            raise self._mismatch(f"does not accept {_describe(value)} as '{param.name}'")
-        return value
-
-    def _mismatch(self, text: str) -> NoMatchingMethod:
-        wanted = ", ".join(param.name for param in self.params) or "no arguments"
-        return NoMatchingMethod(f"method '{self.name}' {text}; it takes: {wanted}")
-
-
-def _describe(value: Any) -> str:
-    return "null" if value is None else f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +61,17 @@ def method(
         exposed = names or (camel_case(implementation.__name__),)
         doc = (inspect.getdoc(implementation) or "").strip()
         implementation.__native__ = tuple(  # type: ignore[attr-defined]
-            NativeMethod(name, given, static, implementation, public, needs_cx, needs_this, doc) for name in exposed
+            NativeMethod(
+                name,
+                given,
+                static,
+                implementation,
+                public=public,
+                needs_cx=needs_cx,
+                needs_this=needs_this,
+                doc=doc,
+            )
+            for name in exposed
         )
         return implementation
 
@@ -267,3 +164,8 @@ def state(this: Any) -> dict[str, Any]:
         values = {}
         this._native_state = values
     return values
+
+
+__all__ = [
+    "NativeClass", "NativeMethod", "NativeRegistry", "camel_case", "class_of", "infer_params", "method", "state",
+]  # fmt: skip

@@ -44,7 +44,7 @@ class ReadContext:
         self, text: str, file: str, format_version: tuple[int, int], problems: list[MuranoError] | None = None
     ) -> None:
         self.file = file
-        self.text = text
+        self.text = text = text.removeprefix("\ufeff")
         self.format_version = format_version
         self.problems = problems
         self.scalars = ScalarReader(file, text, legacy=format_version < (1, 2))

@@ -27,7 +27,7 @@ from vetro.muranopl.declarations import (
 from vetro.muranopl.schema_contract import ContractTranslator, Fallible
 from vetro.muranopl.schema_hints import Hint, field_hints, form_sections, text_hints
 from vetro.yaql import ast
-from vetro.yaql.values import thaw
+from vetro.yaql.values import SCALARS, thaw
 
 DRAFT_04: Final = "http://json-schema.org/draft-04/schema#"
 MODEL_BUILDER: Final = "io.murano.metadata.ModelBuilder"
@@ -192,7 +192,8 @@ class _Maker:
     def _default(self, schema: dict[str, Any], default: Template | _NoDefault, declaring: Any) -> None:
         """The raw Default; one with expressions counts only where their value is known without an object."""
         if isinstance(default, Literal):
-            schema["default"] = thaw(default.value)
+            value = default.value
+            schema["default"] = value if value.__class__ in SCALARS else thaw(value)
         elif isinstance(default, Expression):
             value = Fallible(self._evaluate, declaring).constant(default.node)
             if value is not Fallible.UNKNOWN:

@@ -91,7 +91,7 @@ class CheckTranslator:
         if not all(map(is_plain, values)):
             return
         target = self._target(subject[0])
-        plain = [thaw(value) for value in values]
+        plain = [value if value.__class__ in SCALARS else thaw(value) for value in values]
         known = target.get("enum")
         target["enum"] = plain if known is None else [value for value in known if value in plain]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vetro.muranopl.functions.data import bind, patch, rebuild
 from vetro.yaql.context import Execution, Limits
-from vetro.yaql.errors import MemoryQuotaExceeded
+from vetro.yaql.errors import MemoryQuotaExceeded, NestingTooDeep, StepsExceeded
 from vetro.yaql.values import FDict, freeze, thaw
 
 CX = SimpleNamespace(rt=Execution())
@@ -65,6 +65,28 @@ def test_bind_counts_what_it_builds() -> None:
     tight = SimpleNamespace(rt=Execution(Limits(max_expression_memory=1000)))
     with pytest.raises(MemoryQuotaExceeded):
         bind(tight, "${x}{x}", FDict(x="y" * 600))
+
+
+def doubled(levels: int) -> Any:
+    """A value of few objects that looks like 2**levels items."""
+    value: Any = ("$x",)
+    for _ in range(levels):
+        value = (value, value)
+    return value
+
+
+def test_values_that_hold_themselves_many_times_end_in_a_named_error() -> None:
+    tight = SimpleNamespace(rt=Execution(Limits(max_steps=10_000)))
+    with pytest.raises(StepsExceeded):
+        bind(tight, doubled(60), FDict(x=1))
+    with pytest.raises(NestingTooDeep):
+        bind(CX, "${x}", FDict(x=doubled(60)))
+
+
+def test_interpolation_is_refused_before_it_is_built() -> None:
+    tight = SimpleNamespace(rt=Execution(Limits(max_expression_memory=1_000_000)))
+    with pytest.raises(MemoryQuotaExceeded):
+        bind(tight, "$" + "{x}" * 100_000, FDict(x="y" * 100_000))
 
 
 def test_depth_costs_no_python_frames() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from vetro.muranopl.access import private_slot
 from vetro.muranopl.effects import plain
+from vetro.yaql.values import check_depth, thaw
 
 
 def perform(cx: Any, kind: str, **args: Any) -> Any:
@@ -32,6 +33,14 @@ def id_of(value: Any) -> str | None:
         return value
     found: str = whole(value)._id
     return found
+
+
+def text_of(value: Any) -> str:
+    """A message as text. Raises `NestingTooDeep` for structures that would be endless as text."""
+    if isinstance(value, str):
+        return value
+    check_depth(value)
+    return str(thaw(value))
 
 
 def is_object(value: Any) -> bool:

@@ -13,7 +13,7 @@ from vetro.library.natives.common import perform, private, whole
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.native import method, state
 from vetro.yaql.signature import Param, Type
-from vetro.yaql.values import FDict, freeze
+from vetro.yaql.values import FDict, check_depth, freeze
 
 STACK = "io.murano.system.HeatStack"
 TEMPLATE_VERSION = "2013-05-23"
@@ -158,6 +158,7 @@ class HeatStack:
         version = template.get("heat_template_version", TEMPLATE_VERSION)
         if str(version) != TEMPLATE_VERSION:
             raise HeatStackError(f"templates of version {version} cannot be merged, only {TEMPLATE_VERSION}")
+        check_depth(template)
         stack = _Stack(cx, this)
         stack.read()
         merged = merge(stack.values["template"], template)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vetro.library.natives.common import perform, whole
+from vetro.library.natives.common import perform, text_of, whole
 from vetro.library.natives.exceptions import exception_text
 from vetro.muranopl.native import method, state
 from vetro.yaql.signature import Kind, Param, Type
@@ -17,7 +17,7 @@ LEVELS = ("trace", "debug", "info", "warning", "error", "critical")
 
 def _text(cx: Any, message: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, bool]:
     """The formatted message, and False when its format is bad (then the raw text)."""
-    template = message if isinstance(message, str) else str(message)
+    template = text_of(message)
     if not args and not kwargs and "{" not in template and "}" not in template:
         return template, True
     try:

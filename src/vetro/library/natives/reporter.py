@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.library.natives.common import id_of, is_object, perform, private, whole
+from vetro.library.natives.common import id_of, is_object, perform, private, text_of, whole
 from vetro.muranopl.native import method
 from vetro.yaql.signature import Param, Type
 
@@ -26,7 +26,7 @@ def report(cx: Any, this: Any, source: Any, message: Any, level: str, details: s
         cx,
         "report",
         id=id_of(source) or environment,
-        text=message if isinstance(message, str) else str(message),
+        text=text_of(message),
         details=details,
         level=level,
         environment_id=environment,

@@ -7,6 +7,7 @@ from typing import Any
 from vetro.library.natives.common import perform
 from vetro.muranopl.header import inline_key
 from vetro.muranopl.native import method
+from vetro.yaql.errors import NestingTooDeep
 from vetro.yaql.signature import Param, Type
 from vetro.yaql.values import FDict, check_depth, thaw
 
@@ -24,6 +25,10 @@ def _show(value: Any) -> str:
     """A value as the language writes it, shortened."""
     if value is None or isinstance(value, bool):
         return _WORDS[value]
+    try:
+        check_depth(value)
+    except NestingTooDeep:
+        return "a very large value"
     text = repr(value) if isinstance(value, str) else str(thaw(value))
     return text if len(text) <= 2000 else text[:2000] + "..."
 
@@ -99,6 +104,8 @@ class TestFixture:
 
 
 def _contains(haystack: Any, needle: Any) -> bool:
+    check_depth(haystack)
+    check_depth(needle)
     try:
         return needle in haystack
     except TypeError:

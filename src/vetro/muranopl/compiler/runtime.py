@@ -27,10 +27,7 @@ from vetro.yaql.values import FROZEN, MISSING, FDict, FSet, HostObject, freeze
 # -- contracts ---------------------------------------------------------------------------------------------------------
 
 
-def show(value: Any) -> str:
-    """``value`` for an error message: short, and never more than one line."""
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+show = contract_rt.show
 
 
 def _null_violation() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.yaql.signature import Param, Type, function
-from vetro.yaql.values import FDict, check_depth
+from vetro.yaql.values import FDict, check_depth, thaw
 
 _PLACE = re.compile(r"\{(\w+?)\}")
 _MISSING = object()
@@ -16,8 +16,11 @@ _MISSING = object()
 # -- bind --------------------------------------------------------------------------------------------------------------
 
 
-def rebuild(value: Any, leaf: Callable[[str], Any]) -> Any:
-    """``value`` with every text in it (keys included) replaced by ``leaf(text)``; depth costs no Python frames."""
+def rebuild(value: Any, leaf: Callable[[str], Any], charge: Callable[[int], None] = lambda steps: None) -> Any:
+    """``value`` with every text in it (keys included) replaced by ``leaf(text)``; depth costs no Python frames.
+
+    ``charge`` is told of every container's size: a few lists that hold each other twice look like 2**n of them.
+    """
     done: list[Any] = []
     # Work items: (True, value) is to be visited, (False, (is mapping, count)) builds from the last `count` results.
     work: list[tuple[bool, Any]] = [(True, value)]
@@ -36,9 +39,11 @@ def rebuild(value: Any, leaf: Callable[[str], Any]) -> Any:
         elif isinstance(item, str):
             done.append(leaf(item))
         elif isinstance(item, dict):
+            charge(1 + len(item))
             work.append((False, (True, 2 * len(item))))
             work.extend((True, part) for pair in reversed(item.items()) for part in reversed(pair))
         elif item.__class__ is tuple:
+            charge(1 + len(item))
             work.append((False, (False, len(item))))
             work.extend((True, part) for part in reversed(item))
         else:
@@ -54,9 +59,18 @@ def bind(cx: Any, obj: Any, replacements: Mapping[Any, Any]) -> Any:
     loses its ``$``. Keys are bound as well. Raises `KeyError` for a name that has no value.
     """
 
+    texts: dict[str, str | None] = {}
+
+    def text_of(name: str) -> str | None:
+        if name not in texts:
+            value = replacements.get(name)
+            check_depth(value)
+            texts[name] = None if value is None else str(thaw(value))
+        return texts[name]
+
     def place(match: re.Match[str]) -> str:
-        value = replacements.get(match.group(1), _MISSING)
-        return match.group(0) if value is _MISSING or value is None else str(value)
+        found = text_of(match.group(1))
+        return match.group(0) if found is None else found
 
     def leaf(text: str) -> Any:
         if not text.startswith("$"):
@@ -66,12 +80,11 @@ def bind(cx: Any, obj: Any, replacements: Mapping[Any, Any]) -> Any:
         if value is not _MISSING:
             return text if value is None else value
         if _PLACE.search(name):
-            result = _PLACE.sub(place, name)
-            cx.rt.check_memory(len(result))
-            return result
+            cx.rt.check_memory(len(name) + sum(len(text_of(found) or "") for found in _PLACE.findall(name)))
+            return _PLACE.sub(place, name)
         raise KeyError(f"no value is given for the parameter '{text}'")
 
-    return rebuild(obj, leaf)
+    return rebuild(obj, leaf, cx.rt.charge)
 
 
 # -- patch -------------------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ _NAME_LENGTH = 14
 )
 def base64encode(cx: Any, value: str | bytes) -> str:
     """The text's UTF-8 bytes (or the bytes of a binary resource) in Base64."""
-    cx.rt.check_memory(len(value) * 2)
     data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+    cx.rt.check_memory(len(data) * 4 // 3 + 4)
     return base64.b64encode(data).decode("ascii")
 
 

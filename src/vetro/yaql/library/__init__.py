@@ -52,5 +52,4 @@ def legacy_table() -> FunctionTable:
     table = FunctionTable(parent=standard_table(), exclusive={"#indexer", "switch"})
     table.add_module(import_module("vetro.yaql.library.legacy"))
     scopes.register(table, legacy=True)
-    scopes.register(table, legacy=True)
     return table

@@ -1,0 +1,256 @@
+"""Texts, regular expressions and dates: the published package as oracle."""
+
+from __future__ import annotations
+
+from tests.yaql.library.agreement import agree, table
+
+
+@table("""
+'aß'.toUpper()
+'AÉ'.toLower()
+'abc'.toCharArray()
+''.split(',')
+'a b  c'.split()
+' a b '.split()
+'a b'.split(null, 1)
+'a,,b'.split(',')
+'a,b,c'.split(',', 1)
+'a,b,c'.rightSplit(',', 1)
+'a,b'.split(',', -1)
+'a,b'.split('')
+'a,b'.split(separator => ',')
+','.join([1, null, true, 1.5, a])
+[1, 2].join(',')
+','.join(range(3))
+','.join(set())
+','.join([[1], {a => 1}])
+{a => 1}.join(',')
+','.join({a => 1})
+[a].join([b])
+'abc'.join('x')
+' a '.trim()
+'xax'.trim(x)
+' a '.trimLeft()
+' a '.trimRight()
+'xyaxy'.trimRight(xy)
+null.trim()
+null.norm()
+'  '.norm()
+norm(' a ')
+'xax'.norm('x')
+isEmpty(null)
+isEmpty('  ')
+isEmpty('  ', false)
+isEmpty('xx', true, x)
+isEmpty(1)
+isEmpty([])
+'aaa'.replace('a', 'b', 2)
+'aaa'.replace('', '-')
+'aaa'.replace('', '-', 2)
+'aXa'.replace(a, b, 0)
+'abc'.replace({a => 1, b => null, c => true})
+'abc'.replace({a => b, b => c})
+'abc'.replace({'1' => a})
+'111'.replace({1 => a}, 2)
+'abc'.substring(1)
+'abc'.substring(-2)
+'abc'.substring(-10, 2)
+'abc'.substring(-4, 3)
+'abc'.substring(1, 0)
+'abc'.substring(10)
+'hello'.substring(-3, 2)
+'abcabc'.indexOf(b)
+'abcabc'.indexOf(b, 2)
+'abcabc'.indexOf(b, 2, 2)
+'abcabc'.indexOf(b, 2, 3)
+'abcabc'.indexOf(b, -2)
+'abc'.indexOf(b, -2, 2)
+'abc'.indexOf(b, -2, 1)
+'abc'.indexOf(b, -10, 3)
+'abc'.indexOf(b, -2, -1)
+'abcabc'.lastIndexOf(b)
+'abcabc'.lastIndexOf(b, 0, 3)
+'abcabc'.lastIndexOf(b, 2, -1)
+'abc'.lastIndexOf(b, -2)
+'abc'.indexOf(x)
+'abc'.startsWith()
+'abc'.startsWith(x, ab)
+'abc'.startsWith(1)
+'abc'.endsWith(bc)
+'abc'.endsWith()
+characters()
+characters(digits => true).orderBy($)
+characters(digits => 1)
+characters(true).len()
+characters(octdigits => true, digits => true).len()
+characters(hexdigits => true, asciiLowercase => true).len()
+characters(asciiUppercase => true, whitespace => true).len()
+characters(asciiLetters => true, punctuation => true).orderBy($)
+characters(printable => true).len()
+escapeRegex('a.b*c-d é_')
+escapeRegex('')
+""")
+def test_strings(text: str) -> None:
+    agree(text)
+
+
+@table(r"""
+regex('(')
+regex(a, 1)
+regex(a, null)
+regex(null)
+regex(a) = regex(a)
+regex(a) = regex(a, true)
+regex(a).matches(xa)
+regex(a).matches(1)
+xa.matches(a)
+xa.matches(regex(a))
+'('.matches('(')
+'abc' =~ 'b.'
+'abc' =~ regex('B.', true)
+'abc' !~ '^b'
+'a$' =~ '(?=a)'
+'a' =~ '('
+regex(A, true).matches(a)
+regex(A, ignoreCase => true).matches(a)
+regex('^a', multiLine => true).matches('b\na')
+regex('a.b', dotAll => true).matches('a\nb')
+regex('a.b').matches('a\nb')
+regex('(?=a)b').matches(a)
+regex('a(?=b)').search(ab)
+regex(`(a)\1`).search(baa)
+regex('a$').search('a\n')
+regex(a).search(b)
+regex(a).search(bab)
+regex(a).search(b, 1 / 0)
+regex(a).search(a, null)
+regex(`(\w)(\d)?`).search('a', [$.value, $2.start, $3])
+regex(`\d`).searchAll(a1b2)
+regex(`(\d)`).searchAll(a1b2, $)
+regex(`(\d)`).searchAll(a1b2, [$, $2])
+regex('a*').searchAll(baac)
+regex('|a').searchAll('ba')
+regex(`\b`).searchAll('é a')
+regex('(?P<n>a)').search(a)
+regex('(?P<n>a)').searchAll(aa)
+regex(',').split('a,b,c')
+regex('(,)').split('a,b,c', 1)
+'a,b,c'.split(regex(','))
+'a,b,c'.split(regex(','), 1)
+regex(',').split('a,b,c', -1)
+regex('x*').split('axb')
+regex('(x)|(b)').split('axb')
+regex(a).split(1)
+regex(a).replace(banana, o)
+regex(a).replace(banana, o, 2)
+regex(a).replace(banana, o, -1)
+banana.replace(regex(a), o)
+regex('(a)n').replace(banana, `<\1>`)
+regex('(a)n').replace(banana, `<\2>`)
+regex('(?P<x>a)n').replace(banana, `<\g<x>>`)
+regex('(?P<x>a)n').replace(banana, `<\g<y>>`)
+regex('(a)n').replace(banana, `<\g<1>>`)
+regex('(a)n').replace(banana, `<\g<9>>`)
+regex('(a)(x)?').replace(banana, `<\2>`)
+regex(a).replace(banana, `\n`)
+regex(a).replace(banana, `\q`)
+regex(a).replace(banana, `\\`)
+regex(a).replace(banana, `\.`)
+regex(a).replace(banana, `\101`)
+regex(a).replace(banana, `\0`)
+regex('x*').replace('axb', '-')
+regex(a).replace(banana, 5)
+regex(a).replaceBy(banana, $.value + x)
+regex(a).replaceBy(banana, 5)
+regex(a).replaceBy(banana, null)
+regex(a).replaceBy(xyz, null)
+regex(a).replaceBy(banana, $.value + x, 1)
+banana.replaceBy(regex(a), str($.start))
+banana.replaceBy(regex(a), x, 1)
+""")
+def test_regexes(text: str) -> None:
+    agree(text)
+
+
+@table("""
+datetime(2020, 1, 2)
+datetime(2020, 1, 2, 3, 4, 5, 6)
+datetime(2020, 1, 2, offset => timespan(hours => 2))
+datetime(2020, 1, 2, 5, offset => timespan(hours => 25))
+datetime(year => 2020, month => 1, day => 1)
+datetime(2020, 13, 2)
+datetime(2020, 1)
+datetime(0)
+datetime(1.5)
+datetime(0, timespan(hours => 1))
+datetime(0, offset => timespan(hours => 1))
+datetime(true)
+datetime(5, 5)
+datetime(99999999999999)
+datetime('2020-01-02')
+datetime('2020-01-02T03:04:05Z')
+datetime('2020-01-02T03:04:05+02:00')
+datetime('Jan 5 2020 10:00 GMT')
+datetime('Jan 5 2020 10:00 UTC')
+datetime('Jan 5 2020 10:00 GMT+3')
+datetime('10:00') > datetime(0)
+datetime('garbage')
+datetime('')
+datetime('2020 05', '%Y %m')
+datetime('2020 05', '%Y')
+datetime('2020 +0200', '%Y %z')
+datetime(null)
+datetime(null, null)
+timespan()
+timespan(1)
+timespan(1, -1)
+timespan(days => 1, hours => 2)
+timespan(1.5)
+timespan(days => 99999999999)
+timespan(milliseconds => 1, microseconds => 1)
+utctz()
+now() > datetime(0)
+now(timespan(hours => 2)).offset
+now(2)
+datetime(2020, 1, 2).replace(year => 2021)
+datetime(2020, 1, 2).replace(2021)
+datetime(2020, 1, 2).replace()
+datetime(2020, 1, 2).replace(day => 3, hour => 4)
+datetime(2020, 1, 2).replace(offset => timespan(hours => 3))
+datetime(2020, 1, 2).replace(month => 13)
+datetime(2020, 1, 2).replace(year => null)
+datetime(2020, 1, 2).format('%Y/%m')
+datetime(2020, 1, 2).format('')
+datetime(2020, 1, 2).year
+datetime(2020, 1, 2).month
+datetime(2020, 1, 2).day
+datetime(2020, 1, 2, 3, 4, 5, 6).hour
+datetime(2020, 1, 2, 3, 4, 5, 6).minute
+datetime(2020, 1, 2, 3, 4, 5, 6).second
+datetime(2020, 1, 2, 3, 4, 5, 6).microsecond
+datetime(2020, 1, 2).weekday
+datetime(2020, 1, 2, 5).date
+datetime(2020, 1, 2, 5).time
+datetime(2020, 1, 2, 5, offset => timespan(hours => 2)).date
+datetime(2020, 1, 2, 5, offset => timespan(hours => 2)).utc
+datetime(2020, 1, 2, 5, offset => timespan(hours => 2)).offset
+datetime(2020, 1, 2, 5, offset => timespan(hours => 2)).timestamp
+datetime(2020, 1, 2, 5, offset => timespan(hours => -2)).utc.timestamp
+datetime(2020, 1, 2, offset => timespan(hours => 2)).timestamp
+datetime(2020, 1, 2).timestamp
+datetime(2020, 1, 2) - datetime(2020, 1, 1)
+timespan(hours => 36).days
+timespan(1).hours
+timespan(1).minutes
+timespan(1).seconds
+timespan(1).milliseconds
+timespan(1).microseconds
+timespan(microseconds => 1).milliseconds
+timespan(microseconds => -3).microseconds
+datetime(2020, 1, 2).year()
+1.year
+null.year
+timespan(1).year
+""")
+def test_dates(text: str) -> None:
+    agree(text)
