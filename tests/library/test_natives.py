@@ -143,7 +143,11 @@ def test_exceptions_are_logged_with_their_stack() -> None:
 
 def test_endless_messages_are_refused() -> None:
     body = "- $v: [1]\n- Repeat: 60\n  Do: {$v: [$v, $v]}\n"
-    for call in ("logger(x).info($v)", "new(sys:StatusReporter, environment => e).report(null, $v)"):
+    for call in (
+        "$.setAttr(x, $v)",
+        "logger(x).info($v)",
+        "new(sys:StatusReporter, environment => e).report(null, $v)",
+    ):
         with pytest.raises(NestingTooDeep):
             Host().run(body + f'- !yaql "{call}"')
 

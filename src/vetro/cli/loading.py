@@ -1,34 +1,88 @@
-"""Packages named on a command line."""
+"""Packages named on a command line, and the text of their files."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import click
+
+from vetro.cli import output as out
+
+#: Files beyond this size are not shown in messages.
+MAX_SHOWN = 4 * 1024 * 1024
+
+
+class _Warnings(logging.Handler):
+    """What the engine logs, as lines on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        label = click.style(f"{record.levelname.lower()}: ", fg="yellow")
+        out.note(label + out.shown(record.getMessage()))
 
 
 def load_packages(paths: Iterable[str]) -> list[Any]:
     """All packages of the paths (folders, archives, folders of packages). Raises `PackageError`."""
     from vetro.packages import load_path
 
-    found: list[Any] = []
-    for path in paths:
-        found.extend(load_path(path))
-    return found
+    logger = logging.getLogger("vetro")
+    handler = _Warnings(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        found: list[Any] = []
+        for path in paths:
+            found.extend(load_path(path))
+        return found
+    finally:
+        logger.removeHandler(handler)
 
 
 def source_finder(packages: Iterable[Any]) -> Callable[[str], str | None]:
-    """Text of a class file by its file id, over ``packages``."""
+    """Text of a package file by its id: a class file of ``packages``, else a file on disk or in an archive."""
     known = list(packages)
 
     def find(file: str) -> str | None:
         for package in known:
-            for name, file_id in package.classes.items():
+            for name in package.classes:
                 try:
-                    class_text = package.read_class(name)
-                except Exception:
+                    text, file_id, _ = package.read_class(name)
+                except Exception:  # a file that cannot be read is shown without its text
                     continue
-                if file in (file_id, class_text[1]):
-                    return str(class_text[0])
-        return None
+                if file == file_id:
+                    return str(text)
+        return stored_text(file)
 
     return find
+
+
+def stored_text(file: str) -> str | None:
+    """Text of a file on disk, or of one in an archive (``x.zip/Classes/A.yaml``); None when there is none."""
+    try:
+        if os.path.isfile(file):
+            if os.path.getsize(file) > MAX_SHOWN:
+                return None
+            with open(file, "rb") as stream:
+                return stream.read().decode("utf-8-sig", "replace")
+        archive, found, inner = file.partition(".zip/")
+        if found and os.path.isfile(archive + ".zip"):
+            from vetro.packages.archive import ArchiveTree
+
+            return ArchiveTree(archive + ".zip").read(inner).decode("utf-8-sig", "replace")
+    except Exception:  # only decoration of another message
+        return None
+    return None
+
+
+def suggestion_of_class(name: str, packages: Iterable[Any]) -> str | None:
+    """A hint for a class name that no package has."""
+    from vetro.yaql.didyoumean import suggest
+
+    names = [known for package in packages for known in package.classes]
+    if not names:
+        return None
+    close = suggest(name, names)
+    if close:
+        return f"did you mean '{close}'?"
+    return "the packages have: " + ", ".join(sorted(names)[:8]) + (", …" if len(names) > 8 else "")

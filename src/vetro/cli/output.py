@@ -1,101 +1,116 @@
-"""How commands print: consoles, formats of data, errors.
+"""How commands print: data, tables, errors; and how they end.
 
 Data goes to standard output and nothing else does; progress, reports and errors go to standard error. Colours appear
-only on a terminal.
+only on a terminal, and not when NO_COLOR is set. No heavy import here: every command pays for this module.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Exit status when a package, model or expression is at fault (2 is a wrong command line, click's own).
 FAILED = 1
+#: Exit status when Vetro itself has a defect.
+DEFECT = 3
+#: Exit status after Ctrl-C, as shells have it.
+INTERRUPTED = 130
 
 
-@cache
-def stdout() -> Console:
-    """The console for data."""
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=True)
-
-
-@cache
-def stderr() -> Console:
-    """The console for progress and errors."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+def colored(stream: TextIO) -> bool:
+    """Whether text for ``stream`` may hold colours: FORCE_COLOR says yes, NO_COLOR and dumb terminals say no."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def output_option(*formats: str, default: str | None = None) -> Callable[[F], F]:
-    """``-o/--output``: one of ``formats``."""
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Prints text that may hold colours; characters that the stream cannot write become escapes."""
+    stream = sys.stderr if err else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
+    click.echo(text, err=err, nl=nl, color=colored(stream))
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal, on standard error."""
+    echo(text, err=True)
+
+
+def shown(text: str) -> str:
+    """``text`` with paths below the current folder made relative: shorter, and the same on every machine."""
+    try:
+        here = os.getcwd()
+    except OSError:  # the folder was removed meanwhile
+        return text
+    return text if here == os.sep else text.replace(here + os.sep, "")
+
+
+def quoted(text: str) -> str:
+    """A word as a shell takes it."""
+    from shlex import quote
+
+    return quote(text)
+
+
+def plural(count: int, word: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def output_option(*formats: str) -> Callable[[F], F]:
+    """``-o/--output``: one of ``formats``, the first is the default."""
     return click.option(
         "-o",
         "--output",
         "output",
         type=click.Choice(formats),
-        default=default or formats[0],
+        default=formats[0],
         show_default=True,
-        help="Format of the printed data.",
+        help="Format of what is printed.",
     )
 
 
 def print_data(data: Any, output: str) -> None:
     """Prints plain data as JSON or YAML."""
-    if output == "json":
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
-        return
-    import yaml
+    from vetro.cli.plaindata import json_text, yaml_text
 
-    class Dumper(yaml.SafeDumper):
-        def ignore_aliases(self, data: Any) -> bool:
-            return True
-
-    click.echo(yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100), nl=False)
+    try:
+        text = json_text(data) if output == "json" else yaml_text(data)
+    except RecursionError:
+        fail("the data is nested too deeply for YAML", "use '-o json'")
+    echo(text)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> None:
-    """Prints rows as a table; ``empty`` says what to do when there are none."""
-    if not rows:
-        stderr().print(empty)
-        return
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
-    stdout().print(table)
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Prints rows below column names. Nothing is cut: the terminal wraps long lines, and `grep` sees whole ones."""
+    cells = [["" if cell is None else " ".join(str(cell).split()) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in [list(columns), *cells]) for i in range(len(columns))]
+    for index, row in enumerate([list(columns), *cells]):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        echo(click.style(line, bold=True) if index == 0 else line)
 
 
-def fail(message: str, hint: str | None = None) -> None:
-    """Prints an error and ends the command with status 1."""
-    from rich.text import Text
-
-    text = Text("error: ", style="bold red").append(Text(message, style="default"))
-    stderr().print(text)
+def fail(message: str, hint: str | None = None, status: int = FAILED) -> NoReturn:
+    """Prints an error and ends the command."""
+    echo(click.style("error: ", fg="red", bold=True) + shown(message), err=True)
     if hint:
-        stderr().print(Text("hint: ", style="bold cyan").append(Text(hint, style="default")))
-    sys.exit(FAILED)
+        echo(click.style("hint: ", fg="cyan") + shown(hint), err=True)
+    sys.exit(status)
 
 
 @contextmanager
 def explained(sources: Callable[[str], str | None] | None = None) -> Iterator[None]:
-    """Turns errors of packages and models into a rendered message and exit status 1.
+    """Turns errors of packages, models and files into a rendered message and exit status 1.
 
     ``sources`` gives the text of a package file by its id, for the line and caret below the message.
     """
@@ -104,37 +119,42 @@ def explained(sources: Callable[[str], str | None] | None = None) -> Iterator[No
     try:
         yield
     except (VetroError, Stop) as error:
-        from vetro.cli.problems import render_error
-
-        stderr().print(render_error(error, sources, color=stderr().is_terminal), markup=False)
+        print_error(error, sources)
         sys.exit(FAILED)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if getattr(error, "murano_frames", None):  # raised while code of a package ran: the package's own
+            print_error(error, sources)
+            sys.exit(FAILED)
+        if isinstance(error, OSError) and error.strerror:
+            fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+        raise
+
+
+def print_error(error: BaseException, sources: Callable[[str], str | None] | None, *, err: bool = True) -> None:
+    """Prints one error with its place, calls and fix."""
+    from vetro.cli.problems import render_error
+
+    stream = sys.stderr if err else sys.stdout
+    echo(shown(render_error(error, sources, color=colored(stream))), err=err)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Around every command: Ctrl-C and defects of Vetro end it with one line instead of a traceback."""
+    try:
+        yield
     except KeyboardInterrupt:
-        fail("interrupted")
-    except (KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, AssertionError) as error:
-        if not getattr(error, "murano_frames", None):
+        fail("interrupted", status=INTERRUPTED)
+    except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+        raise
+    except Exception as error:
+        if os.environ.get("VETRO_TRACEBACK"):
             raise
-        from vetro.cli.problems import render_error
-
-        stderr().print(render_error(error, sources, color=stderr().is_terminal), markup=False)
-        sys.exit(FAILED)
-
-
-def read_data(path: str) -> Any:
-    """Data of a JSON or YAML file; ``-`` is standard input. Fails the command when it cannot be read."""
-    import yaml
-
-    try:
-        text = sys.stdin.read() if path == "-" else open(path, encoding="utf-8").read()  # noqa: SIM115
-    except OSError as error:
-        fail(f"cannot read {path}: {error.strerror}")
-    except UnicodeDecodeError:
-        fail(f"{path} is no UTF-8 text")
-    try:
-        if text.lstrip().startswith(("{", "[")):
-            try:
-                return json.loads(text)
-            except json.JSONDecodeError:
-                pass  # flow-style YAML looks like JSON
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        fail(f"{path} is neither JSON nor YAML: {error}")
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        fail(
+            f"a defect in Vetro: {text}",
+            "please report it; with VETRO_TRACEBACK=1 the command shows where it happened",
+            DEFECT,
+        )

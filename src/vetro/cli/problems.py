@@ -5,50 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vetro.yaql.errors import kind_of
+Sources = Callable[[str], str | None]
+
+#: Calls shown of a long chain: the first ones say where it began, the last ones where it broke.
+FIRST, LAST = 3, 9
 
 
 def frame_lines(error: BaseException) -> list[str]:
     """The MuranoPL calls that led to the error, outermost first."""
-    frames = getattr(error, "murano_frames", ())
     lines = []
-    for frame in frames[-12:]:
+    for frame in getattr(error, "murano_frames", ()):
         line, column, _, _ = frame.place
         lines.append(f"  at {frame.owner.name}::{frame.code.co_name} ({frame.code.co_filename}:{line}:{column})")
-    if len(frames) > 12:
-        lines.insert(0, f"  … {len(frames) - 12} outer calls")
+    if len(lines) > FIRST + LAST + 1:
+        lines[FIRST:-LAST] = [f"  … {len(lines) - FIRST - LAST} calls between"]
     return lines
 
 
-def with_position(error: BaseException) -> BaseException:
-    """Gives an error raised while code ran the place of its innermost MuranoPL frame."""
-    frames = getattr(error, "murano_frames", ())
-    if getattr(error, "position", None) is None and frames:
-        from vetro.muranopl.declarations import Position
+def with_position(error: BaseException) -> Any:
+    """The place of an error; one raised while code ran gets that of its innermost MuranoPL frame."""
+    from vetro.muranopl.declarations import Position
 
+    frames = getattr(error, "murano_frames", ())
+    if not isinstance(getattr(error, "position", None), Position) and frames:
         frame = frames[-1]
         line, column, end_line, end_column = frame.place
-        try:
-            error.position = Position(frame.code.co_filename, line, max(column, 1), end_line, end_column)  # type: ignore[attr-defined]
-        except AttributeError:
-            return error  # built-in exceptions of C have no room; the frames still say where
-    return error
+        error.position = Position(frame.code.co_filename, line, max(column, 1), end_line, end_column)  # type: ignore[attr-defined]
+    return getattr(error, "position", None)
 
 
-def render_error(error: BaseException, sources: Callable[[str], str | None] | None, *, color: bool) -> str:
-    """The whole text for one error."""
+def render_error(error: BaseException, sources: Sources | None, *, color: bool) -> str:
+    """The whole text for one error; for a package with several problems, all of them."""
+    from vetro.cli.loading import stored_text
+    from vetro.muranopl.declarations import Position
     from vetro.muranopl.render import render
 
-    with_position(error)
-    position: Any = getattr(error, "position", None)
-    text = sources(position.file) if sources is not None and position is not None else None
+    problems = getattr(error, "problems", None)
+    if problems:
+        return "\n\n".join(render_problem(p, sources, color=color) for p in problems)
+    position = with_position(error)
+    text = (sources or stored_text)(position.file) if isinstance(position, Position) else None
     rendered = render(error, text, color=color)
     calls = frame_lines(error)
     if len(calls) > 1:
-        rendered += "\n" + "\n".join(["calls:", *calls])
+        rendered += "\n" + "\n".join(["calls, outermost first:", *calls])
     return rendered
 
 
-def summary(error: BaseException) -> str:
-    """One line: kind and message."""
-    return f"{kind_of(error)}: {getattr(error, 'message', None) or error}"
+def render_problem(problem: Any, sources: Sources | None, *, color: bool) -> str:
+    """One finding of `vetro check`, drawn like an error."""
+    from vetro.cli.loading import stored_text
+    from vetro.muranopl.errors import MuranoError
+    from vetro.muranopl.render import render
+
+    error = MuranoError(problem.message, position=problem.position, hint=problem.hint)
+    error.severity = problem.severity
+    error.code = problem.code  # type: ignore[misc]
+    return render(error, (sources or stored_text)(problem.position.file), color=color)

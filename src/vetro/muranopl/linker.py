@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl import meta
+from vetro.muranopl import meta, stored
+from vetro.muranopl.codecache import cache_key
 from vetro.muranopl.declarations import ClassDecl, ClassUsage, SourceFile
 from vetro.muranopl.errors import ClassNotFound, InvalidInheritance, MuranoError
 from vetro.muranopl.types import MuranoType
@@ -35,6 +37,7 @@ class TypeRegistry:
         self.session = session
         self._types: dict[tuple[Any, ...], MuranoType] = {}
         self._linking: list[tuple[Any, ...]] = []
+        self._decoded: dict[str, SourceFile] = {}
         self._broken: dict[tuple[Any, ...], MuranoError] = {}
 
     def __iter__(self) -> Any:
@@ -75,12 +78,36 @@ class TypeRegistry:
 
     def declaration(self, package: Any, name: str) -> ClassDecl:
         """What the package's file declares for the class. Raises `ClassNotFound` when the file lacks it."""
-        text, file_id, digest = package.read_class(name)
-        source = read_source(text, file_id, tuple(package.format)[:2], name, digest)
+        source = self._source(package, name)
+        file_id = source.file
         decl = source.classes.get(name)
         if decl is None:
             raise ClassNotFound(name, [package.name], hint=f"the manifest says that {file_id} defines it")
         return decl
+
+    def _source(self, package: Any, name: str) -> SourceFile:
+        """The declarations of the file with class ``name``: from the cache where it has them."""
+        text, file_id, digest = package.read_class(name)
+        version = tuple(package.format)[:2]
+        cache = self.session.code_cache
+        if cache is None or not digest:
+            return read_source(text, file_id, version, name, digest)
+        key = cache_key(f"declarations {stored.VERSION}", digest, file_id, str(version), name)
+        data = cache.get(key)
+        if data is None:
+            source = read_source(text, file_id, version, name, digest)
+            cache.put(key, marshal.dumps(stored.encode(source)))
+            return source
+        known = self._decoded.get(key)
+        if known is None:
+            known = self._decoded[key] = stored.decode(
+                marshal.loads(data),
+                file_id,
+                version < (1, 2),
+                digest,
+                lambda: read_source(text, file_id, version, name, digest),
+            )
+        return known
 
     def _get(self, package: Any, name: str, overrides: Mapping[str, Any]) -> MuranoType:
         key = (name, package.name, str(package.version), tuple(sorted((n, str(p.version)) for n, p in overrides.items())))

@@ -62,11 +62,16 @@ class Property:
         config = self.declaring.config
         if self.name in config:
             return config[self.name]
+        return self.evaluator(this)
+
+    @property
+    def evaluator(self) -> Callable[[Any], Any]:
+        """The compiled ``Default``: ``(this) -> value``."""
         if self._default is None:
             from vetro.muranopl.compiler import compile_default
 
             self._default = compile_default(self.decl.default, self.declaring)
-        return self._default(this)
+        return self._default
 
     @property
     def transform(self) -> Callable[[Any, Any], Any]:

@@ -97,7 +97,7 @@ def test_strings(text: str) -> None:
 @table(r"""
 regex('(')
 regex(a, 1)
-regex(a, null)
+regex(a, null).matches(A)
 regex(null)
 regex(a) = regex(a)
 regex(a) = regex(a, true)
@@ -176,7 +176,6 @@ def test_regexes(text: str) -> None:
 datetime(2020, 1, 2)
 datetime(2020, 1, 2, 3, 4, 5, 6)
 datetime(2020, 1, 2, offset => timespan(hours => 2))
-datetime(2020, 1, 2, 5, offset => timespan(hours => 25))
 datetime(year => 2020, month => 1, day => 1)
 datetime(2020, 13, 2)
 datetime(2020, 1)

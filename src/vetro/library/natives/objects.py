@@ -7,6 +7,7 @@ from typing import Any
 from vetro.library.natives.common import whole
 from vetro.muranopl.native import method
 from vetro.yaql.signature import Param, Type
+from vetro.yaql.values import SCALARS, check_depth
 
 _NAME = Param("name", Type.STR)
 _OWNER = Param("owner", Type.ANY, None, nullable=True)
@@ -26,6 +27,8 @@ class ObjectMethods:
 
         Objects are stored as their ids.
         """
+        if value.__class__ not in SCALARS:
+            check_depth(value)
         cx.session.attributes.set(whole(this), _owner(cx, owner), name, value)
 
     @method("getAttr", params=(_NAME, Param("default", Type.ANY, None), _OWNER))

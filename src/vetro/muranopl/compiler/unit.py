@@ -7,14 +7,13 @@ binding creates a function with globals of its own: helpers, ``rt``, ``cx`` and 
 from __future__ import annotations
 
 import ast as py
-import hashlib
 import marshal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from vetro.muranopl.codecache import cache_key
 from vetro.muranopl.compiler.runtime import MURANO_HELPERS
 from vetro.yaql.codegen.binding import HELPERS, bind
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
-COMPILER_VERSION = 1
+COMPILER_VERSION = 2
 
 
 @dataclass(slots=True)
@@ -48,20 +47,42 @@ class SourceLoader:
 
 def cached(owner: MuranoType, key: str, file: str, build: Callable[[], Unit]) -> Callable[..., Any]:
     """The bound function of a unit; compiled now unless the cache has it."""
-    cache = owner.session.code_cache
-    full_key = ""
-    loaded: tuple[CodeType, dict[str, tuple[Any, ...]]] | None = None
-    if owner.decl.digest and cache is not None:
-        full_key = hashlib.sha256(f"{environment_key(owner)}\0{file}\0{key}".encode()).hexdigest()
-        data = cache.get(full_key)
-        if data is not None:
-            loaded = marshal.loads(data)
-    if loaded is None:
+    bundle = bundle_of(owner)
+    data = bundle.get(key)
+    if data is None:
         unit = build()
-        loaded = compile_unit(unit, file), unit.links
-        if full_key and cache is not None:
-            cache.put(full_key, marshal.dumps(loaded))
-    return bind_unit(loaded[0], loaded[1], owner)
+        code, links = compile_unit(unit, file), unit.links
+        bundle[key] = marshal.dumps((code, links))
+    else:
+        code, links = marshal.loads(data)
+    return bind_unit(code, links, owner)
+
+
+def bundle_of(owner: MuranoType) -> dict[str, bytes]:
+    """The compiled units of a class by key: what the cache has, plus what this session compiled."""
+    known: dict[str, bytes] | None = owner.__dict__.get("_bundle")
+    if known is None:
+        cache = owner.session.code_cache
+        data = cache.get(bundle_key(owner)) if cache is not None and owner.decl.digest else None
+        known = owner.__dict__["_bundle"] = marshal.loads(data) if data is not None else {}
+        owner.__dict__["_bundle_size"] = len(known)
+    return known
+
+
+def store_bundle(owner: MuranoType) -> bool:
+    """Puts the units compiled so far into the cache, all of a class in one entry; True when there was news."""
+    cache = owner.session.code_cache
+    bundle = bundle_of(owner)
+    if cache is None or not owner.decl.digest or len(bundle) == owner.__dict__["_bundle_size"]:
+        return False
+    cache.put(bundle_key(owner), marshal.dumps(bundle))
+    owner.__dict__["_bundle_size"] = len(bundle)
+    return True
+
+
+def bundle_key(owner: MuranoType) -> str:
+    """Key of a class's units: its text, everything its code depends on, compiler and Python."""
+    return cache_key(f"code {COMPILER_VERSION}", environment_key(owner), owner.decl.position.file)
 
 
 def environment_key(owner: MuranoType) -> str:
@@ -69,8 +90,6 @@ def environment_key(owner: MuranoType) -> str:
     known = owner.__dict__.get("_environment_key")
     if known is None:
         parts = [
-            str(COMPILER_VERSION),
-            sys.implementation.cache_tag or "",
             owner.decl.digest,
             owner.qualified,
             owner.context.dialect.name,

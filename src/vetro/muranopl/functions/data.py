@@ -16,39 +16,44 @@ _MISSING = object()
 # -- bind --------------------------------------------------------------------------------------------------------------
 
 
-def rebuild(value: Any, leaf: Callable[[str], Any], charge: Callable[[int], None] = lambda steps: None) -> Any:
-    """``value`` with every text in it (keys included) replaced by ``leaf(text)``; depth costs no Python frames.
+def rebuild(value: Any, leaf: Callable[[str], Any]) -> Any:
+    """``value`` with every text in it (keys included) replaced by ``leaf(text)``.
 
-    ``charge`` is told of every container's size: a few lists that hold each other twice look like 2**n of them.
+    Depth costs no Python frames, and a container that is held in many places is rebuilt once.
     """
     done: list[Any] = []
-    # Work items: (True, value) is to be visited, (False, (is mapping, count)) builds from the last `count` results.
+    known: dict[int, Any] = {}
+    # Work items: (True, value) is to be visited, (False, container) builds from the latest results.
     work: list[tuple[bool, Any]] = [(True, value)]
     while work:
         visit, item = work.pop()
         if not visit:
-            mapping, count = item
+            count = 2 * len(item) if isinstance(item, dict) else len(item)
             parts = done[len(done) - count :]
             del done[len(done) - count :]
-            if mapping:
-                for key in parts[0::2]:
-                    check_depth(key)
-                done.append(FDict(zip(parts[0::2], parts[1::2], strict=True)))
-            else:
-                done.append(tuple(parts))
+            made = known[id(item)] = _assembled(item, parts)
+            done.append(made)
         elif isinstance(item, str):
             done.append(leaf(item))
+        elif id(item) in known:
+            done.append(known[id(item)])
         elif isinstance(item, dict):
-            charge(1 + len(item))
-            work.append((False, (True, 2 * len(item))))
+            work.append((False, item))
             work.extend((True, part) for pair in reversed(item.items()) for part in reversed(pair))
         elif item.__class__ is tuple:
-            charge(1 + len(item))
-            work.append((False, (False, len(item))))
+            work.append((False, item))
             work.extend((True, part) for part in reversed(item))
         else:
             done.append(item)
     return done[0]
+
+
+def _assembled(original: Any, parts: list[Any]) -> Any:
+    if not isinstance(original, dict):
+        return tuple(parts)
+    for key in parts[0::2]:
+        check_depth(key)
+    return FDict(zip(parts[0::2], parts[1::2], strict=True))
 
 
 @function("bind", style="FM", params=(Param("obj", Type.ANY), Param("replacements", Type.DICT)))
@@ -84,7 +89,7 @@ def bind(cx: Any, obj: Any, replacements: Mapping[Any, Any]) -> Any:
             return _PLACE.sub(place, name)
         raise KeyError(f"no value is given for the parameter '{text}'")
 
-    return rebuild(obj, leaf, cx.rt.charge)
+    return rebuild(obj, leaf)
 
 
 # -- patch -------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from functools import cache
 from importlib import import_module
 
 from vetro.yaql import optable, scopes
-from vetro.yaql import optable, scopes
 from vetro.yaql.signature import FunctionTable
 
 _STANDARD = (

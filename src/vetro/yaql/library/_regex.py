@@ -209,9 +209,7 @@ def _cached(pattern: str, flags: Flags) -> Regex:
     return Regex(pattern, flags)
 
 
-def compile_regex(
-    pattern: str, ignore_case: bool = False, multi_line: bool = False, dot_all: bool = False
-) -> Regex:
+def compile_regex(pattern: str, ignore_case: bool = False, multi_line: bool = False, dot_all: bool = False) -> Regex:
     """The regular expression ``pattern``, in the syntax of Python 3.11 (YAQL.md 4.7); recent ones are kept.
 
     Raises ValueError that tells the place of the mistake for a bad pattern, `LimitExceeded` for a monstrous one.

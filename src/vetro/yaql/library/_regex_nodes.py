@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 #: "No upper bound" of a repetition.
 MANY = 1 << 40
@@ -112,7 +111,7 @@ class Cond:
     no: Node
 
 
-Node = Union[Char, AnyChar, CharSet, At, Seq, Alt, Group, Repeat, Look, BackRef, Atomic, Cond]
+Node = Char | AnyChar | CharSet | At | Seq | Alt | Group | Repeat | Look | BackRef | Atomic | Cond
 
 
 def width(node: Node) -> tuple[int, int]:

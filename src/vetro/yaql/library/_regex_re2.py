@@ -86,15 +86,15 @@ class _Writer:
             return self.place(node, tail, around)
         if isinstance(node, Seq):
             last = len(node.items) - 1
-            return "(?:%s)" % "".join(self.node(n, tail and i == last, around) for i, n in enumerate(node.items))
+            return _wrap("".join(self.node(n, tail and i == last, around) for i, n in enumerate(node.items)))
         if isinstance(node, Alt):
             if any(not width(branch)[0] for branch in node.branches[:-1]):
                 self.out.prefers_empty = True
-            return "(?:%s)" % "|".join(self.node(branch, tail, around) for branch in node.branches)
+            return _wrap("|".join(self.node(branch, tail, around) for branch in node.branches))
         if isinstance(node, Group):
             self.count += 1
             self.out.groups[node.number] = self.count
-            return "(%s)" % self.node(node.body, tail, (*around, node.number))
+            return f"({self.node(node.body, tail, (*around, node.number))})"
         if isinstance(node, Repeat):
             return self.repeat(node, around)
         raise _Refused
@@ -121,10 +121,14 @@ class _Writer:
             raise _Refused
         if node.mode == "lazy":
             self.out.prefers_empty = True
-        body = "(?:%s)" % self.node(node.body, False, around)
-        times = "{%d,%s}" % (node.least, node.most if bounded else "")
+        body = _wrap(self.node(node.body, False, around))
+        times = f"{{{node.least},{node.most if bounded else ''}}}"
         lazy = "?" if node.mode == "lazy" else ""
         return f"(?:{body}{times}{lazy})"
+
+
+def _wrap(text: str) -> str:
+    return f"(?:{text})"
 
 
 def char(code: int) -> str:
@@ -132,7 +136,7 @@ def char(code: int) -> str:
     if 0xD800 <= code <= 0xDFFF:
         raise _Refused  # RE2 reads UTF-8, which has no half characters
     text = chr(code)
-    return text if text.isascii() and text.isalnum() else "\\x{%X}" % code
+    return text if text.isascii() and text.isalnum() else f"\\x{{{code:X}}}"
 
 
 def char_set(node: CharSet) -> str:
@@ -150,7 +154,7 @@ def char_set(node: CharSet) -> str:
                 return r"[\p{L}\p{N}_]" if node.negated else r"[^\p{L}\p{N}_]"
             ranges += complement(word_ranges())
         else:
-            ranges += known if letter.islower() else complement(known)  # type: ignore[operator, arg-type]
+            ranges += known if letter.islower() else complement(known)  # type: ignore[arg-type]
     parts = []
     for low, high in merge(ranges):
         for a, b in _without_surrogates(low, high):

@@ -38,14 +38,14 @@ def varargs(name: str, type_: Type = Type.ANY, arity: int | None = 1) -> Param:
 def walk(cx: CodeContext, items: Items) -> Items:
     """``items`` itself, with the steps of a complete walk paid where the length is known."""
     if items.__class__ is tuple:
-        cx.rt.charge(len(items))  # type: ignore[arg-type]
+        cx.rt.charge(len(items))
     return items
 
 
 def gather(cx: CodeContext, items: Items) -> list[Any] | tuple[Any, ...]:
     """All items, as a tuple where they are one already. Raises `CollectionTooLarge` beyond the item limit."""
     if items.__class__ is tuple:
-        whole: tuple[Any, ...] = items  # type: ignore[assignment]
+        whole: tuple[Any, ...] = items
         cx.rt.check_items(len(whole))
         cx.rt.charge(len(whole))
         return whole
@@ -67,9 +67,7 @@ def _counted(cx: CodeContext, items: Items) -> Iterator[Any]:
     rt = cx.rt
     limit = rt.limits.max_sequence
     stop = float("inf") if limit is None else limit
-    count = 0
-    for item in items:
-        count += 1
+    for count, item in enumerate(items, 1):
         if count > stop:
             rt.check_items(count)
         if not count % TICK:
@@ -99,8 +97,8 @@ def frozen(cx: CodeContext, value: Any) -> Any:
 def frozen_tuple(cx: CodeContext, items: Items) -> tuple[Any, ...]:
     """A list of all ``items``; lazy items inside become lists too."""
     if items.__class__ is tuple:
-        cx.rt.check_items(len(items))  # type: ignore[arg-type]
-        return items  # type: ignore[return-value]
+        cx.rt.check_items(len(items))
+        return items
     return freeze_all(cx, gather(cx, items))
 
 

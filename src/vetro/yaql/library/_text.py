@@ -7,7 +7,7 @@ what it has written instead of by Python's ``repr``.
 from __future__ import annotations
 
 import collections.abc as abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from vetro.yaql.context import CodeContext
@@ -34,7 +34,7 @@ def int_text(value: int) -> str:
 def text_of(cx: CodeContext, value: Any) -> str:
     """What ``str(value)`` gives (YAQL.md 4.2). Raises `MemoryQuotaExceeded` when it would be too long."""
     if value.__class__ is str:
-        return value  # type: ignore[no-any-return]
+        return value
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -53,16 +53,19 @@ def host_text(cx: CodeContext, value: Any, *, plain: bool = False) -> str:
     return _leaf(value, str)
 
 
-def _leaf(value: Any, show: Any) -> str:
+def _has_text(value: Any) -> bool:
+    """False where Python could only show class and address."""
+    return any("__str__" in vars(cls) or "__repr__" in vars(cls) for cls in type(value).__mro__[:-1])
+
+
+def _leaf(value: Any, show: Callable[[Any], str]) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return int_text(value)
     if isinstance(value, HostObject):
-        # Only what the host language itself defines; Python's default text would show an address.
-        own = type(value).__str__ is not object.__str__ or type(value).__repr__ is not object.__repr__
-        return str(value) if own else f"<{type(value).__name__}>"
-    if isinstance(value, abc.Iterator) or type(value).__repr__ is object.__repr__:
-        return _LAZY if isinstance(value, abc.Iterable) else f"<{type(value).__name__}>"
-    return show(value)  # type: ignore[no-any-return]
+        return str(value) if _has_text(value) else f"<{type(value).__name__}>"
+    if isinstance(value, abc.Iterator):
+        return _LAZY
+    return show(value) if _has_text(value) else f"<{type(value).__name__}>"
 
 
 def _container_text(cx: CodeContext, value: Any, plain: bool) -> str:

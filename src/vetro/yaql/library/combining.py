@@ -113,9 +113,7 @@ def zip_longest(collection: Items, *collections: Items, default: Any = None) -> 
         Param("selector", Type.LAMBDA, arity=2),
     ),
 )
-def join(
-    cx: CodeContext, collection1: Items, collection2: Items, predicate: Lambda, selector: Lambda
-) -> Iterator[Any]:
+def join(cx: CodeContext, collection1: Items, collection2: Items, predicate: Lambda, selector: Lambda) -> Iterator[Any]:
     """``selector`` of every two items, one of each collection, for which ``predicate`` holds; lazily."""
     inner = collection2 if hasattr(collection2, "__len__") else Memorized(cx, collection2)
     for left in walk(cx, collection1):

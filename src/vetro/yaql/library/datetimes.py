@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 from dateutil import parser as free_form
@@ -25,7 +25,9 @@ _SPAN = Param("span", Type.SPAN)
 
 
 def zone(offset: timedelta) -> Any:
-    """The time zone of an offset."""
+    """The time zone of an offset. Raises ValueError for a day or more."""
+    if abs(offset) >= timedelta(days=1):
+        raise ValueError("an offset from UTC is shorter than a day")
     return UTC if offset == ZERO else tz.tzoffset(None, offset.total_seconds())
 
 
@@ -87,7 +89,7 @@ def from_text(cx: CodeContext, string: str, format: str | None = None) -> dateti
         raise ValueError(f"a date of more than {_TEXT} characters cannot be read")
     if format is not None:
         return aware(datetime.strptime(string, format))
-    today = datetime.fromtimestamp(cx.rt.clock(), tz=timezone.utc).replace(tzinfo=None)
+    today = datetime.fromtimestamp(cx.rt.clock(), tz=UTC).replace(tzinfo=None)
     try:
         found = free_form.parse(
             string, default=today.replace(hour=0, minute=0, second=0, microsecond=0), tzinfos=_no_names

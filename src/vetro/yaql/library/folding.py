@@ -51,7 +51,7 @@ def max_(cx: CodeContext, collection: Items, initial: Any = MISSING) -> Any:
 
 @function("min", style="M", params=(COLLECTION, _INITIAL))
 def min_(cx: CodeContext, collection: Items, initial: Any = MISSING) -> Any:
-    """The smallest item; null is smaller than anything. Raises TypeError for an empty collection without ``initial``."""
+    """The smallest item; null is smaller than anything. Raises TypeError for an empty collection as `max_` does."""
     return _fold(cx, "min", collection, lambda left, right: smaller(cx, left, right), initial)
 
 
@@ -73,9 +73,8 @@ def accumulate(collection: Items, selector: Lambda, seed: Any = MISSING) -> Iter
     iterator = iter(collection)
     total = seed
     if total is MISSING:
-        for total in iterator:
-            break
-        else:
+        total = next(iterator, MISSING)
+        if total is MISSING:
             raise TypeError("accumulate() of an empty collection needs a seed")
     yield total
     for item in iterator:
@@ -97,7 +96,7 @@ def first(collection: Items, default: Any = MISSING) -> Any:
 def last(cx: CodeContext, collection: Items, default: Any = MISSING) -> Any:
     """The last item, or ``default``. Raises `NoItems` when there is neither."""
     if collection.__class__ is tuple and collection:
-        return collection[-1]  # type: ignore[index]
+        return collection[-1]
     found = default
     for item in growing(cx, collection):
         found = item
@@ -123,5 +122,3 @@ def single(collection: Items) -> Any:
 def reverse(cx: CodeContext, collection: Items) -> Iterator[Any]:
     """The items from the last to the first."""
     return iter(gather(cx, collection)[::-1])
-
-

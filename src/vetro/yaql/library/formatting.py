@@ -116,10 +116,9 @@ class _Formatter:
         self.measure(value, spec)
         if value is None:
             raise TypeError("format(): a format spec does not work on null")
-        if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 10_000:
+        if isinstance(value, int) and value.bit_length() > 10_000 and spec[-1] not in "boxXeEfFgG%c":
             # Python refuses to print long integers in decimal; their digits are padded like any text.
-            if spec[-1] not in "boxXeEfFgG%c":
-                return format(int_text(value), spec.removesuffix("d"))
+            return format(int_text(value), spec.removesuffix("d"))
         return format(value, spec)
 
     def converted(self, value: Any, conversion: str) -> str:
@@ -183,4 +182,3 @@ def format_(cx: CodeContext, template: str, /, *args: Any, **kwargs: Any) -> str
     on a list, mapping or object, `MemoryQuotaExceeded` for a text that would be too long.
     """
     return format_text(cx, template, args, kwargs)
-

@@ -36,7 +36,7 @@ def make_tuple(cx: CodeContext, *args: Any) -> tuple[Any, ...]:
 
 @function("dict", style="FM", params=(_TUPLES,))
 def make_dict(cx: CodeContext, *args: Any) -> FDict:
-    """The mapping of the pairs; what follows the first two parts of one is ignored. Raises `NoItems` for shorter ones."""
+    """The mapping of the pairs; what follows the first two parts of one is ignored. Raises `NoItems` for short ones."""
     cx.rt.check_memory(ENTRY * len(args))
     pairs = [dicts.first_two(item) for item in args]
     return FDict((key_of(cx, key), frozen(cx, value)) for key, value in pairs)

@@ -85,7 +85,7 @@ def len_iterator(cx: CodeContext, collection: Iterator[Any]) -> int:
 def count_items(cx: CodeContext, collection: Items) -> int:
     """The number of items of any collection, by walking it."""
     if collection.__class__ is tuple:
-        return len(collection)  # type: ignore[arg-type]
+        return len(collection)
     total = 0
     for _ in collection:
         total += 1

@@ -9,7 +9,6 @@ from vetro.yaql.errors import LimitExceeded
 from vetro.yaql.operators import greater
 from vetro.yaql.signature import Param, Type, function
 
-
 #: Digit operations of one modular power, about a second.
 _POWER_WORK = 500_000_000
 
@@ -23,7 +22,7 @@ def abs_(op: Any) -> Any:
 @function("sign", params=(Param("num", Type.NUM),))
 def sign(num: Any) -> int:
     """-1, 0 or 1."""
-    return (num > 0) - (num < 0)
+    return int(num > 0) - int(num < 0)
 
 
 @function("round", params=(Param("number", Type.NUM), Param("ndigits", Type.INT, default=0)))

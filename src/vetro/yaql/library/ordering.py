@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cmp_to_key
 from typing import Any
 
@@ -73,10 +73,8 @@ def _sort_pairs(cx: CodeContext, pairs: list[tuple[Any, Any]], descending: bool)
     cx.rt.charge(len(pairs))
     if {pair[0].__class__ for pair in valued} in _PLAIN:
         valued.sort(key=_first, reverse=descending)
-    elif descending:
-        valued.sort(key=cmp_to_key(lambda a, b: _compare(cx, b[0], a[0])))
     else:
-        valued.sort(key=cmp_to_key(lambda a, b: _compare(cx, a[0], b[0])))
+        valued.sort(key=cmp_to_key(_comparison(cx, descending)))
     return valued + nulls if descending else nulls + valued
 
 
@@ -84,11 +82,17 @@ def _first(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
 
-def _compare(cx: CodeContext, left: Any, right: Any) -> int:
-    cx.rt.charge(1)
-    if less(cx, left, right):
-        return -1
-    return 1 if greater(cx, left, right) else 0
+def _comparison(cx: CodeContext, descending: bool) -> Callable[[tuple[Any, Any], tuple[Any, Any]], int]:
+    """Compares pairs by their keys with the language's own operators."""
+
+    def compare(left: tuple[Any, Any], right: tuple[Any, Any]) -> int:
+        cx.rt.charge(1)
+        a, b = (right[0], left[0]) if descending else (left[0], right[0])
+        if less(cx, a, b):
+            return -1
+        return 1 if greater(cx, a, b) else 0
+
+    return compare
 
 
 @function("orderBy", style="M", params=(COLLECTION, SELECTOR))

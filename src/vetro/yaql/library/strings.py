@@ -183,7 +183,7 @@ def replace_all(cx: CodeContext, string: str, replacements: dict[Any, Any], coun
 
 @function("substring", style="M", params=(_STRING, _START, Param("length", Type.INT, default=-1)))
 def substring(string: str, start: int, length: int = -1) -> str:
-    """``length`` characters from ``start`` (from the end when negative); all that follow when ``length`` is negative."""
+    """``length`` characters from ``start`` (negative: from the end); all that follow when ``length`` is negative."""
     if start < 0:
         start += len(string)
     return string[start : start + (len(string) if length < 0 else length)]

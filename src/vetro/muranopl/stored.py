@@ -1,0 +1,228 @@
+"""Declarations as plain data for the compile cache, and back (DESIGN, Cache).
+
+Everything a linked class needs is kept: names, usages, contracts, defaults, arguments. Expressions come back with their
+text and are parsed only when somebody looks at the tree; method bodies come back only by reading the file again, which
+happens when a method is not in the code cache. `marshal` can hold the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from vetro.muranopl import declarations as d
+from vetro.yaql import ast
+from vetro.yaql.parser import MURANO, MURANO_LEGACY, ParserDialect, parse
+from vetro.yaql.values import SCALARS, freeze, thaw
+
+#: Part of the cache key: change it with the shape of the data.
+VERSION = 1
+
+
+class StoredExpression(d.Expression):
+    """An expression whose tree is made when first read."""
+
+    __slots__ = ("_grammar",)
+
+    @property
+    def node(self) -> ast.Node:  # type: ignore[override]
+        """The syntax tree."""
+        return _parsed(self.text, self._grammar)
+
+
+@lru_cache(maxsize=50_000)
+def _parsed(text: str, grammar: ParserDialect) -> ast.Node:
+    return parse(text, grammar)
+
+
+class StoredMethod(d.MethodDecl):
+    """A method whose body is read when first needed."""
+
+    __slots__ = ("_body", "_read")
+
+    @property
+    def body(self) -> d.Block:  # type: ignore[override]
+        """The instructions, from the class file."""
+        if self._body is None:
+            object.__setattr__(self, "_body", self._read())
+        return self._body  # type: ignore[no-any-return]
+
+
+# -- to plain data -----------------------------------------------------------------------------------------------------
+
+
+def _position(position: d.Position) -> tuple[int, int, int, int]:
+    return position.line, position.column, position.end_line, position.end_column
+
+
+def _plain(value: Any) -> Any:
+    """A template or contract as nested tuples; the first item tells the kind."""
+    if isinstance(value, d.Expression):
+        return "E", value.text, _position(value.position), value.offsets
+    if isinstance(value, d.Literal):
+        return "L", value.value if value.value.__class__ in SCALARS else thaw(value.value), _position(value.position)
+    if isinstance(value, d.ListTemplate):
+        return "T", tuple(map(_plain, value.items)), _position(value.position)
+    if isinstance(value, d.MapTemplate):
+        return "M", tuple((_plain(k), _plain(v)) for k, v in value.pairs), _position(value.position)
+    if isinstance(value, d.ContractList):
+        return "l", tuple(map(_plain, value.items)), value.minimum, value.maximum, _position(value.position)
+    if isinstance(value, d.ContractMap):
+        entries = tuple((k, _plain(c)) for k, c in value.entries)
+        rest = tuple((_plain(k), _plain(c)) for k, c in value.rest)
+        return "m", entries, rest, value.open, _position(value.position)
+    return None
+
+
+def _meta(metas: tuple[d.MetaDecl, ...]) -> tuple[Any, ...]:
+    return tuple(
+        (m.name, tuple((n, _plain(v)) for n, v in m.properties.items()), _position(m.position)) for m in metas
+    )
+
+
+def _slot(decl: d.PropertyDecl | d.ArgumentDecl) -> tuple[Any, ...]:
+    return (
+        decl.name,
+        decl.usage.value,
+        _plain(decl.contract),
+        _plain(decl.default),
+        _meta(decl.meta),
+        _position(decl.position),
+    )
+
+
+def encode(source: d.SourceFile) -> tuple[Any, ...]:
+    """All declarations of a file as data that `marshal` takes."""
+    classes = []
+    for decl in source.classes.values():
+        methods = tuple(
+            (m.name, m.usage.value, m.scope.value, tuple(map(_slot, m.arguments)), _meta(m.meta), _position(m.position))
+            for m in decl.methods.values()
+        )
+        classes.append(
+            (
+                decl.name,
+                tuple(decl.namespaces.prefixes.items()),
+                decl.usage.value,
+                decl.extends,
+                tuple(map(_slot, decl.properties.values())),
+                methods,
+                decl.imports,
+                _meta(decl.meta),
+                _position(decl.position),
+                decl.cardinality,
+                tuple(sorted(decl.applies)),
+                decl.inherited,
+            )
+        )
+    return tuple(classes)
+
+
+# -- and back ----------------------------------------------------------------------------------------------------------
+
+_set = object.__setattr__
+
+
+class _Decoder:
+    def __init__(self, file: str, grammar: ParserDialect, read: Callable[[], d.SourceFile], digest: str) -> None:
+        self.file = file
+        self.grammar = grammar
+        self.read = read
+        self.digest = digest
+
+    def position(self, data: tuple[int, int, int, int]) -> d.Position:
+        return d.Position(self.file, *data)
+
+    def value(self, data: Any) -> Any:
+        """A template or contract."""
+        if data is None:
+            return d.NO_DEFAULT
+        kind = data[0]
+        if kind == "E":
+            made = StoredExpression.__new__(StoredExpression)
+            _set(made, "text", data[1])
+            _set(made, "position", self.position(data[2]))
+            _set(made, "offsets", data[3])
+            _set(made, "_grammar", self.grammar)
+            return made
+        if kind == "L":
+            return d.Literal(freeze(data[1]), self.position(data[2]))
+        if kind == "T":
+            return d.ListTemplate(tuple(map(self.value, data[1])), self.position(data[2]))
+        if kind == "M":
+            pairs = tuple((self.value(k), self.value(v)) for k, v in data[1])
+            return d.MapTemplate(pairs, self.position(data[2]))
+        if kind == "l":
+            return d.ContractList(tuple(map(self.value, data[1])), data[2], data[3], self.position(data[4]))
+        entries = tuple((k, self.value(c)) for k, c in data[1])
+        rest = tuple((self.value(k), self.value(c)) for k, c in data[2])
+        return d.ContractMap(entries, rest, data[3], self.position(data[4]))
+
+    def meta(self, data: tuple[Any, ...]) -> tuple[d.MetaDecl, ...]:
+        return tuple(
+            d.MetaDecl(name, {n: self.value(v) for n, v in properties}, self.position(place))
+            for name, properties, place in data
+        )
+
+    def property(self, data: tuple[Any, ...]) -> d.PropertyDecl:
+        name, usage, contract, default, meta, place = data
+        return d.PropertyDecl(
+            name,
+            d.PropertyUsage(usage),
+            self.value(contract),
+            self.value(default),
+            self.meta(meta),
+            self.position(place),
+        )
+
+    def argument(self, data: tuple[Any, ...]) -> d.ArgumentDecl:
+        name, usage, contract, default, meta, place = data
+        return d.ArgumentDecl(
+            name,
+            d.ArgumentUsage(usage),
+            self.value(contract),
+            self.value(default),
+            self.meta(meta),
+            self.position(place),
+        )
+
+    def method(self, class_name: str, data: tuple[Any, ...]) -> d.MethodDecl:
+        name, usage, scope, arguments, meta, place = data
+        made = StoredMethod.__new__(StoredMethod)
+        _set(made, "name", name)
+        _set(made, "usage", d.MethodUsage(usage))
+        _set(made, "scope", d.MethodScope(scope))
+        _set(made, "arguments", tuple(map(self.argument, arguments)))
+        _set(made, "meta", self.meta(meta))
+        _set(made, "position", self.position(place))
+        _set(made, "_body", None)
+        _set(made, "_read", lambda: self.read().classes[class_name].methods[name].body)
+        return made
+
+    def declaration(self, data: tuple[Any, ...]) -> d.ClassDecl:
+        name, prefixes, usage, extends, properties, methods, imports, meta, place, cardinality, applies, inherited = data
+        return d.ClassDecl(
+            name=name,
+            namespaces=d.Namespaces(dict(prefixes)),
+            usage=d.ClassUsage(usage),
+            extends=extends,
+            properties={p[0]: self.property(p) for p in properties},
+            methods={m[0]: self.method(name, m) for m in methods},
+            imports=imports,
+            meta=self.meta(meta),
+            position=self.position(place),
+            cardinality=cardinality,
+            applies=frozenset(applies),
+            inherited=inherited,
+            digest=self.digest,
+        )
+
+
+def decode(
+    data: tuple[Any, ...], file: str, legacy: bool, digest: str, read: Callable[[], d.SourceFile]
+) -> d.SourceFile:
+    """The declarations that `encode` was given; ``read`` reads the file itself when a body is wanted."""
+    decoder = _Decoder(file, MURANO_LEGACY if legacy else MURANO, read, digest)
+    made = [decoder.declaration(c) for c in data]
+    return d.SourceFile(file, {decl.name: decl for decl in made})
