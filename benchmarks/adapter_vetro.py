@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml  # noqa: F401 - what the engine imports when first needed belongs to the import time, not to a workload
-
-import vetro.muranopl.compiler.methods
-import vetro.muranopl.reader
-import vetro.muranopl.schemas
-import vetro.muranopl.serializer
 from vetro import yaql
 from vetro.library import core_natives, core_packages
 from vetro.muranopl import Engine, Limits, Session
@@ -20,6 +15,11 @@ from vetro.packages.cache import DiskCache
 from vetro.packages.directory import DirectorySource
 from vetro.packages.source import PackageList
 from vetro.yaql.values import freeze, thaw
+
+# What the engine imports when first needed belongs to the import time, not to a workload.
+for _name in ("compiler.methods", "loader", "reader", "schemas", "serializer", "flat", "api", "exceptions"):
+    import_module("vetro.muranopl." + _name)
+import_module("yaml")
 
 
 class Adapter:
@@ -114,8 +114,9 @@ class Adapter:
         return thaw(self.session.call(method, kwargs=args, object_id=object_id))
 
     def serialize(self) -> dict[str, Any]:
-        """The loaded model."""
-        return self.session.serialize(copy=True)
+        """The loaded model, without the chosen package versions."""
+        model = self.session.serialize(copy=True)
+        return {key: model[key] for key in ("Objects", "ObjectsCopy", "Attributes")}
 
     def schema(self, class_name: str) -> Any:
         """JSON Schemas of a class and its model builders."""
@@ -134,6 +135,10 @@ class Adapter:
             result.append(expression.evaluate(context=scope, convert=True))
         return result
 
+    def comparable(self, result: Any) -> Any:
+        """A result in the form that was recorded; not timed. Murano's schemas do not say the version of a class."""
+        return _without_class_versions(result)
+
     def close_model(self) -> None:
         """Lets the session go."""
         if self._session is not None:
@@ -151,3 +156,12 @@ def _compile_class(linked: Any) -> None:
     except MuranoError:
         # Some classes of the core library are declared and not implemented; a workload that needs one says so itself.
         return
+
+
+def _without_class_versions(value: Any) -> Any:
+    if isinstance(value, dict):
+        dropped = "version" if "muranoType" in value else None
+        return {key: _without_class_versions(item) for key, item in value.items() if key != dropped}
+    if isinstance(value, (list, tuple)):
+        return [_without_class_versions(item) for item in value]
+    return value

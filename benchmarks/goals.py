@@ -10,7 +10,10 @@ LINEAR = 1.2
 
 
 class Goal(NamedTuple):
-    """``ratio``: times the hand-written version. ``seconds``: CPU on the reference machine; ``per_item`` divides by N."""
+    """``ratio``: times the hand-written version. ``seconds``: CPU time on the reference machine.
+
+    ``per_item``: the seconds are for one of N items.
+    """
 
     ratio: float | None = None
     seconds: float | None = None

@@ -244,6 +244,6 @@ def measure_depth() -> Iterator[dict[str, Any]]:
                 answer = json.loads(done.stdout)
                 if levels == goal and not answer["ok"]:
                     wrong = answer["error"]
-                elif levels != goal and answer.get("kind") != "limit-exceeded":
+                elif levels != goal and answer.get("error_kind") != "limit-exceeded":
                     wrong = answer.get("error", "there is no limit")
             yield {"kind": kind, "levels": levels, "goal": levels == goal, **answer, "wrong": wrong}

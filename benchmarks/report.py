@@ -97,11 +97,11 @@ def depth_line(probe: dict[str, Any]) -> str:
 def summary(document: dict[str, Any], failures: list[str]) -> str:
     """How many goals are met, which are not, and what is wrong."""
     judged = [(w["key"] + " " + w["variant"], w) for w in document["workloads"] if w["met"] is not None]
-    missed = [
-        f"  missed: {name.strip()} at {w['n']}: {duration(w['ours_s'])}, {_number(w['ratio'])}x native; goal {w['goal']}"
-        for name, w in judged
-        if not w["met"]
-    ]
+    missed = []
+    for name, w in judged:
+        if not w["met"]:
+            figures = f"{duration(w['ours_s'])}, {_number(w['ratio'])}x native"
+            missed.append(f"  missed: {name.strip()} at {w['n']}: {figures}; goal {w['goal']}")
     out = [f"\n{len(judged) - len(missed)} of {len(judged)} goals met", *missed]
     out += [f"  WRONG: {failure}" for failure in failures]
     out.append("all results are right" if not failures else f"{len(failures)} results are wrong")

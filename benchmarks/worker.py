@@ -15,8 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from benchmarks.checksum import checksum
 from benchmarks.workloads.definitions import REGISTRY
@@ -35,44 +34,73 @@ def peak_mib() -> float:
     return 0.0
 
 
-def once(start: Callable[[str], tuple[Callable[[], Any], Callable[[], None]]]) -> tuple[float, str]:
-    """CPU seconds and checksum of one run with a fresh state."""
-    with tempfile.TemporaryDirectory() as tmp:
-        run, close = start(tmp)
-        gc.collect()
-        before = time.process_time()
-        result = run()
-        seconds = time.process_time() - before
-        found = checksum(result)
-        close()
-    return seconds, found
+class Side(Protocol):
+    """How a run is made; a new one for each run."""
+
+    def prepare(self, tmp: str) -> None:
+        """What is not timed."""
+
+    def run(self) -> Any:
+        """What is."""
+
+    def finish(self, result: Any) -> Any:
+        """The result in the form that is compared; not timed either."""
 
 
-def side(arguments: argparse.Namespace) -> Callable[[str], tuple[Callable[[], Any], Callable[[], None]]]:
-    """How a run is prepared."""
-    n = arguments.n
-    if arguments.side == "native":
+class NativeSide:
+    """The hand-written version."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
         from benchmarks.native import NATIVE
 
-        native = NATIVE[arguments.key]
+        self._n = arguments.n
+        self._native = NATIVE[arguments.key]
+        self._state: Any = None
         sys.setrecursionlimit(RECURSION_LIMIT)
 
-        def start_native(tmp: str) -> tuple[Callable[[], Any], Callable[[], None]]:
-            state = native.prepare(n, tmp)
-            return lambda: native.run(n, state), lambda: None
+    def prepare(self, tmp: str) -> None:
+        self._state = self._native.prepare(self._n, tmp)
 
-        return start_native
+    def run(self) -> Any:
+        return self._native.run(self._n, self._state)
 
-    from benchmarks.adapter_vetro import Adapter
+    def finish(self, result: Any) -> Any:
+        return result
 
-    workload = REGISTRY[arguments.key]
 
-    def start_vetro(tmp: str) -> tuple[Callable[[], Any], Callable[[], None]]:
-        adapter = Adapter(arguments.cache, lazy=arguments.lazy)
-        state = workload.prepare(adapter, n, tmp)
-        return lambda: workload.run(adapter, n, state), adapter.close_model
+class VetroSide:
+    """The engine, through its adapter."""
 
-    return start_vetro
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        from benchmarks.adapter_vetro import Adapter
+
+        self._n = arguments.n
+        self._workload = REGISTRY[arguments.key]
+        self._adapter = Adapter(arguments.cache, lazy=arguments.lazy)
+        self._state: Any = None
+
+    def prepare(self, tmp: str) -> None:
+        self._state = self._workload.prepare(self._adapter, self._n, tmp)
+
+    def run(self) -> Any:
+        return self._workload.run(self._adapter, self._n, self._state)
+
+    def finish(self, result: Any) -> Any:
+        found = self._adapter.comparable(result)
+        self._adapter.close_model()
+        return found
+
+
+def once(arguments: argparse.Namespace) -> tuple[float, str]:
+    """CPU seconds and checksum of one run with a fresh state."""
+    side: Side = NativeSide(arguments) if arguments.side == "native" else VetroSide(arguments)
+    with tempfile.TemporaryDirectory() as tmp:
+        side.prepare(tmp)
+        gc.collect()
+        before = time.process_time()
+        result = side.run()
+        seconds = time.process_time() - before
+        return seconds, checksum(side.finish(result))
 
 
 def main() -> None:
@@ -84,15 +112,14 @@ def main() -> None:
     parser.add_argument("--cache")
     parser.add_argument("--lazy", action="store_true")
     arguments = parser.parse_args()
-    start = side(arguments)
     for line in sys.stdin:
         seconds = float(line)
         answer: dict[str, Any] = {}
         began = time.perf_counter()
         try:
-            runs = [once(start)]
+            runs = [once(arguments)]
             while time.perf_counter() - began < seconds and len(runs) < MAX_REPEATS:
-                runs.append(once(start))
+                runs.append(once(arguments))
             answer = {"cpu_s": min(cpu for cpu, _ in runs), "checksum": runs[0][1], "runs": len(runs)}
             if len({found for _, found in runs}) > 1:
                 answer = {"error": "results differ between runs"}

@@ -58,7 +58,7 @@ def main(kind: str, n: int) -> None:
         else:
             probe_method(kind, n)
     except BaseException as error:  # budgets are no Exception
-        answer = {"ok": False, "kind": kind_of(error), "error": f"{type(error).__name__}: {error}"[:200]}
+        answer = {"ok": False, "error_kind": kind_of(error), "error": f"{type(error).__name__}: {error}"[:200]}
     answer["rss_mib"] = round(peak_mib(), 1)
     print(json.dumps(answer), flush=True)
 

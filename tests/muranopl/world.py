@@ -18,11 +18,13 @@ HEAD = "Namespaces: {=: t, sys: io.murano.system, m: io.murano.metadata, e: io.m
 class World:
     """A session over package ``t`` with the given classes; ``traces`` collects what ``trace(x)`` was called with."""
 
-    def __init__(self, classes: Mapping[str, str], limits: Limits | None = None, version: str = "1.0.0") -> None:
+    def __init__(
+        self, classes: Mapping[str, str], limits: Limits | None = None, version: str = "1.0.0", **options: Any
+    ) -> None:
         self.traces: list[Any] = []
         texts = {f"t.{name}": f"{HEAD}Name: {name}\n{dedent(body)}" for name, body in classes.items()}
         package = memory_package({"name": "t", "version": version, "format": "1.4", "classes": texts})
-        self.engine = Engine(packages=[package], functions={"trace": self._trace}, limits=limits)
+        self.engine = Engine(packages=[package], functions={"trace": self._trace}, limits=limits, **options)
         self.session: Session = self.engine.session()
 
     def _trace(self, value: Any) -> Any:

@@ -11,56 +11,70 @@ from vetro.cli import output as out
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--require", "others", multiple=True, metavar="PATH", help="Packages that the checked ones may require. Repeatable.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.option(
+    "--require",
+    "others",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(),
+    help="Packages that the checked ones may require. Repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Warnings fail the check, too.")
-@out.output_option("table", "json", "yaml")
+@out.output_option("text", "table", "json", "yaml")
 def command(paths: tuple[str, ...], others: tuple[str, ...], strict: bool, output: str) -> None:
     """Check packages without running them: manifest, files, classes, contracts, methods.
 
-    Packages given together may require each other. The exit status is 1 when there are errors, so it fits into CI.
+    PATH is a package folder, an archive, or a folder of packages. Packages given together may require each other. The
+    exit status is 1 when there are errors, so it fits into CI; '-o table' prints one line a problem.
 
     \b
     Examples:
       vetro check ./my.app
-      vetro check ./apps/* -o json
+      vetro check ./my.app --require ./libraries
+      vetro check ./apps -o json
     """
     from vetro.packages.check_all import check_paths
 
-    findings = check_paths(paths, others)
+    with out.explained():
+        findings = check_paths(paths, others)
     errors = sum(1 for _, p in findings if p.severity == "error")
     warnings = len(findings) - errors
-    if output != "table":
-        out.print_data([_plain(path, p) for path, p in findings], output)
+    if output == "text":
+        _print_text([p for _, p in findings])
+    elif output == "table":
+        rows = [(out.shown(str(p.position)), p.severity, p.code, out.shown(p.message)) for _, p in findings]
+        if rows:
+            out.print_table(("place", "severity", "code", "message"), rows)
     else:
-        console = out.stdout()
-        for _, p in findings:
-            style = "red" if p.severity == "error" else "yellow"
-            console.print(f"[bold]{_escape(str(p.position))}[/]: [{style}]{p.severity}[/] {p.code}: ", end="")
-            console.print(p.message, markup=False)
-            if p.hint:
-                console.print(f"    hint: {p.hint}", markup=False)
-        count = len(paths)
-        words = f"{count} path{'s' if count != 1 else ''} checked: {errors} errors, {warnings} warnings"
-        out.stderr().print(words, style="green" if not errors else "red")
-    if errors or (strict and warnings):
+        out.print_data([_plain(path, p) for path, p in findings], output)
+    failed = bool(errors or (strict and warnings))
+    words = f"{out.plural(errors, 'error')}, {out.plural(warnings, 'warning')}" if findings else "no problems found"
+    out.note(click.style(words, fg="red" if failed else "yellow" if findings else "green"))
+    if failed:
         sys.exit(out.FAILED)
 
 
-def _escape(text: str) -> str:
-    from rich.markup import escape
+def _print_text(problems: list[Any]) -> None:
+    from functools import cache
 
-    return escape(text)
+    from vetro.cli.loading import stored_text
+    from vetro.cli.problems import render_problem
+
+    text_of = cache(stored_text)
+    color = out.colored(sys.stdout)
+    for problem in problems:
+        out.echo(out.shown(render_problem(problem, text_of, color=color)) + "\n")
 
 
 def _plain(path: str, p: Any) -> dict[str, Any]:
     return {
         "path": path,
-        "file": p.position.file,
+        "file": out.shown(p.position.file),
         "line": p.position.line,
         "column": p.position.column,
         "severity": p.severity,
         "code": p.code,
-        "message": p.message,
+        "message": out.shown(p.message),
         "hint": p.hint,
     }

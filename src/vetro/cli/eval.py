@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -11,31 +12,64 @@ from vetro.cli import output as out
 
 @click.command("eval")
 @click.argument("expression", metavar="EXPR")
-@click.option("--data", "data_path", metavar="FILE", help="Data for '$' (JSON or YAML); '-' reads standard input.")
-@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Variable for the expression; the value is YAML. Repeatable.")
-@click.option("--legacy", is_flag=True, help="The dialect of package formats 1.0 and 1.1.")
+@click.option(
+    "-d", "--data", "data_path", metavar="FILE", type=click.Path(), help="Data for '$' (JSON or YAML); '-' reads standard input."
+)
+@click.option(
+    "--var",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Variable for the expression; the value is YAML. Repeatable.",
+)
+@click.option("--legacy", is_flag=True, help="The dialect of package format 1.0.")
+@click.option("--raw", "-r", is_flag=True, help="Print text without quotes, and a list of text one item a line.")
 @out.output_option("json", "yaml")
-def command(expression: str, data_path: str | None, variables: tuple[str, ...], legacy: bool, output: str) -> None:
-    """Evaluate one YAQL expression.
+def command(
+    expression: str, data_path: str | None, variables: tuple[str, ...], legacy: bool, raw: bool, output: str
+) -> None:
+    """Evaluate one YAQL expression and print its value.
 
     \b
     Examples:
       vetro eval '1 + 2'
       vetro eval '$.servers.where($.port > 1024).name' --data servers.yaml
       vetro eval '$x * 2' --var x=21
+      vetro eval -r '$.keys().orderBy($)' -d config.json
     """
-    from vetro.cli.run import _arguments
-    from vetro.yaql import compile as compile_expression
+    from vetro.cli.arguments import named_values
+    from vetro.cli.plaindata import plain_data, read_data
 
-    given = _arguments(variables)
-    data: Any = out.read_data(data_path) if data_path is not None else None
-    try:
-        with out.explained():
-            made = compile_expression(expression, dialect="legacy" if legacy else "standard")
-            result = made(data, **given)
-    except (KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, AssertionError) as error:
-        text = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
-        out.fail(f"{type(error).__name__}: {text}")
-    if isinstance(result, (set, frozenset)):
-        result = list(result)
-    out.print_data(result, output)
+    given = named_values(variables, "--var")
+    data: Any = read_data(data_path) if data_path is not None else None
+    with expression_errors():
+        from vetro.yaql import compile as compile_expression
+
+        value = compile_expression(expression, dialect="legacy" if legacy else "standard")(data, **given)
+        result = plain_data(value)
+    if raw and isinstance(result, str):
+        out.echo(result)
+    elif raw and isinstance(result, list) and all(isinstance(item, str) for item in result):
+        for item in result:
+            out.echo(item)
+    else:
+        out.print_data(result, output)
+
+
+class expression_errors:  # noqa: N801 - reads like the statement it is
+    """Context manager: an error of the expression is drawn and ends the command with status 1."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None and is_expression_error(error):
+            out.print_error(error, None)
+            sys.exit(out.FAILED)
+
+
+def is_expression_error(error: BaseException) -> bool:
+    """Whether an exception says something about the expression: ours, or what library functions raise."""
+    from vetro.yaql.errors import HOST_KINDS, Stop, VetroError
+
+    return isinstance(error, (VetroError, Stop, *HOST_KINDS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -10,22 +11,27 @@ from vetro import __version__
 
 #: Command -> (module, one-line help). Modules offer the click command as `command`.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("vetro.cli.run", "Run a model: load packages and objects, call a method, print the result."),
-    "check": ("vetro.cli.check", "Check packages and list every problem with file, line and fix."),
-    "schema": ("vetro.cli.schema", "Print the JSON Schema of a class or of its public methods."),
-    "test": ("vetro.cli.test", "Run the MuranoPL tests of a package, with coverage if wanted."),
-    "eval": ("vetro.cli.eval", "Evaluate one YAQL expression over a data file."),
-    "repl": ("vetro.cli.repl", "Try out YAQL and MuranoPL expressions interactively."),
     "package": ("vetro.cli.package", "Create and build packages."),
+    "check": ("vetro.cli.check", "Find every problem of packages, with file, line and fix."),
+    "test": ("vetro.cli.test", "Run the MuranoPL tests of packages, with coverage if wanted."),
+    "run": ("vetro.cli.run", "Load packages and a model, call a method, print the result."),
+    "schema": ("vetro.cli.schema", "Print the JSON Schema of a class or of its methods."),
+    "eval": ("vetro.cli.eval", "Evaluate one YAQL expression over a data file."),
+    "repl": ("vetro.cli.repl", "Try out expressions interactively."),
 }
 
 EXAMPLES = """
 \b
 Examples:
-  vetro package new com.example.Web        make a package skeleton
-  vetro check com.example.Web              find every problem in it
-  vetro run com.example.Web --model m.yaml deploy a model with it
-  vetro eval '$.items.where($ > 2)' --data data.json
+  vetro package new com.example.Web         make a package
+  vetro check com.example.Web               find every problem in it
+  vetro test com.example.Web --coverage     run its tests
+  vetro run com.example.Web -m model.yaml   deploy a model with it
+  vetro eval '$.where($ > 2)' -d data.json  evaluate an expression
+
+\b
+Exit status: 0 all is well, 1 a package, model or expression is at fault,
+2 the command line is wrong, 3 a defect in Vetro, 130 interrupted.
 """
 
 
@@ -37,12 +43,20 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, or None (click then suggests similar names)."""
+        """The command, or None (`resolve_command` then suggests a similar name)."""
         known = COMMANDS.get(cmd_name)
         if known is None:
             return None
         command: click.Command = import_module(known[0]).command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Completions of a command's name, without importing the commands."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands without importing them."""
@@ -53,14 +67,21 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Adds a suggestion to the error for an unknown command."""
-        from vetro.yaql.didyoumean import suggest
-
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
+            from vetro.yaql.didyoumean import suggest
+
             close = suggest(name, COMMANDS)
             hint = f" Did you mean '{close}'?" if close else " 'vetro --help' lists the commands."
             raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; whatever escapes it ends in one line (`output.guarded`)."""
+        from vetro.cli.output import guarded
+
+        with guarded():
+            return super().invoke(ctx)
 
 
 @click.group(cls=LazyGroup, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,70 +2,61 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from vetro.cli import loading, output
-
-
-def _parse_value(text: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-
-
-def _arguments(pairs: tuple[str, ...]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"'{pair}' is not of the form name=value", param_hint="--arg")
-        made[name] = _parse_value(value)
-    return made
-
-
-@contextlib.contextmanager
-def _progress(quiet: bool, what: str) -> Iterator[Any]:
-    """A spinner on a terminal; reports appear above it as they come."""
-    console = output.stderr()
-    if quiet:
-        yield lambda text: None
-    elif console.is_terminal:
-        with console.status(what) as status:
-            yield status.update
-    else:
-        yield lambda text: None
+from vetro.cli import output as out
 
 
 @click.command("run")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--model", "model_path", required=True, metavar="FILE", help="Object model (JSON or YAML); '-' reads it from standard input.")
-@click.option("--method", default="deploy", show_default=True, help="Public method to call.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.option(
+    "-m",
+    "--model",
+    "model_path",
+    required=True,
+    metavar="FILE",
+    type=click.Path(),
+    help="Object model (JSON or YAML); '-' reads it from standard input.",
+)
+@click.option("--method", metavar="NAME", default="deploy", show_default=True, help="Method to call.")
+@click.option("--internal", is_flag=True, help="Call it as the engine does: it need not be public. Always so for deploy.")
 @click.option("--object", "object_id", metavar="ID", help="Call it on this object instead of the root.")
-@click.option("--arg", "args", multiple=True, metavar="NAME=VALUE", help="Argument of the method; the value is YAML. Repeatable.")
+@click.option(
+    "--arg", "args", multiple=True, metavar="NAME=VALUE", help="Argument of the method; the value is YAML. Repeatable."
+)
 @click.option("--result", is_flag=True, help="Print what the method returned instead of the model.")
 @click.option("--json", "as_json", is_flag=True, help="Short for --output json.")
-@click.option("--quiet", "-q", is_flag=True, help="Do not show reports and progress.")
-@click.option("--seed", default="0", help="Seed of ids and random names: the same seed gives the same run.")
-@click.option("--max-seconds", type=float, help="Stop the run after so many seconds.")
-@click.option("--max-steps", type=int, help="Stop the run after so many steps.")
-@output.output_option("yaml", "json")
+@out.output_option("yaml", "json")
+@click.option("-q", "--quiet", is_flag=True, help="Do not show reports and progress.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the log lines of the packages, too.")
+@click.option(
+    "--seed",
+    metavar="TEXT",
+    default="0",
+    show_default=True,
+    help="Where ids and random names come from: the same seed gives the same run.",
+)
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop the run after so much time.",
+)
+@click.option("--max-steps", type=click.IntRange(min=1), metavar="STEPS", help="Stop the run after so many steps.")
 def command(
     paths: tuple[str, ...],
     model_path: str,
     method: str,
+    internal: bool,
     object_id: str | None,
     args: tuple[str, ...],
     result: bool,
     as_json: bool,
     quiet: bool,
+    verbose: bool,
     seed: str,
     max_seconds: float | None,
     max_steps: int | None,
@@ -73,73 +64,86 @@ def command(
 ) -> None:
     """Load packages and an object model, call a method, and print the resulting model.
 
-    PATH is a package folder, an archive, or a folder of packages. A model is what Murano calls one: a mapping with
-    'Objects' (or just the root object). Reports of the packages appear on standard error while it runs; standard output
-    holds nothing but the resulting model.
+    PATH is a package folder, an archive, or a folder of packages. The model is a mapping with 'Objects', or just the
+    root object. Reports of the packages appear on standard error as they come; standard output holds nothing but the
+    resulting model, which can be the model of the next run. A model whose 'Objects' is null removes what
+    'ObjectsCopy' holds.
 
     \b
     Examples:
       vetro run ./my.app --model model.yaml
-      vetro run ./apps --model model.yaml --method scale --arg count=3 --result
+      vetro run ./apps -m model.yaml --json > deployed.json
+      vetro run ./apps -m deployed.json --method scale --arg count=3 --result
+      cat model.yaml | vetro run ./my.app -m -
     """
-    from vetro.cli import output as out
+    from vetro.cli.arguments import named_values
+    from vetro.cli.loading import load_packages, source_finder
+    from vetro.cli.plaindata import read_data
+    from vetro.cli.progress import Progress
 
-    chosen = "json" if as_json else output
-    given = _arguments(args)
-    model = out.read_data(model_path)
+    given = named_values(args, "--arg")
+    model = as_model(read_data(model_path), "standard input" if model_path == "-" else model_path)
     with out.explained():
-        packages = loading.load_packages(paths)
-    with out.explained(loading.source_finder(packages)), _progress(quiet, f"{method} …") as update:
-        data = _run(packages, model, method, object_id, given, result, quiet, seed, max_seconds, max_steps, update)
-    out.print_data(data, chosen)
+        packages = load_packages(paths)
+    with out.explained(source_finder(packages)), Progress(quiet=quiet, verbose=verbose) as progress:
+        session = _session(packages, progress, seed, max_seconds, max_steps)
+        try:
+            public_only = not internal and method != "deploy"
+            data = _run(session, model, method, object_id, given, public_only, result, progress)
+        finally:
+            session.close()
+    out.print_data(data, "json" if as_json else output)
 
 
-def _run(
-    packages: list[Any],
-    model: Any,
-    method: str,
-    object_id: str | None,
-    given: dict[str, Any],
-    result: bool,
-    quiet: bool,
-    seed: str,
-    max_seconds: float | None,
-    max_steps: int | None,
-    update: Any,
-) -> Any:
+def _session(packages: list[Any], progress: Any, seed: str, max_seconds: float | None, max_steps: int | None) -> Any:
     from vetro.muranopl import Engine, Limits
     from vetro.muranopl.effects import InProcessEffects
-    from vetro.muranopl.results import plain_result
 
     defaults = Limits()
     limits = Limits(max_seconds=max_seconds, max_steps=max_steps or defaults.max_steps)
-    started = time.monotonic()
-    console = output.stderr()
+    effects = InProcessEffects({"log": progress.log}, on_report=progress.report)
+    return Engine(packages, limits=limits, effects=effects, seed=seed).session()
 
-    def report(args: dict[str, Any]) -> None:
-        if not quiet:
-            level = str(args.get("level") or "info")
-            style = {"error": "red", "warning": "yellow"}.get(level, "green")
-            console.print(f"[dim]{time.monotonic() - started:7.2f}s[/] [{style}]{level:<7}[/] ", end="")
-            console.print(str(args.get("text", "")), markup=False)
 
-    engine = Engine(packages, limits=limits, effects=InProcessEffects(on_report=report), seed=seed)
-    session = engine.session()
-    try:
-        update("loading the model …")
-        session.load(as_model(model))
-        update(f"running {method} …")
-        value = session.call(method, (), given, object_id=object_id)
+def _run(
+    session: Any,
+    model: Mapping[str, Any],
+    method: str,
+    object_id: str | None,
+    given: Mapping[str, Any],
+    public_only: bool,
+    result: bool,
+    progress: Any,
+) -> Any:
+    progress.step("loading the model")
+    root = session.load(model)
+    progress.step("removing what the model no longer has")
+    session.cleanup()
+    if root is not None:
+        progress.step(f"running {method}")
+        value = session.call(method, (), given, object_id=object_id, public_only=public_only)
         if result:
+            from vetro.muranopl.results import plain_result
+
             return plain_result(session, value)
-        update("finishing …")
-        return session.finalize()
-    finally:
-        session.close()
+    progress.step("finishing")
+    return session.finalize()
 
 
-def as_model(data: Any) -> dict[str, Any]:
-    """A model from what a user wrote: the full form, or just the root object."""
+def as_model(data: Any, name: str) -> Mapping[str, Any]:
+    """A model from what a user wrote: the full form, or just the root object. Fails the command for anything else."""
+    hint = "write a mapping with 'Objects', or the root object: a mapping with '?: {type: ..., id: ...}'"
     if not isinstance(data, dict):
-        raise click.UsageError("the model must be a mapping with 'Objects', or the root object itself")
-    return data if "Objects" in data else {"Objects": data}
+        what = "is empty" if data is None else "is a list" if isinstance(data, list) else f"is just {data!r:.40}"
+        out.fail(f"{name} holds no object model: it {what}", hint)
+    if "Objects" not in data and "ObjectsCopy" not in data:
+        if "?" not in data:
+            out.fail(f"{name} holds no object model: it has neither 'Objects' nor '?'", hint)
+        return {"Objects": data}
+    for key in ("Objects", "ObjectsCopy"):
+        value = data.get(key)
+        if value is not None and not (isinstance(value, dict) and isinstance(value.get("?"), dict)):
+            out.fail(f"{name} holds no object model: '{key}' is no object", hint)
+    if data.get("Objects") is None and data.get("ObjectsCopy") is None:
+        out.fail(f"{name} holds an empty object model", hint)
+    return data

@@ -8,126 +8,193 @@ from typing import Any
 
 import click
 
-from vetro.cli import loading
 from vetro.cli import output as out
 
 
 @click.command("test")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.option(
+    "--require",
+    "others",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(),
+    help="Packages that the tested ones need; their own tests are not run. Repeatable.",
+)
 @click.option("-k", "pattern", metavar="TEXT", help="Run only tests whose 'Class.method' contains TEXT.")
 @click.option("--coverage", is_flag=True, help="Show which lines of MuranoPL the tests ran.")
-@click.option("--fail-under", type=float, metavar="PERCENT", help="With --coverage: fail when less is covered.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="With --coverage: fail when less is covered.",
+)
 @click.option("-x", "--stop", is_flag=True, help="Stop at the first failure.")
 @click.option("--list", "only_list", is_flag=True, help="List the tests, run none.")
+@out.output_option("text", "json", "yaml")
 def command(
-    paths: tuple[str, ...], pattern: str | None, coverage: bool, fail_under: float | None, stop: bool, only_list: bool
+    paths: tuple[str, ...],
+    others: tuple[str, ...],
+    pattern: str | None,
+    coverage: bool,
+    fail_under: float | None,
+    stop: bool,
+    only_list: bool,
+    output: str,
 ) -> None:
     """Run the test fixtures of the packages at PATH.
 
     A fixture is a class that extends io.murano.test.TestFixture; its tests are methods named testSomething. Each test
-    runs in a session of its own with a clock that does not wait.
+    runs on its own, with a clock that does not wait. The exit status is 1 when a test fails, when a class cannot be
+    loaded, and when there are no tests at all.
 
     \b
     Examples:
       vetro test ./my.app
       vetro test ./my.app -k Scale --coverage
+      vetro test ./my.app --coverage --fail-under 90
     """
-    from vetro.muranopl.fixtures import TestId, find_tests, run_test, test_engine
+    from vetro.cli.loading import load_packages, source_finder
+    from vetro.muranopl.fixtures import TestId, find_tests, test_engine
     from vetro.muranopl.linetrace import LineTracer
 
+    if fail_under is not None and not coverage:
+        raise click.UsageError("--fail-under needs --coverage")
     with out.explained():
-        packages = loading.load_packages(paths)
-    sources = loading.source_finder(packages)
-    engine = test_engine(packages)
-    console = out.stdout()
+        packages = load_packages(paths)
+        more = load_packages(others)
+    run = _Run(source_finder([*packages, *more]), as_text=output == "text")
     tests: list[TestId] = []
-    broken = 0
-    with out.explained(sources):
+    with out.explained(run.sources):
+        engine = test_engine([*packages, *more])
         for found in find_tests(engine, packages):
-            if isinstance(found, TestId):
-                if pattern is None or pattern in str(found):
-                    tests.append(found)
-            else:
-                broken += 1
-                _show(found[2], sources, f"{found[1]} cannot be loaded")
+            if not isinstance(found, TestId):
+                run.broken(found[1], found[2])
+            elif pattern is None or pattern in str(found):
+                tests.append(found)
     if only_list:
-        for test in tests:
-            click.echo(str(test))
-        sys.exit(out.FAILED if broken else 0)
-    if not tests and not broken:
+        _print_list(tests, output)
+        sys.exit(out.FAILED if run.failed else 0)
+    if not tests and not run.failed:
         out.fail(
             "there are no tests" + (f" that match '{pattern}'" if pattern else ""),
             "write a class that extends io.murano.test.TestFixture, with methods named testSomething",
         )
     tracer = LineTracer() if coverage else None
-    failed = 0
-    for test in tests:
-        with tracer.active() if tracer is not None else nullcontext():
-            result = run_test(engine, test)
-        mark = "[green]ok[/]  " if result.passed else "[red]FAIL[/]"
-        console.print(f"{mark} {test} [dim]{result.seconds * 1000:.1f} ms[/]")
-        if result.error is not None:
-            failed += 1
-            for line in result.output:
-                console.print(f"     {line}", markup=False)
-            _show(result.error, sources, None)
-            if stop:
-                break
-    covered = _coverage(engine, packages, tracer) if tracer is not None else None
-    console.print(f"{len(tests) - failed} passed, {failed + broken} failed")
-    if failed or broken:
+    run.tests(engine, tests, tracer, stop)
+    covered = None
+    if tracer is not None:
+        with out.explained(run.sources):
+            covered = run.coverage(engine, packages, tracer)
+    run.summary(len(tests), output)
+    if run.failed:
         sys.exit(out.FAILED)
     if covered is not None and fail_under is not None and covered < fail_under:
         out.fail(f"coverage is {covered:.1f} %, --fail-under asks for {fail_under:g} %")
 
 
-def _show(error: BaseException, sources: Any, title: str | None) -> None:
-    from vetro.cli.problems import render_error
+def _print_list(tests: list[Any], output: str) -> None:
+    if output != "text":
+        out.print_data([str(test) for test in tests], output)
+        return
+    for test in tests:
+        out.echo(str(test))
 
-    if title:
-        out.stdout().print(title, style="red", markup=False)
-    out.stdout().print(render_error(error, sources, color=out.stdout().is_terminal), markup=False)
 
+class _Run:
+    """Results as they come: printed at once as text, collected for JSON and YAML."""
 
-def _coverage(engine: Any, packages: list[Any], tracer: Any) -> float:
-    """Prints a table of files with the lines that did not run; the total in percent."""
-    from vetro.muranopl.fixtures import FIXTURE
-    from vetro.muranopl.linetrace import executable_lines
+    def __init__(self, sources: Any, *, as_text: bool) -> None:
+        self.sources = sources
+        self.passed = self.failed = 0
+        self._as_text = as_text
+        self._data: dict[str, Any] = {"tests": [], "broken": []}
 
-    session = engine.session()
-    base = session.types.core(FIXTURE)
-    known: dict[str, set[int]] = {}
-    for package in packages:
-        for name in package.classes:
-            kind = session.types.in_package(package, name)
-            if kind.derives_from(base):
+    def broken(self, name: str, error: BaseException) -> None:
+        """A class that cannot be loaded: its tests are lost, so the run has failed."""
+        self.failed += 1
+        self._data["broken"].append({"class": name, "error": self._described(error)})
+        if self._as_text:
+            out.echo(f"{click.style('FAIL', fg='red')}  {name} cannot be loaded")
+            out.print_error(error, self.sources, err=False)
+
+    def tests(self, engine: Any, tests: list[Any], tracer: Any, stop: bool) -> None:
+        """Runs the tests."""
+        from vetro.muranopl.fixtures import run_test
+
+        for test in tests:
+            with tracer.active() if tracer is not None else nullcontext():
+                result = run_test(engine, test)
+            self._show(result)
+            if result.error is None:
+                self.passed += 1
                 continue
-            for file, lines in executable_lines(kind).items():
-                known.setdefault(file, set()).update(lines)
-    rows = []
-    total = hit = 0
-    for file, lines in sorted(known.items()):
-        ran = lines & tracer.executed.get(file, set())
-        total += len(lines)
-        hit += len(ran)
-        share = 100.0 * len(ran) / len(lines) if lines else 100.0
-        rows.append((file, len(lines), len(lines) - len(ran), f"{share:.0f} %", ranges(lines - ran)))
-    percent = 100.0 * hit / total if total else 100.0
-    rows.append(("total", total, total - hit, f"{percent:.0f} %", ""))
-    out.print_table(("file", "lines", "missed", "covered", "missing"), rows, "no code to cover")
-    return percent
+            self.failed += 1
+            if stop:
+                return
+
+    def _show(self, result: Any) -> None:
+        row = {"test": str(result.test), "passed": result.passed, "seconds": round(result.seconds, 6)}
+        if result.error is not None:
+            row |= {"error": self._described(result.error), "output": result.output}
+        self._data["tests"].append(row)
+        if not self._as_text:
+            return
+        mark = click.style("ok  ", fg="green") if result.passed else click.style("FAIL", fg="red")
+        out.echo(f"{mark}  {result.test}  {click.style(f'{result.seconds * 1000:.1f} ms', dim=True)}")
+        if result.error is not None:
+            from vetro.muranopl.render import clean
+
+            for line in result.output:
+                out.echo(f"      {clean(line)}")
+            out.print_error(result.error, self.sources, err=False)
+
+    def _described(self, error: BaseException) -> dict[str, Any]:
+        from vetro.cli.problems import with_position
+        from vetro.muranopl.render import code_of, message_of
+
+        place = with_position(error)
+        return {"code": code_of(error), "message": message_of(error), "place": place and out.shown(str(place))}
+
+    def coverage(self, engine: Any, packages: list[Any], tracer: Any) -> float:
+        """Shows files with the lines that did not run; the total in percent."""
+        from vetro.muranopl.linetrace import covered_files, ranges
+
+        files = covered_files(engine.session(), packages, tracer.executed)
+        total = sum(len(f.lines) for f in files)
+        missed = sum(len(f.missing) for f in files)
+        percent = 100.0 * (total - missed) / total if total else 100.0
+        if self._as_text:
+            rows = [
+                (out.shown(f.name), len(f.lines), len(f.missing), _percent(f.percent), ranges(f.missing)) for f in files
+            ]
+            out.print_table(
+                ("file", "lines", "missed", "covered", "missing"), [*rows, ("total", total, missed, _percent(percent), "")]
+            )
+        self._data["coverage"] = {
+            "percent": round(percent, 2),
+            "files": [
+                {
+                    "file": out.shown(f.name),
+                    "lines": len(f.lines),
+                    "percent": round(f.percent, 2),
+                    "missing": sorted(f.missing),
+                }
+                for f in files
+            ],
+        }
+        return percent
+
+    def summary(self, count: int, output: str) -> None:
+        """The last line, or all data."""
+        left = count - self.passed - self.failed + len(self._data["broken"])
+        if not self._as_text:
+            out.print_data(self._data | {"passed": self.passed, "failed": self.failed, "not_run": left}, output)
+            return
+        words = f"{self.passed} passed, {self.failed} failed" + (f", {left} not run" if left else "")
+        out.echo(click.style(words, fg="red" if self.failed else "green"))
 
 
-def ranges(lines: set[int]) -> str:
-    """``3, 5-7`` for a set of lines."""
-    parts: list[str] = []
-    ordered = sorted(lines)
-    start = previous = None
-    for line in [*ordered, None]:
-        if previous is not None and line == previous + 1:
-            previous = line
-            continue
-        if start is not None:
-            parts.append(str(start) if start == previous else f"{start}-{previous}")
-        start = previous = line
-    return ", ".join(parts)
+def _percent(value: float) -> str:
+    """Whole percents, rounded down: 100 % means all of it."""
+    return f"{int(value)} %"

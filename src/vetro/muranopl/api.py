@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from secrets import token_hex
 from typing import Any, Literal
 
 from vetro.muranopl.effects import InProcessEffects
@@ -47,7 +48,7 @@ class Engine:
     ``packages``: package objects (`vetro.packages.load_path`, `memory_package`…) or one package source. The core library
     is added unless a package of its name is among them. ``functions``: host functions for all code. ``effects``: the
     door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object with ``get``.
-    ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
+    ``seed``: ids and random names of a session follow from it; without one every session gets its own. ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Engine:
         natives: NativeRegistry | None = None,
         effects: Any = None,
         clock: Clock | None = None,
-        seed: int | str = 0,
+        seed: int | str | None = None,
         mocking: bool = False,
         code_cache: Any = None,
         settings: Mapping[str, Any] | None = None,
@@ -92,6 +93,8 @@ class Engine:
     def session(self, *, seed: int | str | None = None) -> Session:
         """A new run: no objects, full budgets, nothing chosen yet."""
         chosen = self.seed if seed is None else seed
+        if chosen is None:
+            chosen = token_hex(16)
         rt = MuranoExecution(self.limits, clock=self.clock, seed=f"run:{chosen}")
         overloads: dict[str, Overload] = {o.name: o for o in self.natives.overloads()}
         return Session(

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from vetro.muranopl.declarations import Expression, Handler, Instruction, ListTemplate, Literal, Throw, Try
+import dataclasses
+import re
+
+from vetro.muranopl.declarations import (
+    Expression,
+    Handler,
+    Instruction,
+    ListTemplate,
+    Literal,
+    Template,
+    Throw,
+    Try,
+)
 from vetro.muranopl.errors import DslSyntaxError, MuranoError
 from vetro.muranopl.read_parts import Parts, ReadBlock
 from vetro.muranopl.read_values import ReadContext, did_you_mean
 from vetro.muranopl.source import YNode
 
 
+#: ``p:Name`` and ``:Name``: unquoted they are type expressions elsewhere; here only names make sense.
+_PREFIXED = re.compile(r"\w*:\w+")
+
+
+def _as_name(part: Template) -> Template:
+    if isinstance(part, Expression) and _PREFIXED.fullmatch(part.text):
+        return Literal(part.text, part.position)
+    return part
+
+
 def read_throw(parts: Parts) -> Instruction:
     names = parts.value("Throw")
+    if isinstance(names, ListTemplate):
+        names = dataclasses.replace(names, items=tuple(map(_as_name, names.items)))
+    names = _as_name(names)
     given = names.items if isinstance(names, ListTemplate) else (names,)
     for part in given:
         value = part.value if isinstance(part, Literal) else ""

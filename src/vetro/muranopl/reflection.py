@@ -41,7 +41,7 @@ class Reflected(HostObject):
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other._identity() == self._identity()  # type: ignore[attr-defined]
+        return type(other) is type(self) and other._identity() == self._identity()
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._identity()))

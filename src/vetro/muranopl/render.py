@@ -65,13 +65,13 @@ class _Renderer:
         severity = getattr(error, "severity", "error")
         severity = severity if severity in ("error", "warning") else "error"
         head = self._paint(f"{severity}[{code_of(error)}]", severity)
-        message = _clean(message_of(error)).split("\n")
+        message = clean(message_of(error)).split("\n")
         lines = [head + self._paint(f": {message[0]}", "strong"), *(f"  {line}" for line in message[1:])]
         where = getattr(error, "position", None)
         if isinstance(where, Position):
             width = len(str(where.line))
-            prefix = f"{_clean(package)} " if package else ""
-            lines.append(" " * width + self._paint("--> ", "gutter") + prefix + _clean(str(where)))
+            prefix = f"{clean(package)} " if package else ""
+            lines.append(" " * width + self._paint("--> ", "gutter") + prefix + clean(str(where)))
             lines += self._source(where, source, width)
         elif isinstance(error, ParsingError) and error.text:
             width = 1
@@ -82,9 +82,9 @@ class _Renderer:
         pad = " " * (width + 1)
         hint = getattr(error, "hint", None)
         if hint:
-            lines.append(pad + self._paint("= hint: ", "hint") + _clean(hint).replace("\n", f"\n{pad}        "))
+            lines.append(pad + self._paint("= hint: ", "hint") + clean(hint).replace("\n", f"\n{pad}        "))
         for note in getattr(error, "__notes__", ()):
-            lines.append(pad + self._paint("= note: ", "note") + _clean(str(note)).replace("\n", f"\n{pad}        "))
+            lines.append(pad + self._paint("= note: ", "note") + clean(str(note)).replace("\n", f"\n{pad}        "))
         lines += [pad + self._paint("= cause: ", "note") + text for text in _causes(error)]
         return lines
 
@@ -121,7 +121,11 @@ def code_of(error: BaseException) -> str:
 def message_of(error: BaseException) -> str:
     """The text of an error without class name and position."""
     message = getattr(error, "message", None)
-    return message if isinstance(message, str) else str(error) or type(error).__name__
+    if isinstance(message, str):
+        return message
+    if isinstance(error, KeyError) and error.args:  # Python's text is nothing but the key
+        return f"there is no key {error.args[0]!r}"
+    return str(error) or type(error).__name__
 
 
 def _causes(error: BaseException) -> list[str]:
@@ -136,7 +140,7 @@ def _causes(error: BaseException) -> list[str]:
         seen.add(id(cause))
         where = getattr(cause, "position", None)
         place = f" ({where})" if isinstance(where, Position) else ""
-        found.append(_clean(f"[{code_of(cause)}] {message_of(cause)}{place}").replace("\n", " "))
+        found.append(clean(f"[{code_of(cause)}] {message_of(cause)}{place}").replace("\n", " "))
         error = cause
 
 
@@ -156,14 +160,15 @@ def _window(text: str, start: int, end: int) -> tuple[str, int, int]:
     return lead + cut + tail, start, max(end, start + 1)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """``text`` without the characters that could steer a terminal."""
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + "…"
     return _UNSAFE.sub("�", text)
 
 
 def _shown(text: str) -> str:
-    return _clean(text.replace("\t", _TAB))
+    return clean(text.replace("\t", _TAB))
 
 
 def _width(text: str) -> int:

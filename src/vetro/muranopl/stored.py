@@ -24,9 +24,10 @@ class StoredExpression(d.Expression):
     """An expression whose tree is made when first read."""
 
     __slots__ = ("_grammar",)
+    _grammar: ParserDialect
 
     @property
-    def node(self) -> ast.Node:  # type: ignore[override]
+    def node(self) -> ast.Node:
         """The syntax tree."""
         return _parsed(self.text, self._grammar)
 
@@ -40,13 +41,16 @@ class StoredMethod(d.MethodDecl):
     """A method whose body is read when first needed."""
 
     __slots__ = ("_body", "_read")
+    _body: d.Block | None
+    _read: Callable[[], d.Block]
 
     @property
-    def body(self) -> d.Block:  # type: ignore[override]
+    def body(self) -> d.Block:
         """The instructions, from the class file."""
         if self._body is None:
             object.__setattr__(self, "_body", self._read())
-        return self._body  # type: ignore[no-any-return]
+        assert self._body is not None
+        return self._body
 
 
 # -- to plain data -----------------------------------------------------------------------------------------------------

@@ -14,8 +14,10 @@ from vetro.yaql.signature import FunctionTable
 _STANDARD = (
     "boolean",
     "branching",
+    "characters",
     "combining",
     "common",
+    "datetime_parts",
     "datetimes",
     "dicts",
     "folding",

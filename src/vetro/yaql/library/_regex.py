@@ -13,8 +13,9 @@ from typing import Any
 import re2
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.library._backtrack import Meter, Program
+from vetro.yaql.library._backtrack import Meter, match_at, search
 from vetro.yaql.library._regex_parser import Flags, Pattern, parse
+from vetro.yaql.library._regex_program import Program
 from vetro.yaql.library._regex_re2 import Written, write
 from vetro.yaql.types import RegexBase
 from vetro.yaql.values import FROZEN
@@ -133,11 +134,11 @@ class _Walk:
         self.meter = Meter(cx, text)
 
     def search(self, pos: int) -> tuple[int, ...] | None:
-        return self.regex.program().search(self.meter, self.text, pos)
+        return search(self.regex.program(), self.meter, self.text, pos)
 
     def search_not_empty(self, pos: int) -> tuple[int, ...] | None:
         """As `search`, but at ``pos`` itself only a match that has characters counts."""
-        slots = self.regex.program().match_at(self.meter, self.text, pos, True)
+        slots = match_at(self.regex.program(), self.meter, self.text, pos, True)
         return self.search(pos + 1) if slots is None else slots
 
 

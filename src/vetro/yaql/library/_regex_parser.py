@@ -6,9 +6,7 @@ Raises ValueError with the place of the mistake for bad patterns, `LimitExceeded
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
 
 from vetro.yaql.errors import LimitExceeded
 from vetro.yaql.library._regex_case import equals, expand, merge
@@ -29,15 +27,11 @@ from vetro.yaql.library._regex_nodes import (
     Seq,
     width,
 )
+from vetro.yaql.library._regex_reader import DIGITS, OCTAL, Reader
 
 MAX_PATTERN = 20_000
 MAX_DEPTH = 60
-_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
-_HEX = {"x": 2, "u": 4, "U": 8}
 _PLACES = {"A": "start", "Z": "end", "b": "word", "B": "no_word"}
-_OCTAL = "01234567"
-_DIGITS = "0123456789"
-_BLANK = " \t\n\r\v\f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +64,9 @@ def parse(text: str, flags: Flags) -> Pattern:
     return _Parser(text).pattern(flags)
 
 
-class _Parser:
+class _Parser(Reader):
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
+        super().__init__(text)
         self.groups = 0
         self.names: dict[str, int] = {}
         #: Widths of the groups that are complete.
@@ -83,36 +76,6 @@ class _Parser:
         #: Conditionals may name groups that follow them: (number, place) to be checked at the end.
         self.conditions: list[tuple[int, int]] = []
         self.depth = 0
-
-    # -- reading characters -------------------------------------------------------------------------------------------
-
-    def fail(self, message: str, at: int | None = None) -> NoReturn:
-        raise ValueError(f"bad regular expression: {message} at position {self.at if at is None else at}")
-
-    def peek(self, count: int = 1) -> str:
-        return self.text[self.at : self.at + count]
-
-    def take(self, wanted: str) -> bool:
-        if self.text.startswith(wanted, self.at):
-            self.at += len(wanted)
-            return True
-        return False
-
-    def take_while(self, allowed: str, most: int) -> str:
-        start = self.at
-        while self.at < len(self.text) and self.at - start < most and self.text[self.at] in allowed:
-            self.at += 1
-        return self.text[start : self.at]
-
-    def until(self, end: str, what: str) -> str:
-        stop = self.text.find(end, self.at)
-        if stop < 0:
-            self.fail(f"missing {end}, unterminated {what}")
-        found = self.text[self.at : stop]
-        self.at = stop + len(end)
-        if not found:
-            self.fail(f"missing {what}", stop)
-        return found
 
     # -- structure ----------------------------------------------------------------------------------------------------
 
@@ -161,16 +124,6 @@ class _Parser:
         self.depth -= 1
         return branches[0] if len(branches) == 1 else Alt(tuple(branches))
 
-    def skip_blanks(self) -> None:
-        while self.at < len(self.text):
-            if self.text[self.at] in _BLANK:
-                self.at += 1
-            elif self.text[self.at] == "#":
-                stop = self.text.find("\n", self.at)
-                self.at = len(self.text) if stop < 0 else stop + 1
-            else:
-                return
-
     def sequence(self, flags: Flags) -> Node:
         items: list[Node] = []
         while True:
@@ -201,9 +154,9 @@ class _Parser:
         if char != "{":
             return None
         self.at += 1
-        low = high = self.take_while(_DIGITS, 20)
+        low = high = self.take_while(DIGITS, 20)
         if self.take(","):
-            high = self.take_while(_DIGITS, 20)
+            high = self.take_while(DIGITS, 20)
             unbounded = not high
         else:
             unbounded = False
@@ -389,42 +342,14 @@ class _Parser:
 
     def numbered(self, flags: Flags, start: int) -> Node:
         """``\\12`` is a group, ``\\123`` with octal digits a character."""
-        digits = self.take_while(_DIGITS, 2)
-        if len(digits) == 2 and digits[0] in _OCTAL and digits[1] in _OCTAL and self.peek() in tuple(_OCTAL):
-            digits += self.take_while(_OCTAL, 1)
+        digits = self.take_while(DIGITS, 2)
+        if len(digits) == 2 and digits[0] in OCTAL and digits[1] in OCTAL and self.peek() in tuple(OCTAL):
+            digits += self.take_while(OCTAL, 1)
             value = int(digits, 8)
             if value > 0o377:
                 self.fail(f"octal escape value \\{digits} outside of range 0-0o377", start)
             return self.literal(chr(value), flags)
         return self.reference(int(digits), flags, start)
-
-    def code(self, start: int) -> str:
-        """The character that an escape stands for, in sets and outside."""
-        char = self.peek()
-        self.at += 1
-        if char in _ESCAPES:
-            return _ESCAPES[char]
-        if char in _HEX:
-            digits = self.take_while("0123456789abcdefABCDEF", _HEX[char])
-            if len(digits) != _HEX[char]:
-                self.fail(f"incomplete escape \\{char}{digits}", start)
-            value = int(digits, 16)
-            if value > 0x10FFFF:
-                self.fail(f"bad escape \\{char}{digits}", start)
-            return chr(value)
-        if char == "N":
-            if not self.take("{"):
-                self.fail("missing {", start)
-            name = self.until("}", "character name")
-            try:
-                return unicodedata.lookup(name)
-            except KeyError:
-                self.fail(f"undefined character name {name!r}", start)
-        if char == "0":
-            return chr(int("0" + self.take_while(_OCTAL, 2), 8))
-        if char.isascii() and char.isalnum():
-            self.fail(f"bad escape \\{char}", start)
-        return char
 
     def char_set(self, flags: Flags, start: int) -> Node:
         negated = self.take("^")
@@ -448,28 +373,3 @@ class _Parser:
         if flags.ignore_case:
             ranges = expand(ranges, flags.ascii)
         return CharSet(tuple(merge(ranges)), tuple(dict.fromkeys(categories)), negated, flags.ascii)
-
-    def set_item(self, start: int) -> str:
-        """A character, or a backslash and the letter of a category."""
-        place = self.at
-        char = self.peek()
-        if not char:
-            self.fail("unterminated character set", start)
-        self.at += 1
-        if char != "\\":
-            return char
-        char = self.peek()
-        if not char:
-            self.fail("bad escape (end of pattern)", place)
-        if char in "dDwWsS":
-            self.at += 1
-            return "\\" + char
-        if char == "b":
-            self.at += 1
-            return "\b"
-        if char in _OCTAL:
-            digits = self.take_while(_OCTAL, 3)
-            if int(digits, 8) > 0o377:
-                self.fail(f"octal escape value \\{digits} outside of range 0-0o377", place)
-            return chr(int(digits, 8))
-        return self.code(place)

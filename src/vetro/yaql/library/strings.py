@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string as constants
 from collections.abc import Callable
 from typing import Any
 
@@ -233,52 +232,3 @@ def starts_with(string: str, *prefixes: str) -> bool:
 def ends_with(string: str, *suffixes: str) -> bool:
     """True when the text ends with one of the suffixes."""
     return string.endswith(suffixes)
-
-
-_CLASSES: tuple[tuple[str, str], ...] = (
-    ("digits", constants.digits),
-    ("hexdigits", constants.hexdigits),
-    ("asciiLowercase", constants.ascii_lowercase),
-    ("asciiUppercase", constants.ascii_uppercase),
-    ("asciiLetters", constants.ascii_letters),
-    ("letters", constants.ascii_letters),
-    ("octdigits", constants.octdigits),
-    ("punctuation", constants.punctuation),
-    ("printable", constants.printable),
-    ("lowercase", constants.ascii_lowercase),
-    ("uppercase", constants.ascii_uppercase),
-    ("whitespace", constants.whitespace),
-)
-
-
-@function("characters", params=tuple(Param(name, Type.BOOL, default=False) for name, _ in _CLASSES))
-def characters(
-    digits: bool = False,
-    hexdigits: bool = False,
-    ascii_lowercase: bool = False,
-    ascii_uppercase: bool = False,
-    ascii_letters: bool = False,
-    letters: bool = False,
-    octdigits: bool = False,
-    punctuation: bool = False,
-    printable: bool = False,
-    lowercase: bool = False,
-    uppercase: bool = False,
-    whitespace: bool = False,
-) -> tuple[str, ...]:
-    """The different characters of the chosen classes, in the order of the classes."""
-    chosen = (
-        digits,
-        hexdigits,
-        ascii_lowercase,
-        ascii_uppercase,
-        ascii_letters,
-        letters,
-        octdigits,
-        punctuation,
-        printable,
-        lowercase,
-        uppercase,
-        whitespace,
-    )
-    return tuple(dict.fromkeys("".join(text for wanted, (_, text) in zip(chosen, _CLASSES) if wanted)))

@@ -1,0 +1,48 @@
+"""How attacks reach the engine: as an expression alone, and as MuranoPL methods of a small package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.support.host import Host
+from vetro.yaql.api import compile
+from vetro.yaql.context import Limits
+
+#: What attacks may use: every budget can be reached within a second or two.
+LIMITS = Limits(
+    max_sequence=1_000_000,
+    max_expression_memory=16 << 20,
+    max_steps=3_000_000,
+    max_seconds=2.0,
+    max_object_nesting=5_000,
+)
+
+
+def expression(text: str, data: Any = None, **variables: Any) -> Any:
+    """The plain value of a YAQL expression."""
+    return compile(text, limits=LIMITS)(data, **variables)
+
+
+def method(body: str, rest: str = "", *, limits: Limits = LIMITS, tier: Any = "compiled", **more: Any) -> Any:
+    """What a method with these instructions returns; ``rest`` is more of its class."""
+    return Host(limits=limits, tier=tier).run(body, rest=rest, **more)
+
+
+def evaluated(text: str, *before: str, **more: Any) -> Any:
+    """The value of an expression in a method, after some instructions."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return method("\n".join([*before, f'- Return: !yaql "{quoted}"']), **more)
+
+
+def classes(texts: Mapping[str, str], body: str = "- Return: 1", **more: Any) -> Any:
+    """What ``t.Main::run`` returns when the package has further classes."""
+    return method(body, classes=texts, **more)
+
+
+_HEALTHY = "- $x: 0\n- For: i\n  In: range(100)\n  Do:\n    - $x: $x + $i\n- Return: $x"
+
+
+def healthy() -> bool:
+    """Whether this process still evaluates expressions and runs methods."""
+    return bool(expression("[1, 2, 3].select($ * 2).sum()") == 12 and method(_HEALTHY) == 4950)

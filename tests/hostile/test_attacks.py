@@ -1,0 +1,29 @@
+"""Every attack ends in a named error within its budget, and the process lives on (see `tests.hostile.arena`)."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from tests.hostile.arena import Attack, Outcome, attacks_of, watch
+
+MODULES = ("expressions", "shapes", "programs", "names", "files", "recursion")
+
+
+@functools.cache
+def outcomes(module: str) -> dict[str, Outcome]:
+    return watch(module)
+
+
+def cases() -> list[object]:
+    return [pytest.param(module, attack, id=f"{module}-{attack.name}") for module in MODULES for attack in attacks_of(module)]
+
+
+@pytest.mark.parametrize(("module", "attack"), cases())
+def test_attack(module: str, attack: Attack) -> None:
+    outcome = outcomes(module)[attack.name]
+    assert outcome.kind in attack.kinds, outcome
+    assert outcome.healthy, f"the process does not work any more, or the message is huge: {outcome}"
+    assert outcome.mebibytes <= attack.mebibytes, outcome
+    assert outcome.seconds <= attack.seconds, outcome
