@@ -20,7 +20,7 @@ class Loader(yaml.CSafeLoader):
     """Takes `!yaql` for text."""
 
 
-Loader.add_constructor("!yaql", lambda loader, node: loader.construct_scalar(node))  # type: ignore[no-untyped-call]
+Loader.add_constructor("!yaql", lambda loader, node: str(node.value))
 
 
 def read_all(path: Path) -> list[Any]:

@@ -19,7 +19,7 @@ def group(n: int, rows: Rows) -> list[list[Any]]:
     for r in rows:
         groups.setdefault(r["kind"], []).append(r["score"])
     out = [[kind, sum(scores)] for kind, scores in groups.items()]
-    out.sort(key=lambda pair: pair[0])
+    out.sort(key=lambda pair: str(pair[0]))
     return out
 
 

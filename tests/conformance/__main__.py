@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     failed = 0
     for case in cases:
-        faulthandler.dump_traceback_later(case.seconds + HARD_EXTRA_SECONDS, exit=True)
+        faulthandler.dump_traceback_later(case.seconds + HARD_EXTRA_SECONDS, exit=True, file=2)
         failure = run_case(case)
         faulthandler.cancel_dump_traceback_later()
         if failure is not None:

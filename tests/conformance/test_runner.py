@@ -19,7 +19,7 @@ Name: Main
 Methods:
   one: {Scope: Public, Body: {Return: trace(1)}}
   boom: {Scope: Public, Body: [{Throw: low, Message: text}]}
-  spin: {Scope: Public, Body: [{While: true, Do: []}]}
+  spin: {Scope: Public, Body: [{While: 1 > 0, Do: [{$x: 1}]}]}
 """
 
 
@@ -77,7 +77,7 @@ def test_load_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     model = {"Objects": {"?": {"type": "t.None", "id": "root"}}}
     unexpected = case("unexpected", model=model)
     expected = case(
-        "expected", {"call": "never run"}, model=model, load={"expect": {"error": {"kind": "class-not-found"}}}
+        "expected", {"call": "never run"}, model=model, load={"expect": {"error": {"kind": "package-not-found"}}}
     )
     missing = case("missing", load={"expect": {"error": {"kind": "error"}}})
     assert main([str(write(tmp_path, unexpected, expected, missing))]) == 1

@@ -121,7 +121,7 @@ def fight(module: str, skip: frozenset[str] = frozenset(), only: str | None = No
             continue
         print(json.dumps({"begin": attack.name}), flush=True)
         # A C loop never comes back to Python: then only the kernel ends it, and the parent says which attack it was.
-        signal.alarm(int(attack.seconds * 5) + 5)
+        signal.alarm(int(attack.seconds * 2) + 2)
         outcome = _attempt(attack, attacks.health)
         signal.alarm(0)
         print(json.dumps(asdict(outcome)), flush=True)

@@ -11,10 +11,10 @@ from vetro.yaql.context import Limits
 
 #: What attacks may use: every budget can be reached within a second or two.
 LIMITS = Limits(
-    max_sequence=1_000_000,
+    max_sequence=200_000,
     max_expression_memory=16 << 20,
-    max_steps=3_000_000,
-    max_seconds=2.0,
+    max_steps=500_000,
+    max_seconds=1.0,
     max_object_nesting=5_000,
 )
 

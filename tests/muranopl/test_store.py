@@ -18,7 +18,7 @@ CLASSES = {
 
 @pytest.fixture
 def world() -> World:
-    made = World(CLASSES)
+    made = World(CLASSES, seed="same")
     made.root(kids=[define("Item", "a", sub=define("Item", "b"))])
     return made
 
@@ -57,7 +57,7 @@ def test_create_gives_a_fresh_id_unless_told_to_keep_one(world: World) -> None:
 
 def test_ids_are_the_same_in_every_run() -> None:
     def ids() -> list[str]:
-        world = World(CLASSES)
+        world = World(CLASSES, seed="same")
         return [world.session.store.create(world.session.type_for("t.Item"), {})._id for _ in range(3)]
 
     assert ids() == ids() and len(set(ids())) == 3

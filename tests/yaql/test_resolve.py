@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vetro.yaql.candidates import candidates, takes_rules
 from vetro.yaql.context import CodeContext, Dialect, Execution
-from vetro.yaql.dispatch import dispatcher
+from vetro.yaql.dispatch import MAX_PLANS, dispatcher
 from vetro.yaql.errors import (
     AmbiguousFunction,
     AmbiguousMethod,
@@ -93,6 +93,14 @@ def test_implementations_get_what_their_python_signature_says() -> None:
     table = table_of(Overload("f", impl, params, "F", False))
     assert call(table, 1, 2, 3, last=4, **{"from": 5, "z": 6}) == (1, (2, 3), 4, {"from": 5, "z": 6})
     assert call(table, 1) == (1, (), 0, {})
+
+
+def test_names_of_positional_only_parameters_are_free_for_keywords() -> None:
+    def impl(template: Any, /, **values: Any) -> Any:
+        return (template, values)
+
+    params = (Param("template"), Param("values", kind=Kind.KWARGS))
+    assert call(table_of(Overload("f", impl, params, "F", False)), 1, template=2) == (1, {"template": 2})
 
 
 def test_varargs_as_one_parameter_arrive_as_a_tuple() -> None:
@@ -228,6 +236,13 @@ def test_plans_are_made_once_a_shape_and_forgotten_when_the_table_grows() -> Non
     assert dispatcher(table, dialect, "f", "F", 1) is plan
     table.add(overload("b", Param("x", Type.STR)))
     assert dispatcher(table, dialect, "f", "F", 1).call(None, "a")[0] == "b"
+
+
+def test_the_number_of_plans_is_bounded() -> None:
+    table = table_of(overload("a", X))
+    for number in range(MAX_PLANS + 10):
+        dispatcher(table, dialect_of(table), f"g{number % 5000}", "F", 1)
+    assert len(table.plans) <= MAX_PLANS
 
 
 def test_a_deferred_error_is_fresh_and_knows_the_receiver() -> None:

@@ -64,7 +64,8 @@ def stored_text(file: str) -> str | None:
             if os.path.getsize(file) > MAX_SHOWN:
                 return None
             with open(file, "rb") as stream:
-                return stream.read().decode("utf-8-sig", "replace")
+                data = stream.read()
+            return None if b"\0" in data else data.decode("utf-8-sig", "replace")
         archive, found, inner = file.partition(".zip/")
         if found and os.path.isfile(archive + ".zip"):
             from vetro.packages.archive import ArchiveTree
@@ -82,7 +83,8 @@ def suggestion_of_class(name: str, packages: Iterable[Any]) -> str | None:
     names = [known for package in packages for known in package.classes]
     if not names:
         return None
-    close = suggest(name, names)
+    # People get the last word wrong, or the namespace: both count as close.
+    close = suggest(name, names) or next((n for n in names if n.rpartition(".")[2] == name.rpartition(".")[2]), None)
     if close:
         return f"did you mean '{close}'?"
     return "the packages have: " + ", ".join(sorted(names)[:8]) + (", …" if len(names) > 8 else "")

@@ -84,10 +84,14 @@ def print_data(data: Any, output: str) -> None:
     """Prints plain data as JSON or YAML."""
     from vetro.cli.plaindata import json_text, yaml_text
 
+    digits = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)  # the language bounds its integers itself, a little beyond Python's limit
     try:
         text = json_text(data) if output == "json" else yaml_text(data)
     except RecursionError:
         fail("the data is nested too deeply for YAML", "use '-o json'")
+    finally:
+        sys.set_int_max_str_digits(digits)
     echo(text)
 
 

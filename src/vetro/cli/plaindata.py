@@ -15,8 +15,25 @@ MAX_BYTES = 256 * 1024 * 1024
 MAX_LEVELS = 12_000
 
 
+class DataError(Exception):
+    """A file that holds no usable data."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
 def read_data(path: str) -> Any:
     """Data of a JSON or YAML file; ``-`` is standard input. Fails the command when it cannot be read."""
+    try:
+        return load_data(path)
+    except DataError as error:
+        out.fail(error.message, error.hint)
+
+
+def load_data(path: str) -> Any:
+    """Like `read_data`, but raises `DataError`."""
     name = "standard input" if path == "-" else path
     try:
         if path == "-":
@@ -25,42 +42,46 @@ def read_data(path: str) -> Any:
             with open(path, "rb") as file:
                 content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        out.fail(f"cannot read {name}: {error.strerror}")
+        raise DataError(f"cannot read {name}: {error.strerror}") from None
     except ValueError:  # a NUL in the name
-        out.fail(f"{name!r} is no file name")
+        raise DataError(f"{name!r} is no file name") from None
     if len(content) > MAX_BYTES:
-        out.fail(f"{name} has more than {MAX_BYTES // 1024 // 1024} MiB")
+        raise DataError(f"{name} has more than {MAX_BYTES // 1024 // 1024} MiB")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        out.fail(f"{name} is no UTF-8 text", "the data is a JSON or YAML file")
+        raise DataError(f"{name} is no UTF-8 text", "the data is a JSON or YAML file") from None
     return parse_data(text, name)
 
 
 def parse_data(text: str, name: str) -> Any:
-    """The data in ``text``. Fails the command, naming line and column of what is wrong."""
+    """The data in ``text``. Raises `DataError`, naming line and column of what is wrong."""
     problem = None
     if text.lstrip()[:1] in ("{", "["):
         try:
             return _json(text)
         except RecursionError:
-            out.fail(f"{name} is nested too deeply")
+            raise DataError(f"{name} is nested too deeply") from None
         except json.JSONDecodeError as error:  # flow-style YAML looks like JSON
             problem = f"{name}:{error.lineno}:{error.colno}: {error.msg}"
+        except ValueError as error:  # digits beyond what Python converts
+            raise DataError(f"{name}: {error}") from None
     from vetro.packages.yamltree import MAX_BYTES as MAX_YAML
     from vetro.packages.yamltree import TreeError, plain, read_documents
 
-    if len(text) > MAX_YAML and problem is None:
-        out.fail(f"{name} has more than {MAX_YAML // 1024 // 1024} MiB of YAML", "write data of this size as JSON")
+    if len(text) > MAX_YAML:
+        if problem is not None:
+            raise DataError(problem)
+        raise DataError(f"{name} has more than {MAX_YAML // 1024 // 1024} MiB of YAML", "write data of this size as JSON")
     try:
         documents = read_documents(text, name)
         if len(documents) > 1:
-            out.fail(f"{documents[1].position}: a second document begins, only one is expected")
+            raise DataError(f"{documents[1].position}: a second document begins, only one is expected")
         return plain(documents[0]) if documents else None
     except TreeError as error:
         if problem is not None and name.endswith(".json"):
-            out.fail(problem)
-        out.fail(f"{error.position}: {error.message}", error.hint)
+            raise DataError(problem) from None
+        raise DataError(f"{error.position}: {error.message}", error.hint) from None
 
 
 def _json(text: str) -> Any:

@@ -9,6 +9,8 @@ Sources = Callable[[str], str | None]
 
 #: Calls shown of a long chain: the first ones say where it began, the last ones where it broke.
 FIRST, LAST = 3, 9
+#: Codes of findings about a whole folder or archive: there is no line to show.
+NO_TEXT = frozenset({"PKG100", "PKG101", "PKG130"})
 
 
 def frame_lines(error: BaseException) -> list[str]:
@@ -61,4 +63,5 @@ def render_problem(problem: Any, sources: Sources | None, *, color: bool) -> str
     error = MuranoError(problem.message, position=problem.position, hint=problem.hint)
     error.severity = problem.severity
     error.code = problem.code  # type: ignore[misc]
-    return render(error, (sources or stored_text)(problem.position.file), color=color)
+    text = None if problem.code in NO_TEXT else (sources or stored_text)(problem.position.file)
+    return render(error, text, color=color)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
 import click
 
-from vetro.cli import loading
 from vetro.cli import output as out
 
 HELP = """\
-expression         evaluate it; '$' is the data, or the last result
+expression         evaluate it; '$' is the data, '$_' the last result
 $name = expression keep a result in a variable
 :load FILE         read data (JSON or YAML) into '$'
-:dialect NAME      'standard' or 'legacy'
+:dialect [NAME]    show or choose the dialect: 'standard' or 'legacy'
 :ast EXPR          show how an expression is parsed
 :vars              list variables
+:help              this text
 :quit              leave (Ctrl-D does, too)"""
+
+DIALECTS = ("standard", "legacy")
+PROMPT = "yaql> "
+
+
+class Leave(Exception):
+    """The person wants to go."""
+
+
+class CommandError(Exception):
+    """A ':' command that is wrong."""
 
 
 class Repl:
@@ -28,98 +40,161 @@ class Repl:
         self.data = data
         self.variables: dict[str, Any] = {}
 
-    def execute(self, line: str) -> str | None:
-        """Text to print for one line of input; None to leave. Raises what expressions raise."""
+    def execute(self, line: str) -> str:
+        """Text to print for one line of input. Raises `Leave`, `CommandError`, and what expressions raise."""
         line = line.strip()
-        if not line:
+        if not line or line.startswith("#"):
             return ""
-        if line in (":quit", ":q", ":exit"):
-            return None
-        if line.startswith(":") and line[1:].split(" ")[0] in ("help", "load", "dialect", "ast", "vars"):
-            return self._command(line[1:])
-        name, equals, rest = line.partition("=")
-        target = name.strip()
-        assigns = equals and target.startswith("$") and target[1:].isidentifier() and not rest.startswith((">", "~", "="))
-        value = self._evaluate(rest if assigns else line)
-        if assigns:
-            self.variables[target[1:]] = value
+        if line.startswith(":"):
+            word, _, rest = line[1:].partition(" ")
+            command = getattr(self, "do_" + word, None)
+            if command is not None:
+                return str(command(rest.strip()))
+            if word.isidentifier() and not rest:
+                raise CommandError(f"there is no command ':{word}'; ':help' lists them")
+        target, text = _assignment(line)
+        value = self._evaluate(text)
+        self.variables[target or "_"] = value
         return self._show(value)
+
+    def complete(self, text: str) -> list[str]:
+        """What a word that begins with ``text`` may be: functions, variables, commands."""
+        from vetro.yaql.api import named_dialect
+
+        if text.startswith(":"):
+            return sorted(f":{n[3:]}" for n in dir(self) if n.startswith("do_") and n[3:].startswith(text[1:]))
+        if text.startswith("$"):
+            return sorted(f"${n}" for n in self.variables if n.startswith(text[1:]))
+        table, found = named_dialect(self.dialect).table, set()
+        while table is not None:
+            found |= {n for n in table.functions if n.startswith(text) and n.isidentifier()}
+            table = table.parent  # type: ignore[assignment]
+        return sorted(found)
 
     def _evaluate(self, text: str) -> Any:
         from vetro.yaql import compile as compile_expression
 
         return compile_expression(text, dialect=self.dialect)(self.data, **self.variables)
 
-    def _command(self, text: str) -> str:
-        word, _, rest = text.partition(" ")
-        rest = rest.strip()
-        if word == "load":
-            self.data = out.read_data(rest)
-            return "loaded"
-        if word == "dialect":
-            if rest not in ("standard", "legacy"):
-                return "dialects are: standard, legacy"
-            self.dialect = rest
-            return f"dialect is now {rest}"
-        if word == "ast":
-            from vetro.yaql.parser import LEGACY, STANDARD, parse
-            from vetro.yaql.printer import to_call_form
-
-            return to_call_form(parse(rest, LEGACY if self.dialect == "legacy" else STANDARD))
-        if word == "vars":
-            return "\n".join(f"${n} = {self._show(v)}" for n, v in self.variables.items()) or "no variables yet"
+    def do_help(self, rest: str) -> str:
+        """``:help``"""
         return HELP
 
-    def _show(self, value: Any) -> str:
-        import json
+    def do_quit(self, rest: str) -> str:
+        """``:quit``"""
+        raise Leave
 
-        if isinstance(value, (set, frozenset)):
-            value = sorted(value, key=repr)
-        return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    do_q = do_exit = do_quit
+
+    def do_load(self, rest: str) -> str:
+        """``:load FILE``"""
+        from vetro.cli.plaindata import DataError, load_data
+
+        if not rest:
+            raise CommandError("name a file: ':load data.json'")
+        try:
+            self.data = load_data(rest)
+        except DataError as error:
+            raise CommandError(error.message) from None
+        return f"loaded {rest}"
+
+    def do_dialect(self, rest: str) -> str:
+        """``:dialect [NAME]``"""
+        if rest and rest not in DIALECTS:
+            raise CommandError(f"there is no dialect '{rest}': choose {' or '.join(DIALECTS)}")
+        self.dialect = rest or self.dialect
+        return f"dialect: {self.dialect}"
+
+    def do_ast(self, rest: str) -> str:
+        """``:ast EXPR``"""
+        from vetro.yaql.api import grammar_of, named_dialect
+        from vetro.yaql.parser import parse
+        from vetro.yaql.printer import to_call_form
+
+        return to_call_form(parse(rest, grammar_of(named_dialect(self.dialect))))
+
+    def do_vars(self, rest: str) -> str:
+        """``:vars``"""
+        return "\n".join(f"${n} = {self._show(v)}" for n, v in self.variables.items()) or "no variables yet"
+
+    def _show(self, value: Any) -> str:
+        from vetro.cli.plaindata import json_text, plain_data
+
+        return json_text(plain_data(value))
+
+
+def _assignment(line: str) -> tuple[str | None, str]:
+    """(variable, expression) of ``$name = expression``; (None, line) for anything else."""
+    name, equals, rest = line.partition("=")
+    target = name.strip()
+    if equals and target[:1] == "$" and target[1:].isidentifier() and rest[:1] not in ("=", ">", "~"):
+        return target[1:], rest
+    return None, line
 
 
 @click.command("repl")
-@click.option("--data", "data_path", metavar="FILE", help="Data for '$' (JSON or YAML).")
-@click.option("--legacy", is_flag=True, help="The dialect of package formats 1.0 and 1.1.")
+@click.option("-d", "--data", "data_path", metavar="FILE", type=click.Path(), help="Data for '$' (JSON or YAML).")
+@click.option("--legacy", is_flag=True, help="The dialect of package format 1.0.")
 def command(data_path: str | None, legacy: bool) -> None:
-    """Evaluate YAQL expressions interactively. ':help' explains the rest."""
-    from vetro.yaql.errors import VetroError
+    """Evaluate YAQL expressions interactively; ':help' explains the rest.
 
-    repl = Repl("legacy" if legacy else "standard", out.read_data(data_path) if data_path else None)
+    When standard input is no terminal, its lines are evaluated one by one without a prompt; the exit status is 1 when
+    one of them failed.
+
+    \b
+    Examples:
+      vetro repl --data servers.yaml
+      echo '$.len()' | vetro repl -d servers.yaml
+    """
+    from vetro.cli.plaindata import read_data
+
+    repl = Repl(DIALECTS[1] if legacy else DIALECTS[0], read_data(data_path) if data_path else None)
     interactive = sys.stdin.isatty()
     if interactive:
-        try:
-            import readline  # noqa: F401 - gives input() history and editing
-        except ImportError:
-            pass
-        click.echo("Vetro YAQL. :help explains, :quit leaves.")
+        _prepare_editing(repl)
+        out.echo("Vetro YAQL. :help explains, :quit leaves.")
     failed = False
     while True:
         try:
-            line = input("yaql> " if interactive else "")
-        except EOFError:
+            line = input(PROMPT if interactive else "")
+            text = repl.execute(line)
+            if text:
+                out.echo(text)
+        except (EOFError, Leave):
             break
         except KeyboardInterrupt:
-            click.echo()
-            continue
-        try:
-            text = repl.execute(line)
-        except VetroError as error:
-            out.stderr().print(f"{type(error).__name__}: {error.message}", style="red", markup=False)
-            if error.hint:
-                out.stderr().print(f"hint: {error.hint}", markup=False)
+            if not interactive:
+                raise
+            out.echo("")
+        except UnicodeDecodeError:
+            out.fail("standard input is no UTF-8 text")
+        except Exception as error:
             failed = True
-            continue
-        except (KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, AssertionError) as error:
-            out.stderr().print(f"{type(error).__name__}: {error}", style="red", markup=False)
-            failed = True
-            continue
-        if text is None:
-            break
-        if text:
-            click.echo(text)
+            _print_problem(error)
     if failed and not interactive:
         sys.exit(out.FAILED)
 
 
-__all__ = ["Repl", "command", "loading"]
+def _print_problem(error: Exception) -> None:
+    from vetro.cli.eval import is_expression_error
+
+    if isinstance(error, CommandError):
+        out.note(click.style("error: ", fg="red", bold=True) + str(error))
+    elif is_expression_error(error):
+        out.print_error(error, None)
+    else:
+        raise error
+
+
+def _prepare_editing(repl: Repl) -> None:
+    """History and completion of the line editor, where Python has one."""
+    with contextlib.suppress(ImportError):
+        import readline
+
+        def complete(text: str, state: int) -> str | None:
+            found = repl.complete(text)
+            return found[state] if state < len(found) else None
+
+        readline.set_completer(complete)
+        readline.set_completer_delims(" \t\n()[]{},.=<>+-*/")
+        readline.parse_and_bind("tab: complete")

@@ -80,6 +80,7 @@ def command(
     from vetro.cli.loading import load_packages, source_finder
     from vetro.cli.plaindata import read_data
     from vetro.cli.progress import Progress
+    from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, PackageForClassNotFound
 
     given = named_values(args, "--arg")
     model = as_model(read_data(model_path), "standard input" if model_path == "-" else model_path)
@@ -90,6 +91,9 @@ def command(
         try:
             public_only = not internal and method != "deploy"
             data = _run(session, model, method, object_id, given, public_only, result, progress)
+        except (MethodNotFound, MethodNotExposed, PackageForClassNotFound) as error:
+            error.hint = _hint(error, session, packages, method, object_id)
+            raise
         finally:
             session.close()
     out.print_data(data, "json" if as_json else output)
@@ -130,6 +134,30 @@ def _run(
     return session.finalize()
 
 
+def _hint(error: Any, session: Any, packages: list[Any], method: str, object_id: str | None) -> str | None:
+    """What to do about a method that cannot be called from here, or about a class that nobody has."""
+    if error.kind == "package-not-found":
+        import re
+
+        from vetro.cli.loading import suggestion_of_class
+
+        named = re.search(r"class '([^']+)'", error.message)
+        missing = named is not None and all(named[1] not in p.classes for p in packages)
+        return suggestion_of_class(named[1], packages) if named is not None and missing else error.hint
+    if getattr(error, "murano_frames", ()):  # not our call, but one in the code of a package
+        return str(error.hint) if error.hint else None
+    obj = session.root if object_id is None else session.store.get(object_id)
+    public = sorted(n for n, m in obj._type.methods.items() if m.public) if obj is not None else []
+    if obj is not None and error.kind == "method-not-found":
+        from vetro.yaql.didyoumean import suggest
+
+        close = suggest(method, obj._type.methods)
+        if close:
+            return f"did you mean '{close}'?"
+    listed = f"public methods: {', '.join(public)}" if public else "the class has no public methods"
+    return f"{listed}; --internal calls others, too" if error.kind == "not-an-action" else listed
+
+
 def as_model(data: Any, name: str) -> Mapping[str, Any]:
     """A model from what a user wrote: the full form, or just the root object. Fails the command for anything else."""
     hint = "write a mapping with 'Objects', or the root object: a mapping with '?: {type: ..., id: ...}'"
@@ -144,6 +172,9 @@ def as_model(data: Any, name: str) -> Mapping[str, Any]:
         value = data.get(key)
         if value is not None and not (isinstance(value, dict) and isinstance(value.get("?"), dict)):
             out.fail(f"{name} holds no object model: '{key}' is no object", hint)
+    for key, kind, what in (("Attributes", list, "list"), ("SystemData", dict, "mapping")):
+        if data.get(key) is not None and not isinstance(data[key], kind):
+            out.fail(f"{name} holds no object model: '{key}' is no {what}", hint)
     if data.get("Objects") is None and data.get("ObjectsCopy") is None:
         out.fail(f"{name} holds an empty object model", hint)
     return data

@@ -13,6 +13,7 @@ from vetro.muranopl.errors import ContractViolation
 from vetro.muranopl.objects import MuranoObject, owns
 from vetro.muranopl.versions import parse_spec
 from vetro.muranopl.violations import outer_violation
+from vetro.yaql.brief import brief
 from vetro.yaql.values import FDict, HostObject
 
 if TYPE_CHECKING:
@@ -24,14 +25,8 @@ def show(value: Any) -> str:
     """``value`` in an error message: kind and a short form, on one line."""
     if value is None:
         return "null"
-    if isinstance(value, Mapping):
-        return f"a mapping of {len(value)} keys"
-    if isinstance(value, (tuple, list)):
-        return f"a list of {len(value)} items"
-    if isinstance(value, int) and value.bit_length() > 512:
-        return f"an integer of {value.bit_length()} bits"  # Python does not turn the largest ones into text
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = brief(value)
+    return text if len(text) <= 60 or text[-1] == "…" else text[:57] + "..."
 
 
 # -- scalars -----------------------------------------------------------------------------------------------------------

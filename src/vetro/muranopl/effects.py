@@ -16,7 +16,9 @@ import copy
 import hashlib
 import json
 import logging
+import math
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -194,38 +196,71 @@ class EffectRecord:
     args: dict[str, Any] = field(default_factory=dict)
     answer: Any = None
     error: tuple[str, str] | None = None
+    #: Names under which package code can catch the error.
+    names: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """A mapping that `from_json` reads back."""
         data: dict[str, Any] = {"key": self.key, "kind": self.kind, "args": self.args, "answer": self.answer}
         if self.error is not None:
             data["error"] = list(self.error)
+            data["names"] = list(self.names)
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> EffectRecord:
         """The record written by `as_json`."""
         error = data.get("error")
-        return cls(data["key"], data["kind"], data.get("args", {}), data.get("answer"), tuple(error) if error else None)
+        return cls(
+            data["key"],
+            data["kind"],
+            data.get("args", {}),
+            data.get("answer"),
+            tuple(error) if error else None,
+            tuple(data.get("names", ())),
+        )
 
 
 class RecordingEffects:
-    """Passes everything on to ``inner`` and keeps `records` in the order of completion."""
+    """Passes everything on to ``inner`` and keeps `records` in the order in which answers were delivered."""
 
     def __init__(self, inner: Effects) -> None:
         self.inner = inner
         self.records: list[EffectRecord] = []
+        self._delivered = 0
+        self._lock = threading.Lock()
+        self.threads = bool(getattr(inner, "threads", True))
+        if hasattr(inner, "rank"):
+            self.rank = inner.rank
 
     def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
         """See `Effects.perform`; a failure is recorded and raised again."""
+        from vetro.muranopl.exceptions import names_of
+
         asked = copy.deepcopy(args)
         try:
             answer = self.inner.perform(key, kind, args)
         except Exception as error:
-            self.records.append(EffectRecord(key, kind, asked, None, (kind_of(error), str(error))))
+            self._add(EffectRecord(key, kind, asked, None, (kind_of(error), str(error)), names_of(error)))
             raise
-        self.records.append(EffectRecord(key, kind, asked, copy.deepcopy(answer)))
+        self._add(EffectRecord(key, kind, asked, copy.deepcopy(answer)))
         return answer
+
+    def _add(self, record: EffectRecord) -> None:
+        with self._lock:
+            self.records.append(record)
+
+    def delivered(self, key: str) -> None:
+        """The session's word that the answer was handed over: effects on threads may end in another order."""
+        with self._lock:
+            for index in range(self._delivered, len(self.records)):
+                if self.records[index].key == key:
+                    self.records.insert(self._delivered, self.records.pop(index))
+                    self._delivered += 1
+                    break
+        passed_on = getattr(self.inner, "delivered", None)
+        if passed_on is not None:
+            passed_on(key)
 
 
 class ScriptedEffects:
@@ -234,16 +269,23 @@ class ScriptedEffects:
     ``records`` are matched by key; kind and arguments must be those of the record, else `EffectMismatch` is raised. An
     effect without a record is answered by ``answers[kind]``: a list is used up one item an effect, a callable gets the
     arguments, anything else is the answer each time. What neither holds is an `EffectMismatch`. `performed` lists
-    what was asked.
+    what was asked. Branches get their answers in the order of the records, so a replay runs as the recorded run did.
     """
+
+    threads = False
 
     def __init__(
         self, records: Iterable[EffectRecord] = (), *, answers: Mapping[str, Any] | None = None, strict: bool = True
     ) -> None:
         self._records = {record.key: record for record in records}
+        self._ranks = {key: float(index) for index, key in enumerate(self._records)}
         self._answers = {kind: list(a) if isinstance(a, list) else a for kind, a in (answers or {}).items()}
         self._strict = strict
         self.performed: list[EffectRecord] = []
+
+    def rank(self, key: str) -> float:
+        """Place of the record of ``key``; effects without record come after all others."""
+        return self._ranks.get(key, math.inf)
 
     @property
     def unused(self) -> list[EffectRecord]:
@@ -261,7 +303,10 @@ class ScriptedEffects:
                 raise EffectMismatch(f"effect {key} was '{record.kind}' when recorded and is another '{kind}' now")
             if record.error is not None:
                 self.performed.append(record)
-                raise EffectFailed(record.error[1])
+                failed = EffectFailed(record.error[1])
+                failed.aliases = record.names  # type: ignore[misc]
+                failed.kind = record.error[0]  # type: ignore[misc]
+                raise failed
             answer = copy.deepcopy(record.answer)
         self.performed.append(EffectRecord(key, kind, copy.deepcopy(args), answer))
         return answer

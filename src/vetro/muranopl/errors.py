@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from vetro.yaql.brief import brief
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import MISSING
 
@@ -101,6 +102,7 @@ class AssignmentToThis(InvalidAssignmentTarget):
 
     kind = "value-error"
     code = "MPL113"
+    hint = "assign to a variable ($name) or to a property ($.name)"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException", "ValueError")
 
 
@@ -109,6 +111,7 @@ class AssignmentToCall(InvalidAssignmentTarget):
 
     kind = "unresolved-call"
     code = "MPL114"
+    hint = "put the result into a variable first, then assign to $variable.key"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException", "yaql.language.exceptions.NoFunctionRegisteredException")
 
 
@@ -117,6 +120,7 @@ class InvalidExceptionName(MuranoError):
 
     kind = "value-error"
     code = "MPL401"
+    hint = "write words of letters and digits, with dots between them"
     aliases: ClassVar[tuple[str, ...]] = ("ValueError",)
 
 
@@ -145,7 +149,7 @@ class ContractViolation(MuranoError):
     def located(self, place: str) -> ContractViolation:
         """Names the property or argument once; ``place`` is ``Class.prop`` or ``Class::method(arg``."""
         if self.location is None:
-            path = "".join(f"[{step!r}]" for step in self.path)
+            path = "".join(f"[{brief(step)}]" for step in self.path)
             self.location = f"{place}{path})" if "(" in place else f"{place}{path}"
         return self
 
@@ -172,6 +176,7 @@ class ClassNotFound(MuranoError):
 
     kind = "class-not-found"
     code = "MPL300"
+    hint = "check the spelling, the prefix under Namespaces, and Require in the manifest"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoClassFound",)
 
     def __init__(self, name: str, packages: Iterable[str] = (), **kwargs: Any) -> None:
@@ -185,6 +190,7 @@ class PackageNotFound(MuranoError):
 
     kind = "package-not-found"
     code = "MPL301"
+    hint = "add a package with a fitting version, or change Require in the manifest"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoPackageFound",)
 
 
@@ -192,6 +198,7 @@ class PackageForClassNotFound(PackageNotFound):
     """No package has the class in an allowed version."""
 
     code = "MPL302"
+    hint = "add the package that has the class, or mend the 'type' in the model"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoPackageForClassFound",)
 
 
@@ -208,6 +215,7 @@ class MethodNotFound(MuranoError):
 
     kind = "method-not-found"
     code = "MPL310"
+    hint = "check the spelling"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMethodFound",)
 
 
@@ -216,6 +224,7 @@ class AmbiguousMethodName(MuranoError):
 
     kind = "ambiguous-method"
     code = "MPL311"
+    hint = "declare the method in the class itself and call the parents' with super"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousMethodName",)
 
 
@@ -240,6 +249,7 @@ class AmbiguousPropertyName(MuranoError):
 
     kind = "ambiguous-property"
     code = "MPL321"
+    hint = "declare the property in the class itself"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousPropertyNameError",)
 
 
@@ -248,6 +258,7 @@ class PropertyReadError(MuranoError):
 
     kind = "property-not-readable"
     code = "MPL322"
+    hint = "declare it under Properties of its class; what is not declared is private to the code that sets it"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "PropertyReadError", OLD + "PropertyAccessError")
 
 
@@ -256,6 +267,7 @@ class PropertyWriteError(MuranoError):
 
     kind = "property-not-writable"
     code = "MPL323"
+    hint = "only objects and classes have properties"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "PropertyWriteError", OLD + "PropertyAccessError")
 
 
@@ -288,6 +300,7 @@ class ObjectNotFound(MuranoError):
 
     kind = "object-not-found"
     code = "MPL330"
+    hint = "give the id of an object that the model defines"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoObjectFoundError",)
 
 
@@ -296,6 +309,7 @@ class ObjectDestroyed(MuranoError):
 
     kind = "object-destroyed"
     code = "MPL331"
+    hint = "forget references to an object in the handler of its destruction, or ask GC.isDestroyed first"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "ObjectDestroyedError",)
 
 
@@ -311,6 +325,7 @@ class LoopControlOutside(InvalidOperation):
     """Break or Continue outside a loop."""
 
     code = "MPL341"
+    hint = "Break and Continue belong into For, While or Repeat; Return leaves a method"
 
 
 class NestingLimit(MuranoError):
@@ -318,6 +333,7 @@ class NestingLimit(MuranoError):
 
     kind = "limit-exceeded"
     code = "LIM110"
+    hint = "look for a call that leads back to itself without a condition that ends it"
     aliases: ClassVar[tuple[str, ...]] = ("RecursionError",)
 
 

@@ -23,6 +23,7 @@ from vetro.muranopl.errors import (
     Thrown,
     UninitializedProperty,
 )
+from vetro.yaql.brief import brief
 from vetro.yaql.errors import NoMatchingMethod, NoMethodRegistered, VetroError
 from vetro.yaql.values import HostObject
 
@@ -64,6 +65,7 @@ def frames_of(error: BaseException, outer: FrameType | None = None) -> tuple[Fra
         frame = frame.f_back
     found.reverse()
     trace: TracebackType | None = error.__traceback__
+    last: FrameType | None = None
     while trace is not None:
         owner = _owner_of(trace.tb_frame)
         if owner is not None:
@@ -72,7 +74,12 @@ def frames_of(error: BaseException, outer: FrameType | None = None) -> tuple[Fra
                 # A lambda of the method above: it says more exactly where in the method.
                 trace = trace.tb_next
                 continue
-            found.append(made)
+            if trace.tb_frame is last:
+                # Raised again by a handler of the same call: the first place is the one that matters.
+                found[-1] = made
+            else:
+                found.append(made)
+            last = trace.tb_frame
         trace = trace.tb_next
     return (*found, *kept) if not found or not kept else tuple(found)
 
@@ -244,7 +251,7 @@ def throw_names(cx: Any, names: Any, message: Any, extra: Any, cause: Any) -> Ex
     full = []
     for name in given:
         if not isinstance(name, str):
-            return InvalidExceptionName(f"an exception name must be text, got {name!r}")
+            return InvalidExceptionName(f"an exception name must be text, got {brief(name)}")
         full.append(cx.type.decl.namespaces.resolve(name))
     if not full:
         return InvalidExceptionName("Throw needs at least one name")

@@ -5,11 +5,25 @@ from __future__ import annotations
 import random
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
+from types import FrameType
 from typing import Any, Protocol
 
 from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.context import Execution, Limits
 from vetro.yaql.errors import Cancelled, StepsExceeded, TimeExceeded
+
+
+#: Steps handed out at once: in between nobody looks whether another thread has cancelled the run.
+GRANT = 250_000
+
+_UNTIMED: AbstractContextManager[Any] = nullcontext()
+_SWITCHING = frozenset(f"vetro.muranopl.{name}" for name in ("branches", "locks", "outside", "scheduler"))
+
+
+def _switching(frame: FrameType) -> bool:
+    """Whether the code of ``frame`` moves from branch to branch: it cannot be interrupted."""
+    return frame.f_globals.get("__name__") in _SWITCHING
 
 
 class Clock(Protocol):
@@ -68,7 +82,7 @@ class MuranoExecution(Execution):
         self._remaining = self.limits.max_steps
         self._concurrent = False
         self._cancelled: str | None = None
-        self._deadline: float | None = None
+        self._overdue = False
         self.scheduler: Any = None
         self._arm()
 
@@ -76,18 +90,15 @@ class MuranoExecution(Execution):
 
     @property
     def _trapped(self) -> bool:
-        return self._concurrent or self._cancelled is not None or self.limits.max_calls is not None
+        return self._concurrent or self._overdue or self._cancelled is not None or self.limits.max_calls is not None
 
     def _arm(self) -> None:
-        self.steps = -1 if self._trapped else self._remaining
+        self._granted = self.steps = -1 if self._trapped else min(self._remaining, GRANT)
 
     def _settle(self) -> None:
-        """Moves what was used since the last look from ``steps`` to ``_remaining``."""
-        if self._trapped:
-            self._remaining -= max(0, -1 - self.steps)
-            self.steps = -1
-        else:
-            self._remaining = self.steps
+        """Takes what was used since the last look from ``_remaining``."""
+        self._remaining -= self._granted - self.steps
+        self._granted = self.steps
 
     def steps_left(self) -> int:
         """What remains of the budget."""
@@ -102,25 +113,47 @@ class MuranoExecution(Execution):
             self._arm()
 
     def cancel(self, reason: str = "the task was cancelled") -> None:
-        """Stops the run at its next step."""
-        self._settle()
+        """Stops the run at its next step or effect. May be called from any thread and from signal handlers."""
         self._cancelled = reason
+        self._settle()
         self._arm()
+        if self.scheduler is not None:
+            self.scheduler.wake()
 
-    def start_clock(self) -> None:
-        """Begins to count `Limits.max_seconds`; called when outside code enters the engine."""
+    def check(self) -> None:
+        """Raises `Cancelled` or `TimeExceeded` when the run is to stop."""
+        if self._cancelled is not None:
+            raise Cancelled(self._cancelled)
+        if self._overdue:
+            raise TimeExceeded(f"the run used up its {self.limits.max_seconds} seconds")
+
+    def clocked(self) -> AbstractContextManager[Any]:
+        """The context in which `Limits.max_seconds` count; entered when outside code enters the engine."""
+        if self._overdue:
+            self._settle()
+            self._overdue = False
+            self._arm()
         seconds = self.limits.max_seconds
-        self._deadline = time.monotonic() + seconds if seconds is not None else None
+        if seconds is None:
+            return _UNTIMED
+        from vetro.yaql.alarm import Alarm  # threads and ctypes: only where there is a limit
+
+        return Alarm(seconds, self._expire, _switching)
+
+    def _expire(self) -> None:
+        self._settle()
+        self._overdue = True
+        self._arm()
+        if self.scheduler is not None:
+            self.scheduler.wake()
 
     def slow(self, receiver: Any = None, key: Any = None) -> None:
         """Decides why ``steps`` is negative: cancellation, an empty budget, calls to count, locks to take."""
         self._settle()
-        if self._cancelled is not None:
-            raise Cancelled(self._cancelled)
+        self._arm()
+        self.check()
         if self._remaining < 0:
             raise StepsExceeded(f"the run used up its {self.limits.max_steps:,} steps")
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise TimeExceeded(f"the run used up its {self.limits.max_seconds} seconds")
         if key is None:
             return
         frame = sys._getframe(1)

@@ -19,6 +19,7 @@ from vetro.muranopl.objects import ALIVE, DESTROYED, MuranoObject, mark_destroye
 from vetro.muranopl.placement import held_objects
 from vetro.muranopl.serializer import output_plan
 from vetro.muranopl.views import View
+from vetro.yaql.brief import brief
 from vetro.yaql.values import FDict, FSet
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class GarbageCollector:
 def _object(value: Any) -> MuranoObject:
     found = unwrap(value)
     if found is None:
-        raise InvalidOperation(f"an object is required, got {value!r}")
+        raise InvalidOperation(f"an object is required, got {brief(value)}")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from vetro.yaql.values import FROZEN, MISSING, freeze
 
 if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
+
+_COUNTED = re.compile(r"takes (?:from (\d+) to )?(\d+) positional arguments? but (\d+) (?:was|were) given")
 
 WRITABLE = frozenset({PropertyUsage.OUT, PropertyUsage.IN_OUT, PropertyUsage.RUNTIME, PropertyUsage.CONFIG})
 SERIALIZED = frozenset({PropertyUsage.IN, PropertyUsage.OUT, PropertyUsage.IN_OUT, PropertyUsage.CONST})
@@ -238,6 +241,11 @@ def mismatch(method: Method, python_text: str) -> str:
     """A message for wrong arguments, in MuranoPL's words."""
     wanted = ", ".join(a.name for a in method.arguments) or "no arguments"
     text = python_text.split(") ", 1)[-1].replace("'v_", "'")
+    counted = _COUNTED.fullmatch(text)
+    if counted:  # Python counts the receiver, authors do not
+        least, most, given = (int(n) - 1 if n else None for n in counted.groups())
+        takes = f"{least} to {most}" if least is not None else f"{most}"
+        text = f"takes {takes} argument{'' if takes == '1' else 's'}, {given} given"
     return f"method {method.declaring.name}::{method.name} {text}; it takes: {wanted}"
 
 

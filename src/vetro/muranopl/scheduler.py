@@ -1,346 +1,285 @@
 """Branches of `Parallel` and `pselect`: greenlets on one thread, switched only at effects, `sleep` and method locks.
 
 A group starts with one runner that takes branches from a queue; another runner is started only when a branch waits, so
-branches that never wait cost a call each and the order is a function of the program and the answers. The hub is a
-greenlet that exists only while somebody waits.
+branches that never wait cost a call each. Everything is done one at a time and in order: what is ready runs until it
+waits; only when nothing is ready one answer is delivered or one timer fires. So the order is a function of the program
+and the answers. The hub, which does that, is a greenlet that exists only while somebody waits.
 
-Locks (SEMANTICS 7.6: a method never runs twice at once on one object) are not recorded while one branch is live. When a
-branch is suspended its own frames tell which methods it is inside of; a branch that enters a method asks the suspended
-ones. Ancestors of the asking branch do not block it.
+What package code may not outlive (`Stop`, an interrupt) ends all branches: each is resumed once to run its `Finally`
+blocks, none may wait any more, and the failure is raised where the outermost group was started.
 """
 
 from __future__ import annotations
 
 import heapq
-import queue
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent, greenlet
 
-from vetro.muranopl.errors import InvalidOperation
+from vetro.muranopl.branches import Branch, Group
+from vetro.muranopl.errors import InvalidOperation, NestingLimit
+from vetro.muranopl.locks import SAVED, MethodLocks, lock_of
+from vetro.muranopl.outside import Outside
+from vetro.yaql.brief import brief
+from vetro.yaql.errors import Cancelled
 
 if TYPE_CHECKING:
     from vetro.muranopl.execution import MuranoExecution
 
-#: Threads that wait for outside effects of one session.
-EFFECT_THREADS = 64
-
-
-@dataclass(eq=False, slots=True)
-class Branch:
-    """One line of execution. ``path`` names it in effect keys: ``0``, ``0.2``…"""
-
-    path: str
-    parent: Branch | None
-    greenlet: Any = None
-    effects: int = 0
-    children: int = 0
-    #: Locks held while suspended: (lock, receiver, argument values).
-    held: frozenset[Any] = frozenset()
-    wants: Any = None
-
-    def ancestors(self) -> set[Branch]:
-        """The branch itself and those that wait for it."""
-        found: set[Branch] = set()
-        current: Branch | None = self
-        while current is not None:
-            found.add(current)
-            current = current.parent
-        return found
-
-    def next_key(self) -> str:
-        """Key of the branch's next effect: its path and a counter."""
-        self.effects += 1
-        return f"{self.path}/{self.effects}"
-
-
-@dataclass(eq=False, slots=True)
-class Group:
-    """Branches that are awaited together."""
-
-    tasks: Sequence[Callable[[], Any]]
-    owner: Branch
-    limit: int
-    outcomes: list[tuple[bool, Any] | None]
-    next: int = 0
-    running: int = 0
-    done: int = 0
-    paths: int = 0
-    waiting: bool = False
-    stop: BaseException | None = None
-    branches: list[Branch] = field(default_factory=list)
+#: How deep groups may be started inside of branches: each level is a greenlet with a stack of its own.
+MAX_GROUPS = 500
+#: Seconds somebody may sleep: a thousand years.
+LONGEST_SLEEP = 3.2e10
 
 
 class Scheduler:
     """Runs groups of branches for one session."""
 
-    def __init__(self, rt: MuranoExecution) -> None:
+    def __init__(self, rt: MuranoExecution, *, in_order: bool = False) -> None:
         self.rt = rt
-        self.root = Branch("0", None)
+        self._in_order = in_order or not rt.task_clock.real
+        self.root = Branch("0")
         self.current = self.root
-        self._hub: greenlet | None = None
+        self._hub: Any = None
         self._ready: deque[Branch] = deque()
+        self._parked: dict[Branch, None] = {}
         self._timers: list[tuple[float, int, Branch]] = []
         self._timer_count = 0
-        self._groups: list[Group] = []
-        self._lock_waiters: list[Branch] = []
-        self._suspended: dict[Branch, None] = {}
-        self._finished: queue.SimpleQueue[tuple[Branch, Future[Any]]] = queue.SimpleQueue()
-        self._outside = 0
-        self._pool: ThreadPoolExecutor | None = None
+        self._groups: dict[Group, None] = {}
+        self._locks = MethodLocks()
+        self._outside = Outside()
+        self._stopping: BaseException | None = None
+        self._victims: deque[Branch] = deque()
 
     # -- what the language calls ---------------------------------------------------------------------------------------
 
     def parallel(self, branches: tuple[Callable[[], Any], ...], limit: Any) -> Any:
         """Runs the branches of a `Parallel` block; the value a branch returned (as 1-tuple), or None."""
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
-            raise InvalidOperation(f"Limit of Parallel must be a positive integer, got {limit!r}")
-        for value in self.gather(list(branches), limit):
+            raise InvalidOperation(f"Limit of Parallel must be a positive integer, got {brief(limit)}")
+        for value in self.gather(branches, limit):
             if value is not None:
                 return value
         return None
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any], limit: int | None = None) -> tuple[Any, ...]:
         """``pselect``: results in the order of the items."""
-        tasks = [partial(function, item) for item in items]
-        return tuple(self.gather(tasks, limit))
+        return tuple(self.gather([partial(function, item) for item in items], limit))
 
     def gather(self, tasks: Sequence[Callable[[], Any]], limit: int | None = None) -> list[Any]:
         """Runs all tasks, waits for all, then raises the first failure in list order or gives the results."""
         if not tasks:
             return []
+        self._check()
         owner = self.current
-        group = Group(tasks, owner, limit or len(tasks), [None] * len(tasks))
-        group.paths = owner.children
+        if owner.depth >= MAX_GROUPS:
+            raise NestingLimit(f"Parallel and pselect are nested deeper than {MAX_GROUPS} levels")
+        group = Group(tasks, owner, limit or len(tasks), owner.children, [None] * len(tasks))
         owner.children += len(tasks)
-        self._groups.append(group)
+        owner.awaits = group
+        self._groups[group] = None
         try:
             self._start_runner(group)
-            group.waiting = True
-            while group.done < len(tasks) and group.stop is None:
-                self._suspend(owner)
+            self._suspend(owner, sys._getframe(1))
         finally:
-            self._groups.remove(group)
-            self.current = owner
-            self._relax()
-        if group.stop is not None:
-            raise group.stop
-        results = []
-        for outcome in group.outcomes:
-            assert outcome is not None
-            if not outcome[0]:
-                raise outcome[1]
-            results.append(outcome[1])
-        return results
+            owner.awaits = None
+            del self._groups[group]
+            stopping = self._stopping
+            if not self._groups:
+                self._stopping = None
+        if stopping is not None:
+            raise stopping
+        failure = group.failure()
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure  # its traceback holds this frame
+        return group.results()
 
     def sleep(self, seconds: float) -> None:
-        """Suspends the branch on the task's clock."""
+        """Suspends the branch on the task's clock. Raises `InvalidOperation` for a time without end."""
+        self._check()
+        if not seconds <= LONGEST_SLEEP:
+            raise InvalidOperation(f"cannot sleep for {brief(seconds)} seconds")
+        due = self.rt.task_clock.now() + max(seconds, 0)
+        if not self._groups:
+            self._pass_until(due)
+            return
         branch = self.current
         self._timer_count += 1
-        heapq.heappush(self._timers, (self.rt.task_clock.now() + max(seconds, 0.0), self._timer_count, branch))
-        self._suspend(branch)
+        heapq.heappush(self._timers, (due, self._timer_count, branch))
+        self._suspend(branch, sys._getframe(1))
 
-    def perform(self, action: Callable[[], Any]) -> Any:
-        """Runs a blocking outside effect; other branches go on meanwhile."""
-        branch = self.current
-        if not self._others(branch):
+    def perform(
+        self, action: Callable[[], Any], *, waits: bool = True, rank: float = 0.0, threads: bool = True
+    ) -> Any:
+        """Performs an outside effect. If it ``waits`` other branches go on meanwhile.
+
+        ``rank`` puts answers into an order, see `Outside`; without ``threads`` the action is called at once, and only
+        its answer is delivered later.
+        """
+        self._check()
+        if not waits or not self._groups:
             return action()
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(EFFECT_THREADS, thread_name_prefix="vetro-effect")
-        future = self._pool.submit(action)
-        self._outside += 1
-        future.add_done_callback(lambda done: self._finished.put((branch, done)))
-        self._suspend(branch)
+        future = self._outside.begin(self.current, action, rank, threads)
+        self._suspend(self.current, sys._getframe(1))
         return future.result()
+
+    def enter(self, receiver: Any, key: Any, frame: Any) -> None:
+        """Waits until no other branch is inside the same method of the same object. ``frame`` is the method's.
+
+        Raises `InvalidOperation` instead of waiting for a branch that waits for this one.
+        """
+        lock = lock_of(receiver, key, frame.f_locals.get(SAVED) if key.args else None)
+        if lock is None:
+            return
+        branch, waited = self.current, False
+        while self._locks.blocked(branch, lock):
+            self._check()
+            self._locks.refuse_cycle(branch, lock, frame.f_back)
+            self._locks.wait(branch, lock, again=waited)
+            waited = True
+            self._suspend(branch, frame.f_back)
+        if waited:
+            self._locks.entered(branch, lock)
+
+    def wake(self) -> None:
+        """Makes a waiting run look at cancellation and time. May be called from any thread."""
+        self._outside.wake()
 
     def close(self) -> None:
         """Ends the effect threads."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        self._outside.close()
 
-    # -- locks ---------------------------------------------------------------------------------------------------------
+    # -- branches ------------------------------------------------------------------------------------------------------
 
-    def enter(self, receiver: Any, key: Any, frame: Any) -> None:
-        """Waits until no other branch is inside the same method of the same object."""
-        lock = _lock_of(receiver, key, frame.f_locals)
-        if lock is None:
-            return
-        branch = self.current
-        while self._blocked(branch, lock):
-            branch.wants = lock
-            self._lock_waiters.append(branch)
-            self._suspend(branch)
-        branch.wants = None
-
-    def _blocked(self, branch: Branch, lock: Any) -> bool:
-        family = branch.ancestors()
-        return any(lock in other.held and other not in family for other in self._suspended)
-
-    def _wake_lock_waiters(self) -> None:
-        for branch in list(self._lock_waiters):
-            if not self._blocked(branch, branch.wants):
-                self._lock_waiters.remove(branch)
-                self._ready.append(branch)
-
-    # -- switching -----------------------------------------------------------------------------------------------------
-
-    def _others(self, branch: Branch) -> bool:
-        return bool(self._groups) or branch is not self.root
+    def _check(self) -> None:
+        """Raises when nothing may be begun any more."""
+        if self._stopping is not None:
+            raise Cancelled("the run is being stopped")
+        self.rt.check()
 
     def _start_runner(self, group: Group) -> None:
-        group.running += 1
-        runner = Branch("", group.owner)
-        runner.greenlet = greenlet(lambda: self._run(group, runner))
+        if self._hub is None or self._hub.dead:
+            self._hub = greenlet(self._loop)
+        runner = Branch("", group, group.owner.depth + 1)
+        runner.greenlet = greenlet(partial(self._run, group, runner), self._hub)
+        group.runners[runner] = None
+        group.starting = True
         self._ready.append(runner)
 
     def _run(self, group: Group, runner: Branch) -> None:
         """Body of a runner: takes branches until none is left."""
-        while group.next < len(group.tasks) and group.stop is None:
+        group.starting = False
+        self.current = runner
+        self.rt.set_concurrent(self._locks.matter(runner))
+        while not group.exhausted and self._stopping is None:
             index = group.next
             group.next += 1
-            runner.path = f"{group.owner.path}.{group.paths + index}"
-            runner.effects = runner.children = 0
+            runner.begin(f"{group.owner.path}.{group.first + index}")
             try:
                 group.outcomes[index] = (True, group.tasks[index]())
             except Exception as error:
                 group.outcomes[index] = (False, error)
             except BaseException as error:
-                group.stop = error
-            group.done += 1
-        group.running -= 1
-        if group.done == len(group.tasks) or group.stop is not None:
+                self._stop(error)
+        del group.runners[runner]
+        runner.greenlet = None
+        if not group.runners:
             self._ready.append(group.owner)
 
-    def _suspend(self, branch: Branch) -> None:
-        """Leaves the branch until the hub resumes it."""
+    def _suspend(self, branch: Branch, frame: Any) -> None:
+        """Leaves the branch until the hub resumes it. ``frame`` is the innermost one that may hold method locks."""
         branch.greenlet = getcurrent()
-        branch.held = _held_by(sys._getframe(1))
-        self._suspended[branch] = None
-        if self._hub is None or self._hub.dead:
-            self._hub = greenlet(self._loop)
-        if self._lock_waiters:
-            self._wake_lock_waiters()
+        self._locks.park(branch, frame)
+        self._parked[branch] = None
+        group = branch.group
+        if group is not None and not (group.exhausted or group.starting) and len(group.runners) < group.limit:
+            self._start_runner(group)
         failure = self._hub.switch()
-        self._suspended.pop(branch, None)
-        branch.held = frozenset()
+        del self._parked[branch]
+        self._locks.unpark(branch)
         self.current = branch
-        if isinstance(failure, BaseException):
+        self.rt.set_concurrent(self._locks.matter(branch))
+        if failure is not None:
             raise failure
 
+    # -- the hub -------------------------------------------------------------------------------------------------------
+
     def _loop(self) -> None:
-        """The hub: resumes ready branches in order, starts runners for those that wait, waits for clock and effects."""
+        """Resumes one branch after the other. Ends when the line everything began with goes on."""
         while True:
-            self._expand()
-            if self._ready:
-                self._resume(self._ready.popleft())
-                continue
-            self._collect(block=False)
-            if self._ready:
-                continue
-            if self._wait():
-                continue
-            self._fail_deadlock()
-
-    def _resume(self, branch: Branch) -> None:
-        self.current = branch
-        self.rt.set_concurrent(len(self._suspended) > 1 or branch not in self._suspended)
-        branch.greenlet.switch()
-        if self._lock_waiters:
-            self._wake_lock_waiters()
-
-    def _expand(self) -> None:
-        """One more runner for each group whose runners all wait."""
-        for group in self._groups:
-            if not group.waiting or group.stop is not None or group.next >= len(group.tasks):
-                continue
-            idle = not any(b for b in self._ready if b.parent is group.owner)
-            if group.running < group.limit and idle:
-                self._start_runner(group)
-
-    def _collect(self, block: bool, timeout: float | None = None) -> None:
-        while self._outside:
             try:
-                branch, _ = self._finished.get(block=block, timeout=timeout)
-            except queue.Empty:
+                branch, failure = self._next()
+            except BaseException as error:  # an interrupt, the time limit, cancellation
+                if self._stopping is not None and isinstance(error, AssertionError):
+                    raise
+                self._stop(error)
+                continue
+            if branch is self.root:
                 return
-            self._outside -= 1
-            self._ready.append(branch)
-            block = False
+            branch.greenlet.switch(*failure)
 
-    def _wait(self) -> bool:
-        """Waits for the next timer or effect; False when there is nothing to wait for."""
-        if self._timers:
-            due = self._timers[0][0]
-            pause = due - self.rt.task_clock.now()
-            if pause > 0 and self._outside:
-                self._collect(block=True, timeout=pause if self.rt.task_clock.real else None)
-                if self._ready:
-                    return True
-            if pause > 0:
-                self.rt.task_clock.advance(pause)
-            now = max(self.rt.task_clock.now(), due)
-            while self._timers and self._timers[0][0] <= now:
-                self._ready.append(heapq.heappop(self._timers)[2])
-            return True
-        if self._outside:
-            self._collect(block=True)
-            return True
-        return False
+    def _next(self) -> tuple[Branch, tuple[Any, ...]]:
+        """The branch to resume, and what to give it."""
+        while True:
+            if self._victims:
+                return self._victims.popleft(), (Cancelled("the run is being stopped"),)
+            self._ready.extend(self._locks.wake())
+            if self._ready:
+                branch = self._ready.popleft()
+                return branch, (None,) if branch in self._parked else ()
+            self.rt.check()
+            self._wait()
 
-    def _fail_deadlock(self) -> None:
-        """Branches that wait for each other's locks: the first one gets the error."""
-        blocked = self._lock_waiters
-        if not blocked:
+    def _wait(self) -> None:
+        """Delivers the next answer, or lets the next timer fire."""
+        clock = self.rt.task_clock
+        if not self._timers and not len(self._outside):
             raise AssertionError("nothing is left to run, and nobody waits")
-        names = "; ".join(f"branch {b.path} waits for {_describe(b.wants)}" for b in blocked)
-        branch = self._lock_waiters.pop(0)
-        self.current = branch
-        branch.greenlet.switch(InvalidOperation(f"methods of parallel branches wait for each other: {names}"))
+        pause = max(self._timers[0][0] - clock.now(), 0.0) if self._timers else None
+        # Effects take no time on a virtual clock: all answers come before the next timer.
+        timeout = pause if clock.real else None
+        if len(self._outside):
+            branch = self._outside.take(timeout, self._in_order)
+            if branch is not None:
+                self._ready.append(branch)
+                return
+        elif pause and clock.real:
+            self._outside.pause(pause)
+        elif pause:
+            clock.advance(pause)
+            pause = 0.0
+        if self._timers and (pause == 0 or self._timers[0][0] <= clock.now()):
+            self._ready.append(heapq.heappop(self._timers)[2])
 
-    def _relax(self) -> None:
-        """Back to one live branch: no lock checks any more."""
-        if not self._groups:
-            self.rt.set_concurrent(False)
+    def _pass_until(self, due: float) -> None:
+        """Lets time pass while there is only one branch."""
+        clock = self.rt.task_clock
+        while (pause := due - clock.now()) > 0:
+            if not clock.real:
+                clock.advance(pause)
+                return
+            self._outside.pause(pause)
+            self.rt.check()
 
-
-def _lock_of(receiver: Any, key: Any, values: Any) -> Any:
-    if not key.on_this and not key.args:
-        return None
-    arguments = tuple(_identity(values.get("v_" + name)) for name in key.args)
-    return (key.owner, key.name, _identity(receiver) if key.on_this else None, arguments)
-
-
-def _identity(value: Any) -> Any:
-    """Locks compare objects by identity and plain values by value."""
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return value
-
-
-def _held_by(frame: Any) -> frozenset[Any]:
-    """Locks of the methods on a stack."""
-    found = set()
-    while frame is not None:
-        space = frame.f_globals
-        key = space.get("__lock__")
-        if key is not None and space.get("__code__") is frame.f_code:
-            values = frame.f_locals
-            lock = _lock_of(values.get("self"), key, values)
-            if lock is not None:
-                found.add(lock)
-        frame = frame.f_back
-    return frozenset(found)
-
-
-def _describe(lock: Any) -> str:
-    owner, name, receiver, _ = lock
-    return f"{owner.split('/')[0]}::{name} of {receiver!r}"
+    def _stop(self, error: BaseException) -> None:
+        """Begins to end all branches; ``error`` is raised where the outermost group was started."""
+        if self._stopping is None:
+            self._stopping = error
+        self._timers.clear()
+        self._outside.forget()
+        self._locks.forget_waiters()
+        self._victims = deque(b for b in self._parked if b.awaits is None)
+        for branch in self._victims:
+            branch.wants = None
+        self._ready.clear()
+        for group in self._groups:  # runners that did not start, and those who wait for nobody any more
+            if not group.runners:
+                self._ready.append(group.owner)
+            self._ready.extend(b for b in group.runners if b not in self._parked and not b.greenlet)

@@ -21,6 +21,7 @@ from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, ObjectNotFou
 from vetro.muranopl.exceptions import frames_of, translate
 from vetro.muranopl.execution import MuranoExecution
 from vetro.muranopl.gc import GarbageCollector
+from vetro.muranopl.hosting import EffectsHost
 from vetro.muranopl.linker import TypeRegistry
 from vetro.muranopl.members import Method, call_function, call_plain
 from vetro.muranopl.objects import MuranoObject
@@ -57,6 +58,7 @@ class Session:
     ) -> None:
         self.rt = rt
         self.effects = effects
+        self.host = EffectsHost(effects)
         self.natives = natives
         self.settings = dict(settings or {})
         self.secrets = secrets
@@ -68,7 +70,7 @@ class Session:
         self.functions_key = ",".join(sorted(functions))
         self.resolver = PackageResolver(source)
         self.types = TypeRegistry(self)
-        self.scheduler = Scheduler(rt)
+        self.scheduler = Scheduler(rt, in_order=self.host.in_order)
         rt.scheduler = self.scheduler
         self.store = ObjectStore(self)
         self.attributes = AttributeStore(self)
@@ -143,7 +145,7 @@ class Session:
     def perform(self, kind: str, args: dict[str, Any]) -> Any:
         """One outside effect; other branches go on meanwhile. The answer is frozen."""
         key = self.scheduler.current.next_key()
-        return freeze(self.scheduler.perform(lambda: self.effects.perform(key, kind, args)))
+        return freeze(self.host.perform(self.scheduler, key, kind, args))
 
     def stack_trace(self, error: BaseException) -> Any:
         """The value of ``$e.stackTrace``."""
@@ -162,9 +164,9 @@ class Session:
         self._depth += 1
         old = sys.getrecursionlimit()
         sys.setrecursionlimit(max(old, RECURSION_LIMIT))
-        self.rt.start_clock()
         try:
-            yield
+            with self.rt.clocked():
+                yield
         except Stop as error:
             error.murano_frames = frames_of(error)  # type: ignore[attr-defined]
             raise
@@ -269,6 +271,10 @@ class Session:
 
         with self.entered():
             return class_schemas(self, self.types.find(name, version, package), methods)
+
+    def cancel(self, reason: str = "the task was cancelled") -> None:
+        """Makes the running call raise `Cancelled` at its next step or effect. May be called from any thread."""
+        self.rt.cancel(reason)
 
     def close(self) -> None:
         """Lets threads and objects go."""

@@ -13,6 +13,7 @@ from typing import Any
 from vetro.muranopl.declarations import ClassDecl, Contract, ContractList, ContractMap, Expression, Position, SourceFile
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.reader import read_file
+from vetro.packages.check_bodies import check_bodies, class_problem, place_of, written_class
 from vetro.packages.errors import Problem
 from vetro.yaql import ast
 from vetro.yaql.errors import VetroError
@@ -59,44 +60,99 @@ def _check_sources(package: Any, problems: list[Problem]) -> bool:
                         f"the file does not define class '{declared}' that the manifest promises",
                         Position(file_id, 1, 1),
                         f"it defines: {', '.join(source.classes) or 'no class'}",
-                        code="PKG120",
+                        code="PKG114",
                     )
                 )
     return not any(p.severity == "error" for p in problems)
 
 
 def _check_links(package: Any, others: Iterable[Any], problems: list[Problem]) -> None:
-    from vetro.muranopl.api import Engine
+    from vetro.muranopl.fixtures import test_engine
 
-    session = Engine([package, *others]).session()
+    session = test_engine([package, *others]).session()  # with the functions of test fixtures
+    missing = _check_requirements(package, session, problems)
     for name in package.classes:
         try:
-            kind = session.types.in_package(package, name)
-            kind.properties  # noqa: B018 - raises for ambiguous properties
+            decl: ClassDecl = session.types.declaration(package, name)
         except VetroError as error:
-            decl = _declaration(session, package, name)
-            problems.append(as_problem(error, decl.position if decl else Position(package.classes[name], 1, 1)))
+            problems.append(as_problem(error, Position(package.classes[name], 1, 1)))
             continue
-        for position, use in _class_names(kind.decl):
-            try:
-                kind.resolve_class(use)
-            except VetroError as error:
-                problems.append(as_problem(error, position))
-        for method in kind.own_methods.values():
-            if method.native is not None or method.decl is None:
-                continue
-            try:
-                method.function  # noqa: B018 - compiles it
-            except VetroError as error:
-                problems.append(as_problem(error, method.decl.position))
+        problems += [p for p in _check_class(package, session, name, decl) if not _follows(p, missing)]
 
 
-def _declaration(session: Any, package: Any, name: str) -> ClassDecl | None:
+def _check_requirements(package: Any, session: Any, problems: list[Problem]) -> set[str]:
+    """Names of required packages that are not at hand; each is reported once, where the manifest requires it."""
+    missing = set()
+    for name, spec in package.requirements.items():
+        try:
+            session.resolver.find_package(name, spec)
+        except VetroError as error:
+            missing.add(name)
+            hint = error.hint or "name the folder that holds it, too, or give it with --require"
+            problems.append(Problem(error.message, _require_position(package, name), hint, code=error.code))
+    return missing
+
+
+def _require_position(package: Any, name: str) -> Position:
+    manifest = package.manifest
+    found: Position | None = manifest.positions.get(f"Require.{name}") or manifest.positions.get("Require")
+    return found or Position(manifest.file, 1, 1)
+
+
+def _follows(problem: Problem, missing: set[str]) -> bool:
+    """Whether a finding only repeats that a required package is missing."""
+    return problem.code in ("MPL300", "MPL301") and any(f"package '{name}'" in problem.message for name in missing)
+
+
+def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iterator[Problem]:
     try:
-        found: ClassDecl = session.types.declaration(package, name)
-    except VetroError:
-        return None
-    return found
+        kind = session.types.in_package(package, name)
+        kind.properties  # noqa: B018 - raises for ambiguous properties
+    except VetroError as error:
+        yield as_problem(error, _blamed(package, decl, error))
+        return
+    for position, use in _class_names(kind.decl):
+        problem = class_problem(kind, use, position)
+        if problem is not None:
+            yield problem
+    for imported in kind.decl.imports:
+        problem = class_problem(kind, imported, decl.position)
+        if problem is not None:
+            yield problem
+            return  # the code of the class cannot be judged without what it imports
+    for method in kind.own_methods.values():
+        if method.native is not None or method.decl is None:
+            continue
+        try:
+            method.function  # noqa: B018 - compiles it
+        except VetroError as error:
+            yield as_problem(error, method.decl.position)
+    yield from check_bodies(kind)
+
+
+def _blamed(package: Any, decl: ClassDecl, error: VetroError) -> Position:
+    """Where a class that cannot be linked goes wrong: at the parent that the message names, else at Extends."""
+    from vetro.packages.yamltree import TreeError, read_documents
+
+    try:
+        text, file_id, _ = package.read_class(decl.name)
+        documents = read_documents(text, file_id)
+    except (VetroError, TreeError):
+        return decl.position
+    for document in documents:
+        pairs = {key.text: value for key, value in document.pairs or ()}
+        if pairs.get("Name") is None or not decl.name.endswith(pairs["Name"].text) or "Extends" not in pairs:
+            continue
+        extends = pairs["Extends"]
+        for item in extends.items or [extends]:
+            try:
+                named = decl.namespaces.resolve(item.text)
+            except VetroError:
+                return item.position
+            if named in error.message:
+                return item.position
+        return extends.position
+    return decl.position
 
 
 def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:
@@ -115,19 +171,9 @@ def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:
         elif isinstance(contract, Expression):
             for node in ast.walk(contract.node):
                 if isinstance(node, ast.MethodCall) and node.name in ("class", "template") and node.args:
-                    name = _written_name(node.args[0])
+                    first = node.args[0]
+                    name = written_class(first)
+                    if name is None and isinstance(first, ast.Constant) and isinstance(first.value, str):
+                        name = first.value
                     if name is not None:
-                        line, column = contract.locate(node.args[0].span.start)
-                        yield Position(contract.position.file, line, column), name
-
-
-def _written_name(node: ast.Node) -> str | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.Unary) and node.op == ":" and isinstance(node.operand, ast.Constant):
-        return f":{node.operand.value}"
-    if isinstance(node, ast.Binary) and node.op == ":":
-        left, right = node.left, node.right
-        if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
-            return f"{left.value}:{right.value}"
-    return None
+                        yield place_of(contract, first), name

@@ -90,12 +90,17 @@ def freeze_deep(value: Any, limit: int | None) -> Any:
         stack[-1][2].append(_build(kind, done))
 
 
-def thaw_deep(value: Any) -> Any:
+def thaw_deep(value: Any, limit: int) -> Any:
     """See `vetro.yaql.values.thaw`. Sets whose items are containers become lists, as plain sets cannot hold them."""
     root: list[Any] = [None]
+    count = 0
     work: list[tuple[Any, Any, Any]] = [(value, root, 0)]
     while work:
         item, target, slot = work.pop()
+        if isinstance(item, abc.Sized) and not isinstance(item, (str, bytes)):
+            count += len(item)
+            if count > limit:
+                raise CollectionTooLarge(f"the value has more than {limit:,} items when written out")
         if isinstance(item, abc.Mapping):
             result: Any = dict.fromkeys(item)
             work.extend((val, result, key) for key, val in item.items())

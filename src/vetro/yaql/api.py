@@ -107,7 +107,14 @@ class Expression:
         ``context`` gives variables by name, or is a scope to evaluate in (None as ``data`` then leaves its ``$``).
         ``execution`` brings budgets, clock and randomness; without it each evaluation has the full budgets.
         """
-        rt = execution or Execution(self.limits, rng=_CHANCE)
+        if execution is None and self.limits.max_seconds is not None:
+            from vetro.yaql.alarm import Alarm  # threads and ctypes: only where there is a limit
+
+            with Alarm(self.limits.max_seconds):
+                return self._evaluate(data, context, convert, Execution(self.limits, rng=_CHANCE))
+        return self._evaluate(data, context, convert, execution or Execution(self.limits, rng=_CHANCE))
+
+    def _evaluate(self, data: Any, context: Mapping[str, Any] | Env | None, convert: bool, rt: Execution) -> Any:
         freezing = self.options.convert_input_data
         try:
             if freezing:

@@ -42,6 +42,7 @@ class Site:
     """The arguments of one call in source order, and the plan that serves it."""
 
     __slots__ = (
+        "_made",
         "build",
         "dialect",
         "keywords",
@@ -59,6 +60,7 @@ class Site:
         self, name: str, style: str, args: Sequence[ast.Node], dialect: Dialect, build: Build, table: FunctionTable
     ) -> None:
         self.name, self.style, self.dialect, self.build = name, style, dialect, build
+        self._made: dict[Any, Any] = {}
         self.positional, pairs = _split(args)
         shift = 1 if style == "M" else 0
         try:
@@ -87,10 +89,14 @@ class Site:
 
     def makers(self, lazy: Sequence[tuple[bool, int | None]]) -> list[Fn]:
         """One function per argument that gives what is handed over: a value, or a callable where it is lazy."""
-        return [
-            _lazy(self.build(node, self.dialect), arity) if is_lazy else self.eager(node)
-            for node, (is_lazy, arity) in zip(self.nodes, lazy, strict=False)
-        ]
+        key = tuple(lazy)
+        made: list[Fn] | None = self._made.get(key)
+        if made is None:
+            made = self._made[key] = [
+                _lazy(self.build(node, self.dialect), arity) if is_lazy else self.eager(node)
+                for node, (is_lazy, arity) in zip(self.nodes, lazy, strict=False)
+            ]
+        return made
 
     def eager(self, node: ast.Node) -> Fn:
         """The argument's value; the marker where it was left out."""
@@ -98,6 +104,12 @@ class Site:
 
     def plain(self) -> Callable[[Env], tuple[list[Any], dict[str, Any]]]:
         """All arguments evaluated, as host methods and values of ``lambda`` take them."""
+        if "plain" not in self._made:
+            self._made["plain"] = self._plain()
+        made: Callable[[Env], tuple[list[Any], dict[str, Any]]] = self._made["plain"]
+        return made
+
+    def _plain(self) -> Callable[[Env], tuple[list[Any], dict[str, Any]]]:
         positional = [self.eager(node) for node in self.positional]
         pairs = _last_of_each(self.named)
         words = [word_of(pair.key) for pair in pairs]

@@ -53,14 +53,14 @@ def function_call(node: ast.Call, dialect: Dialect, build: Build) -> Fn:
         table = env.funcs
         while table is not None and table is not base:
             if name in table.functions:
-                return _redefined(site, node.args, env)
+                return _redefined(site, env)
             table = table.parent
         return static(env)
 
     return evaluate
 
 
-def _redefined(site: Site, args: Sequence[ast.Node], env: Env) -> Any:
+def _redefined(site: Site, env: Env) -> Any:
     """A call of a name that ``def`` gave a meaning to."""
     table = env.funcs
     assert table is not None
@@ -68,12 +68,14 @@ def _redefined(site: Site, args: Sequence[ast.Node], env: Env) -> Any:
         positional, named = site.plain()(env)
         layers = table.layers(site.name, "F")
         return layers[0][0].impl(*positional, **named)
-    here = Site(site.name, "F", args, site.dialect, site.build, table) if site.named else site
-    if here.plan.error is not None and None in here.keywords and not here.rules:
-        raise mapping_error()
-    found = candidates(table, site.dialect, site.name, "F", here.shape)
-    values = tuple(make(env) for make in here.makers(found.lazy))
-    binding = pick(found, values, site.dialect, here.shape.keywords)
+    if None in site.keywords:
+        raise mapping_error()  # what `def` makes takes no mapping rules
+    if site.rules:
+        layers = table.layers(site.name, "F")
+        raise failures.ambiguous(site.name, "F", [overload for layer in layers for overload in layer])
+    found = candidates(table, site.dialect, site.name, "F", site.shape)
+    values = tuple(make(env) for make in site.makers(found.lazy))
+    binding = pick(found, values, site.dialect, site.shape.keywords)
     return binding.apply(env if binding.needs_env else env.cx, values)
 
 
@@ -111,12 +113,9 @@ def method_call(node: ast.MethodCall, dialect: Dialect, build: Build) -> Fn:
     call, makers = plan.call, site.makers(plan.lazy[1:])
     only = makers[0] if len(makers) == 1 else None
     open_, broken = plan.needs_env, plan.error is not None
-    host: list[Callable[[Env], tuple[list[Any], dict[str, Any]]]] = []
 
     def hosted(env: Env, method: Callable[..., Any]) -> Any:
-        if not host:
-            host.append(site.plain())
-        args, named = host[0](env)
+        args, named = site.plain()(env)
         return method(*args, **named)
 
     def evaluate(env: Env) -> Any:

@@ -23,6 +23,8 @@ class Limits:
     #: Bytes a single text or list built by an amplifier (`*`, join, replace, format…) may need.
     max_expression_memory: int | None = 256 * 1024 * 1024
     max_integer_bits: int = 16_384
+    #: Items of a whole result as plain data, where shared parts are written out each time.
+    max_output: int = 10_000_000
     max_steps: int = 10_000_000_000
     #: Depth of nested method calls and of owned objects in a model; None: only Python's own stack limits.
     max_calls: int | None = None

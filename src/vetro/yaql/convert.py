@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from vetro.yaql.context import Execution
+from vetro.yaql.errors import CollectionTooLarge
 from vetro.yaql.values import HostObject
 
 
@@ -61,18 +62,23 @@ def _close(kind: str, parts: list[Any]) -> Any:
 def to_plain(value: Any, rt: Execution, options: Options) -> Any:
     """``value`` as dicts, lists, sets and scalars; lazy sequences are consumed.
 
-    Raises `CollectionTooLarge` beyond the item limit, TypeError where a mapping's key or a set's item is a list or a
+    Raises `CollectionTooLarge` beyond the item limit and `Limits.max_output`, TypeError where a mapping's key or a set's item is a list or a
     mapping, and whatever a lazy sequence raises.
     """
     if not _iterates(value):
         return value
+    total = 0
     stack = [_open(value, rt, options)]
     while True:
         kind, todo, done = stack[-1]
         while todo:
             item = todo.pop()
             if _iterates(item):
-                stack.append(_open(item, rt, options))
+                opened = _open(item, rt, options)
+                total += len(opened[1])
+                if total > rt.limits.max_output:
+                    raise CollectionTooLarge(f"the result has more than {rt.limits.max_output:,} items when written out")
+                stack.append(opened)
                 break
             done.append(item)
         else:

@@ -21,6 +21,9 @@ from vetro.yaql.signature import FunctionTable, Overload, Type
 from vetro.yaql.types import CHECK_NAMES, check_source, overlap
 from vetro.yaql.values import Missing
 
+#: So many plans are kept with a table; texts of strangers may have any number of shapes.
+MAX_PLANS = 4096
+
 
 @dataclass(slots=True)
 class Plan:
@@ -67,6 +70,8 @@ def dispatcher(
     key = (name, style, n_positional, tuple(keyword_names), classes, dialect.iterable_dicts, dialect.legacy)
     plan = table.plans.get(key)
     if plan is None:
+        if len(table.plans) >= MAX_PLANS:
+            table.plans.clear()
         plan = table.plans[key] = _make(table, dialect, name, style, n_positional, tuple(keyword_names), classes)
     return plan
 

@@ -138,6 +138,7 @@ class CollectionTooLarge(LimitExceeded):
     """A collection has more items than the limit."""
 
     code = "LIM101"
+    hint = "take only what is needed (limit, where, first), or raise max_sequence"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "CollectionTooLargeException", OLD + "YaqlException")
 
 
@@ -145,6 +146,7 @@ class MemoryQuotaExceeded(LimitExceeded):
     """A value would need more memory than the limit."""
 
     code = "LIM102"
+    hint = "build less at once, or raise max_expression_memory"
     aliases: ClassVar[tuple[str, ...]] = (OLD + "MemoryQuotaExceededException", OLD + "YaqlException")
 
 
@@ -166,12 +168,14 @@ class StepsExceeded(Stop):
     """The task used up its steps."""
 
     code = "LIM201"
+    hint = "look for a loop that never ends, or raise max_steps"
 
 
 class TimeExceeded(Stop):
     """The task used up its time."""
 
     code = "LIM202"
+    hint = "look for a loop that never ends, or raise max_seconds"
 
 
 class Cancelled(Stop):

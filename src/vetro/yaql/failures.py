@@ -70,10 +70,9 @@ def unknown(table: FunctionTable, name: str, style: str, receiver: Any = MISSING
 
 
 def _suggest(name: str, known: Iterable[str]) -> str | None:
-    import difflib  # only on the way to an error
+    from vetro.yaql.didyoumean import suggest  # only on the way to an error
 
-    close = difflib.get_close_matches(name, known, 1, 0.7)
-    return close[0] if close else None
+    return suggest(name, known)
 
 
 def names(table: FunctionTable, style: str) -> list[str]:

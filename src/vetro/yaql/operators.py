@@ -21,6 +21,8 @@ ITEM_SIZE = 8
 #: Results this small are not measured.
 CHEAP = 4096
 _SIZED = (tuple, dict, FSet)
+#: Weight (`check_depth`) of all comparisons that one search may make.
+SEARCH = 100_000_000
 #: Integers between -SMALL and SMALL are within every limit.
 SMALL = 1 << 62
 
@@ -299,8 +301,10 @@ def contains(cx: CodeContext, item: Any, collection: Any) -> bool:
         _refuse("#operator_in", item, collection)
     if not _iter(cx, collection):
         _refuse("#operator_in", item, collection)
-    if item.__class__ not in SCALARS:
-        check_depth(item)  # bounds each comparison, and the hash
+    if item.__class__ not in SCALARS or item.__class__ is str:
+        weight = check_depth(item)  # bounds each comparison, and the hash
+        if weight > CHEAP and isinstance(collection, _SIZED) and weight * len(collection) > SEARCH:
+            raise LimitExceeded("the value is too large to be searched for in so many items")
     return item in collection
 
 
@@ -337,13 +341,25 @@ def index(cx: CodeContext, target: Any, key: Any, default: Any = MISSING) -> Any
         elif isinstance(target, dict):
             if key.__class__ not in SCALARS:
                 check_depth(key)
-            return target[key]
+            found = target.get(key, MISSING)
+            if found is MISSING:
+                raise KeyError(key if key.__class__ in SCALARS and key.__class__ is not str else _short(key))
+            return found
         _refuse("#indexer", target, key)
     if isinstance(target, dict):
         if key.__class__ not in SCALARS:
             check_depth(key)
         return target.get(key, default)
     _refuse("#indexer", target, key, default)
+
+
+def _short(key: Any) -> str:
+    """A key as the argument of KeyError: printing that must be harmless."""
+    if key.__class__ is str and len(key) <= 200:
+        return key
+    from vetro.yaql.brief import brief  # only on the way to an error
+
+    return brief(key)
 
 
 def attribute(cx: CodeContext, receiver: Any, name: str) -> Any:

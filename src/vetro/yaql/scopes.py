@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import NoMatchingFunction
+from vetro.yaql.laziness import ROUNDS, settle
 from vetro.yaql.signature import FunctionTable, Kind, Overload, Param, Type
 from vetro.yaql.types import describe
-from vetro.yaql.values import MISSING, HostObject
+from vetro.yaql.values import FROZEN, MISSING, HostObject
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,11 +54,20 @@ def camel(name: str) -> str:
 def define(env: Env, name: str, body: Callable[[Env], Any]) -> Env:
     """A scope inside ``env`` with a function ``name``; ``body`` is evaluated in that scope, so it may call itself."""
     scope = Env({}, env, env.cx)
+    rt = env.cx.rt
+    depth = 0
 
     def call(*args: Any, **named: Any) -> Any:
+        nonlocal depth
         variables = numbered(args)
         variables.update(named)
-        return body(Env(variables, scope, scope.cx, scope.funcs))
+        rt.charge(1)
+        depth += 1
+        try:
+            result = body(Env(variables, scope, scope.cx, scope.funcs))
+        finally:
+            depth -= 1
+        return result if depth < ROUNDS or result.__class__ in FROZEN else settle(rt, result)
 
     table = FunctionTable(parent=env.funcs or env.cx.dialect.table)
     for word in {camel(name), name if name.endswith("_") else camel(name)}:

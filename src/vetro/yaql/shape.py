@@ -112,6 +112,14 @@ def accepts_class(param: Param, cls: type, dialect: Dialect) -> bool:
     return predicate(param.type, dialect)(_SAMPLES[cls])
 
 
+def _hidden(overload: Overload, index: int, rest: Param | None) -> bool:
+    """True for a parameter whose name is free for the caller's own keywords: positional-only beside ``**kwargs``."""
+    if rest is None:
+        return False
+    python = _python_parameters(overload.impl, overload.needs_cx)
+    return index < len(python) and python[index].kind is inspect.Parameter.POSITIONAL_ONLY
+
+
 def _assign(overload: Overload, shape: Shape) -> tuple[list[Param], dict[int, list[int]], dict[str, int]] | None:
     """Which parameter each argument meets: targets by argument, arguments by parameter number, extra keywords."""
     params = overload.params
@@ -128,8 +136,8 @@ def _assign(overload: Overload, shape: Shape) -> tuple[list[Param], dict[int, li
             by_param.setdefault(at, []).append(number)
         if params[at].kind is Kind.NORMAL:
             at += 1
-    names = {p.name: i for i, p in enumerate(params) if p.kind is Kind.NORMAL}
     rest = next((p for p in params if p.kind is Kind.KWARGS), None)
+    names = {p.name: i for i, p in enumerate(params) if p.kind is Kind.NORMAL and not _hidden(overload, i, rest)}
     for offset, keyword in enumerate(shape.keywords):
         number = shape.positional + offset
         index = names.get(keyword)

@@ -16,8 +16,14 @@ from vetro.yaql.errors import NestingTooDeep
 
 #: Containers that are hashed or compared may be nested this deep; CPython's own hash recurses in C.
 HASH_DEPTH = 500
-#: ... and hold this many items, shared ones counted each time: a few lists that hold each other twice look like 2**n.
-HASH_ITEMS = 1_000_000
+#: ... and weigh this much, shared parts counted each time: a few lists that hold each other twice look like 2**n. An
+#: item weighs 1, a container 10, and long text by its length.
+HASH_WEIGHT = 10_000_000
+_CONTAINER_WEIGHT = 9
+#: Text from this length on weighs more than 1: a 64th of its length.
+_LONG_TEXT = 256
+#: Items of a value that is handed out as plain data, shared parts counted each time.
+THAW_ITEMS = 10_000_000
 
 
 class FDict(dict[Any, Any]):
@@ -104,6 +110,8 @@ class Missing:
 MISSING = Missing()
 
 SCALARS: frozenset[type] = frozenset({type(None), bool, int, float, str})
+#: Classes whose instances take no time to hash or compare.
+_LIGHT: frozenset[type] = frozenset({type(None), bool, int, float})
 #: Classes whose instances are frozen as they stand: one class test at a statement end.
 FROZEN: set[type] = {type(None), bool, int, float, str, tuple, FDict, FSet}
 
@@ -121,35 +129,46 @@ def freeze(value: Any, limit: int | None = None) -> Any:
     return freeze_deep(value, limit)
 
 
-def thaw(value: Any) -> Any:
-    """``value`` as plain Python data: dict, list, set; host objects and scalars stay. For process boundaries."""
+def thaw(value: Any, limit: int = THAW_ITEMS) -> Any:
+    """``value`` as plain Python data: dict, list, set; host objects and scalars stay. For process boundaries.
+
+    Raises `CollectionTooLarge` when the result would have more than ``limit`` items: plain data shares no parts, so a
+    few lists that hold each other twice become 2**n.
+    """
     from vetro.yaql._freeze import thaw_deep
 
-    return thaw_deep(value)
+    return thaw_deep(value, limit)
 
 
-def check_depth(value: Any, limit: int = HASH_DEPTH) -> None:
-    """Raises `NestingTooDeep` when containers in ``value`` are nested deeper than ``limit`` levels.
+def check_depth(value: Any, limit: int = HASH_DEPTH) -> int:
+    """The weight of ``value``: how long hashing it or comparing it takes at most.
 
-    Needed before hashing or comparing: CPython recurses in C without a check and would be killed by a signal.
+    Raises `NestingTooDeep` when containers in it are nested deeper than ``limit`` levels or the weight is beyond
+    `HASH_WEIGHT`. Needed before hashing or comparing: CPython recurses in C without a check and would be killed by a
+    signal, and while it compares nothing can interrupt it.
     """
     level: list[Any] = [value]
-    total = 0
+    weight = 0
     for _ in range(limit):
         below: list[Any] = []
         for item in level:
-            if item.__class__ is tuple:
-                below.extend(x for x in item if x.__class__ not in SCALARS)
+            if item.__class__ is tuple or isinstance(item, (FSet, list)):
+                weight += _CONTAINER_WEIGHT + len(item)
+                parts: list[Any] = [x for x in item if x.__class__ not in _LIGHT]
             elif isinstance(item, dict):
-                below.extend(x for x in item.values() if x.__class__ not in SCALARS)
-                below.extend(x for x in item if x.__class__ not in SCALARS)
-            elif isinstance(item, (FSet, list)):
-                below.extend(x for x in item if x.__class__ not in SCALARS)
+                weight += _CONTAINER_WEIGHT + 2 * len(item)
+                parts = [x for side in (item, item.values()) for x in side if x.__class__ not in _LIGHT]
+            else:
+                parts = [item] if item.__class__ is str else []
+            for part in parts:
+                if part.__class__ is not str:
+                    below.append(part)
+                elif len(part) >= _LONG_TEXT:
+                    weight += len(part) >> 6
+            if weight > HASH_WEIGHT:
+                raise NestingTooDeep(f"value has too many parts to be compared or hashed: more than {HASH_WEIGHT:,}")
         if not below:
-            return
-        total += len(below)
-        if total > HASH_ITEMS:
-            raise NestingTooDeep(f"value has more than {HASH_ITEMS} nested items")
+            return weight
         level = below
     raise NestingTooDeep(f"value is nested deeper than {limit} levels")
 

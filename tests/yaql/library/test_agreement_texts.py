@@ -220,6 +220,8 @@ datetime(2020, 1, 2).replace(month => 13)
 datetime(2020, 1, 2).replace(year => null)
 datetime(2020, 1, 2).format('%Y/%m')
 datetime(2020, 1, 2).format('')
+datetime(2020, 1, 2).format('%Z %z')
+datetime(2020, 1, 2, offset => timespan(hours => 2)).format('%Z|%z')
 datetime(2020, 1, 2).year
 datetime(2020, 1, 2).month
 datetime(2020, 1, 2).day

@@ -185,12 +185,14 @@ class BlockMixin:
             name = self.fresh("b_")
             shared, local = branch_locals(instruction)
             outer = [scope.names[v][0] for v in shared]
-            self.loops, self.branch, self.handling = 0, True, None
+            self.loops, self.branch = 0, True  # what is being handled is known to each branch for itself
             body: list[py.stmt] = []
             if outer:
                 body.append(py.Nonlocal(sorted(set(outer))))
             if local:
                 body.append(py.Assign([b.target(scope.names[v][0]) for v in local], b.const(None)))
+            if self.handling is not None:
+                body.append(b.assign(self.handling, b.const(None)))
             body += self.instruction(instruction, scope)
             self.loops, self.branch, self.handling = saved
             made.append(py.FunctionDef(name, b.arguments([]), body, []))
@@ -264,8 +266,6 @@ class BlockMixin:
                 body.append(b.assign(scope.names[handler.variable][0], made))
             saved = self.handling
             current = self.handling
-            if current is None and self.branch:
-                current = None
             if current is not None:
                 body.append(b.assign(current, value))
             body += self.block(handler.body, scope)

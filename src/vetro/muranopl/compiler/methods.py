@@ -17,6 +17,7 @@ from vetro.muranopl.compiler.inference import infer_kinds
 from vetro.muranopl.compiler.targets import TargetMixin
 from vetro.muranopl.compiler.unit import Unit
 from vetro.muranopl.compiler.variables import assigned_variables, traced
+from vetro.muranopl.locks import SAVED
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.values import FDict, FSet, thaw
@@ -121,7 +122,11 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
     def function(self) -> py.FunctionDef:
         """``def name(self, v_a=…, *v_rest, **v_options)``."""
         decl = self.decl
-        body: list[py.stmt] = [*self._entry(), *self._prologue()]
+        entry, prologue = self._entry(), self._prologue()
+        if synchronization(self.owner, decl)[1]:  # the lock depends on arguments as their contracts leave them
+            body: list[py.stmt] = [*prologue, self._lock_values(), *entry]
+        else:
+            body = [*entry, *prologue]
         fresh = [v for v in self.locals if v not in self.arguments]
         if fresh:
             body.append(py.Assign([b.target("v_" + v) for v in fresh], b.const(None)))
@@ -135,6 +140,12 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
         function = py.FunctionDef(name, self._parameters(), body, [])
         _place(function, decl.position)
         return function
+
+    def _lock_values(self) -> py.stmt:
+        """Keeps the values a lock depends on: the method may assign to its arguments."""
+        names = synchronization(self.owner, self.decl)[1]
+        values: list[py.expr] = [b.name("v_" + n) if n in self.arguments else b.const(None) for n in names]
+        return b.assign(SAVED, py.Tuple(values, b.LOAD))
 
     def _entry(self) -> list[py.stmt]:
         on_this, args = synchronization(self.owner, self.decl)

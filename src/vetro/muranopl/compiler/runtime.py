@@ -22,7 +22,7 @@ from vetro.muranopl.errors import (
     Thrown,
 )
 from vetro.yaql.errors import MemoryQuotaExceeded
-from vetro.yaql.values import FROZEN, MISSING, FDict, FSet, HostObject, freeze
+from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject, check_depth, freeze
 
 # -- contracts ---------------------------------------------------------------------------------------------------------
 
@@ -181,6 +181,8 @@ def _get(cx: Any, container: Any, step: Any) -> Any:
     if step.__class__ is tuple:
         key = step[0]
         if isinstance(container, abc.Mapping):
+            if key.__class__ not in SCALARS:
+                check_depth(key)
             return container.get(key)
         if container.__class__ is tuple and isinstance(key, int):
             if key >= len(container):
@@ -202,6 +204,8 @@ def _put(container: Any, step: Any, value: Any) -> Any:
             return FDict({**container, step: value})
         raise AssignmentToThis(f"'.{step}' cannot be set on {show(container)}")
     key = step[0]
+    if key.__class__ not in SCALARS:
+        check_depth(key)
     if container is None:
         container = FDict()
     if isinstance(container, abc.Mapping):

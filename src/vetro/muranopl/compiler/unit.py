@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
-COMPILER_VERSION = 2
+COMPILER_VERSION = 3
 
 
 @dataclass(slots=True)

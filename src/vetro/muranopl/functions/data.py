@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vetro.yaql.brief import brief
 from vetro.yaql.signature import Param, Type, function
 from vetro.yaql.values import FDict, check_depth, thaw
 
@@ -107,7 +108,7 @@ def patch(cx: Any, obj: Any, patch: Any) -> Any:  # the parameter name is Murano
             raise ValueError("each step of a patch is a mapping")
         operation = _OPERATIONS.get(step.get("op"))
         if operation is None:
-            raise ValueError(f"unknown patch operation {step.get('op')!r}")
+            raise ValueError(f"unknown patch operation {brief(step.get('op'))}")
         obj = operation(obj, step)
     return obj
 

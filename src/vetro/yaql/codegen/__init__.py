@@ -10,5 +10,6 @@ so that code can be marshalled, cached, and bound again in another process (`bin
 """
 
 from vetro.yaql.codegen.emitter import Code, Emitter, Scope
+from vetro.yaql.codegen.standalone import compile_expression
 
-__all__ = ["Code", "Emitter", "Scope"]
+__all__ = ["Code", "Emitter", "Scope", "compile_expression"]

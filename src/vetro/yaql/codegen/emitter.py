@@ -291,7 +291,7 @@ class Emitter:
         used = b.names_in(body)
         bound = set(params)
         captured = sorted({n for n, _ in scope.names.values() if n in used and n not in bound})
-        captured += sorted(n for n in used if n[0] == "t" and n[1:].isdigit() and not _assigned(body, n))
+        captured += sorted(n for n in used if n[0] == "t" and n[1:].isdigit() and n not in captured and not _assigned(body, n))
         return py.Lambda(b.arguments(params, captured), body)
 
     # -- hooks for host languages --------------------------------------------------------------------------------------

@@ -49,8 +49,12 @@ def is_class(value: ast.expr, cls: str) -> ast.Compare:
     return ast.Compare(attr(value, "__class__"), [ast.Is()], [name(cls)])
 
 
-def is_null(value: ast.expr, negated: bool = False) -> ast.Compare:
-    """``value is None``."""
+def is_null(value: ast.expr, negated: bool = False) -> ast.expr:
+    """``value is None``; decided here for literals, which Python would warn about."""
+    if isinstance(value, ast.Constant):
+        return const((value.value is None) is not negated)
+    if isinstance(value, ast.Tuple) and all(isinstance(item, (ast.Constant, ast.Tuple)) for item in value.elts):
+        return const(negated)
     return ast.Compare(value, [ast.IsNot() if negated else ast.Is()], [const(None)])
 
 

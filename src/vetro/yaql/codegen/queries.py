@@ -84,11 +84,23 @@ def _generators(
         elif index == len(stages) - 1:
             item = body
         else:
-            # Python compiles `for x in [e]` to a plain assignment.
-            generators.append(py.comprehension(b.target("d1"), py.List([body.node], b.LOAD), [], 0))
-            inner, _ = scope.child(1, (body.kind,))
-            item = Code(b.name("d1"), body.kind)
+            inner, item = _rebind(em, scope, generators, body)
     return generators, item
+
+
+def _rebind(em: Emitter, scope: Scope, generators: list[py.comprehension], value: Code) -> tuple[Scope, Code]:
+    """Makes ``value`` the ``$`` of the following stages: (their scope, the item)."""
+    if not any(isinstance(n, py.NamedExpr) for n in py.walk(value.node)):
+        # Python compiles `for x in [e]` to a plain assignment.
+        generators.append(py.comprehension(b.target("d1"), py.List([value.node], b.LOAD), [], 0))
+        inner, _ = scope.child(1, (value.kind,))
+        return inner, Code(b.name("d1"), value.kind)
+    # Python allows no assignment expression there: a condition that always holds binds the value instead.
+    temp = em.temp()
+    generators[-1].ifs.append(py.List([b.walrus(temp, value.node)], b.LOAD))
+    names = dict(scope.names)
+    names["1"] = (temp, value.kind)
+    return Scope(names, scope.fallback), Code(b.name(temp), value.kind)
 
 
 def _finish(
@@ -103,12 +115,15 @@ def _finish(
         return Code(b.call("_tuple_of", b.name("rt"), py.ListComp(em.freeze(item).node, generators)), "tuple")
     if name == "first":
         return Code(b.call("_first", py.GeneratorExp(item.node, generators)))
-    inner, _ = scope.child(1, (item.kind,))
-    if not (isinstance(item.node, py.Name) and item.node.id == "d1"):
-        generators.append(py.comprehension(b.target("d1"), py.List([item.node], b.LOAD), [], 0))
+    if isinstance(item.node, py.Name):
+        names = dict(scope.names)
+        names["1"] = (item.node.id, item.kind)
+        inner = Scope(names, scope.fallback)
+    else:
+        inner, item = _rebind(em, scope, generators, item)
     if name == "toDict":
         key = em.frozen(terminal.args[0], inner)
-        value = em.frozen(terminal.args[1], inner) if len(terminal.args) > 1 else em.freeze(Code(b.name("d1"), item.kind))
+        value = em.frozen(terminal.args[1], inner) if len(terminal.args) > 1 else em.freeze(item)
         hashed = key.node if key.kind in ("str", "int", "scalar") else b.call("_key", key.node)
         return Code(b.call("_map_of", b.name("rt"), py.DictComp(hashed, value.node, generators)), "map")
     if terminal.args:

@@ -1,19 +1,22 @@
-"""Compiled regular expressions: one face, two engines.
+"""Compiled regular expressions: one face, three engines.
 
-RE2 (linear time) serves nearly every pattern; patterns it cannot do, and the few texts on which it would differ from
-Python's ``re``, go to the bounded backtracking engine. Which one runs cannot be told from the results.
+Python's own ``re`` serves simple patterns that are proved to take linear time (`_regex_linear`), RE2 (always linear)
+nearly all the others; patterns it cannot do, and the few texts on which it would differ from ``re``, go to the bounded
+backtracking engine. Which one runs cannot be told from the results.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
-import re2
-
 from vetro.yaql.context import CodeContext
+from vetro.yaql.errors import LimitExceeded
 from vetro.yaql.library._backtrack import Meter, match_at, search
+from vetro.yaql.library._regex_linear import effort
 from vetro.yaql.library._regex_parser import Flags, Pattern, parse
 from vetro.yaql.library._regex_program import Program
 from vetro.yaql.library._regex_re2 import Written, write
@@ -21,6 +24,16 @@ from vetro.yaql.types import RegexBase
 from vetro.yaql.values import FROZEN
 
 _FLAG_TEXTS = (("ignore_case", "re.IGNORECASE"), ("multi_line", "re.MULTILINE"), ("dot_all", "re.DOTALL"))
+
+#: States of RE2's automaton times bytes of text. RE2 cannot be interrupted; in the worst case this is half a minute.
+_MAX_WORK = 2_000_000_000
+#: Steps of `re` for one text; it cannot be interrupted either. Longer texts are for the other engines.
+_MAX_HOST_WORK = 1 << 24
+#: Work on a short text costs no steps of its own: whoever asks for it paid for the call.
+_FREE = 4096
+#: `re` warns of what may mean something else one day.
+_AMBIGUOUS = ("[[", "[^[", "--", "&&", "~~", "||")
+_UNSET: Any = object()
 
 
 class Found:
@@ -47,15 +60,19 @@ class Found:
 class Regex(RegexBase):
     """A regular expression. Equal when pattern and flags are equal."""
 
-    __slots__ = ("_engine", "_pattern", "_program", "_written", "flags", "pattern")
+    __slots__ = ("_engine", "_host", "_longest", "_pattern", "_program", "_steps", "_written", "flags", "pattern")
 
     def __init__(self, pattern: str, flags: Flags) -> None:
         self.pattern = pattern
         self.flags = flags
         self._pattern: Pattern = parse(pattern, flags)
         self._program: Program | None = None
-        self._written: Written | None = write(self._pattern.tree, self._pattern.groups)
-        self._engine: Any = None if self._written is None else _compile(self._written.text)
+        self._written: Written | None = None
+        self._engine: Any = _UNSET
+        #: Steps of `re` for each character, and the length of texts it is used for: none where it is not.
+        self._steps = effort(self._pattern.tree) or 0
+        self._host: re.Pattern[str] | None = _host(pattern, flags) if self._steps else None
+        self._longest = _MAX_HOST_WORK // self._steps if self._host is not None else -1
 
     @property
     def groups(self) -> int:
@@ -72,11 +89,36 @@ class Regex(RegexBase):
 
         Raises `LimitExceeded` when a pattern that RE2 cannot do needs too many steps.
         """
+        if len(text) <= self._longest:
+            match = self.host(cx, text).search(text, pos)
+            return None if match is None else Found(self, text, tuple(chain.from_iterable(match.regs)))
         slots = self._walk(cx, text).search(pos)
         return None if slots is None else Found(self, text, slots)
 
+    def found_in(self, cx: CodeContext, text: str) -> bool:
+        """True when there is a match anywhere. Raises as `search` does."""
+        if len(text) <= self._longest:
+            return self.host(cx, text).search(text) is not None
+        return self._walk(cx, text).search(0) is not None
+
+    def host(self, cx: CodeContext, text: str) -> re.Pattern[str]:
+        """The pattern of `re`, paid for, for a text of which `takes_host` is true."""
+        work = len(text) * self._steps
+        if work > _FREE:
+            cx.rt.charge(work >> 12)
+        assert self._host is not None
+        return self._host
+
+    def takes_host(self, text: str) -> bool:
+        """Whether `re` may be used for this text."""
+        return len(text) <= self._longest
+
     def find_all(self, cx: CodeContext, text: str) -> Iterator[Found]:
         """All matches from left to right, none overlapping another; lazily. Raises as `search` does."""
+        if len(text) <= self._longest:
+            for match in self.host(cx, text).finditer(text):
+                yield Found(self, text, tuple(chain.from_iterable(match.regs)))
+            return
         walk = self._walk(cx, text)
         pos = 0
         not_empty = False
@@ -96,6 +138,9 @@ class Regex(RegexBase):
         return self._program
 
     def _walk(self, cx: CodeContext, text: str) -> _Walk | _LinearWalk:
+        if self._engine is _UNSET:
+            self._written = write(self._pattern.tree, self._pattern.groups)
+            self._engine = None if self._written is None else _compile(self._written.text)
         written = self._written
         if self._engine is None or written is None:
             return _Walk(self, cx, text)
@@ -154,11 +199,16 @@ class _LinearWalk(_Walk):
         # One place known in both counts; searches go from left to right, so it moves with them.
         self.byte = 0
         self.char = 0
-        cx.rt.charge((len(data) >> 6) + 1)
+        work = len(data) * engine.programsize
+        if work > _MAX_WORK:
+            raise LimitExceeded(f"a text of {len(text)} characters is too long for this regular expression")
+        self.cx = cx
+        cx.rt.charge((work >> 12) + 1)
 
     def search(self, pos: int) -> tuple[int, ...] | None:
         if pos > len(self.text):
             return None
+        self.cx.rt.charge((len(self.text) - pos) >> 10)
         found = self.engine.search(self.data, self._to_byte(pos))
         if found is None:
             return None
@@ -195,8 +245,21 @@ class _LinearWalk(_Walk):
         return tuple(known[offset] for offset in slots)
 
 
+def _host(pattern: str, flags: Flags) -> re.Pattern[str] | None:
+    """The pattern compiled by `re`; None when that would warn of something."""
+    if any(text in pattern for text in _AMBIGUOUS):
+        return None
+    chosen = (re.IGNORECASE if flags.ignore_case else 0) | (re.MULTILINE if flags.multi_line else 0)
+    try:
+        return re.compile(pattern, chosen | (re.DOTALL if flags.dot_all else 0))
+    except (re.error, OverflowError):
+        return None
+
+
 def _compile(text: str) -> Any:
     """The pattern compiled by RE2; None when it would become too large for it."""
+    import re2  # many runs need no pattern that `re` may not do
+
     options = re2.Options()
     options.log_errors = False
     try:

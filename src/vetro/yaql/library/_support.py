@@ -151,6 +151,11 @@ class Memorized(abc.Iterator[Any]):
             if not self._pull():
                 return
 
+    def settle(self) -> None:
+        """Takes all items now and lets their source go."""
+        while self._pull():
+            pass
+
     def _pull(self) -> bool:
         if self._source is None:
             return False

@@ -86,9 +86,10 @@ def _container_text(cx: CodeContext, value: Any, plain: bool) -> str:
             piece = _leaf(inner, repr)
         size += len(piece)
         written.append(piece)
-        if not len(written) % 64:
+        if not len(written) % 4096:
             cx.rt.check_memory(size)
-            cx.rt.charge(64)
+            cx.rt.charge(4096)
+            written = ["".join(written)]  # thin containers write little text in very many pieces
     cx.rt.check_memory(size)
     return "".join(written)
 

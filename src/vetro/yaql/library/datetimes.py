@@ -6,18 +6,14 @@ A point in time always knows its offset from UTC.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
-
-from dateutil import parser as free_form
-from dateutil import tz
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.signature import Param, Type, function
 from vetro.yaql.values import FROZEN
 
 ZERO = timedelta(0)
-UTC = tz.tzutc()
 #: Texts to be read freely, and format texts, are no longer than this.
 _TEXT = 200
 #: The host's ``strftime`` may take digits as widths: ``%999999999d``.
@@ -30,11 +26,11 @@ _DT = Param("dt", Type.DATETIME)
 _SPAN = Param("span", Type.SPAN)
 
 
-def zone(offset: timedelta) -> Any:
+def zone(offset: timedelta) -> timezone:
     """The time zone of an offset. Raises ValueError for a day or more."""
     if abs(offset) >= timedelta(days=1):
         raise ValueError("an offset from UTC is shorter than a day")
-    return UTC if offset == ZERO else tz.tzoffset(None, offset.total_seconds())
+    return UTC if offset == ZERO else timezone(offset, "")
 
 
 def aware(dt: datetime) -> datetime:
@@ -95,6 +91,8 @@ def from_text(cx: CodeContext, string: str, format: str | None = None) -> dateti
         raise ValueError(f"a date of more than {_TEXT} characters cannot be read")
     if format is not None:
         return aware(datetime.strptime(string, format))
+    from dateutil import parser as free_form  # few programs need it
+
     today = datetime.fromtimestamp(cx.rt.clock(), tz=UTC).replace(tzinfo=None)
     try:
         found = free_form.parse(
@@ -102,14 +100,14 @@ def from_text(cx: CodeContext, string: str, format: str | None = None) -> dateti
         )
     except (ValueError, OverflowError):
         raise ValueError(f"{string!r} is no date") from None
-    return aware(found)
+    return found.replace(tzinfo=zone(found.utcoffset() or ZERO))
 
 
 def _no_names(name: str | None, offset: int | None) -> Any:
     """Zone names mean nothing beyond UTC, whatever zone the machine is in."""
     if offset is None:
         return UTC
-    return tz.tzoffset(None, offset)
+    return timezone(timedelta(seconds=offset))
 
 
 @function(

@@ -7,21 +7,24 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import NoItems
+from vetro.yaql.laziness import ROUNDS, settle
 from vetro.yaql.library._support import COLLECTION, Items, Lambda, gather, growing
 from vetro.yaql.library.math import larger, smaller
 from vetro.yaql.operators import add
 from vetro.yaql.signature import Param, Type, function
-from vetro.yaql.values import MISSING
+from vetro.yaql.values import FROZEN, MISSING
 
 _INITIAL = Param("initial", default=MISSING)
 _DEFAULT = Param("default", default=MISSING)
 _FOLDER = Param("selector", Type.LAMBDA, arity=2)
 _SEED = Param("seed", default=MISSING)
+#: Classes that the language and Python order alike and whose equals cannot be told apart.
+_PLAIN = ({int}, {str})
 
 
 def _fold(cx: CodeContext, name: str, items: Items, step: Callable[[Any, Any], Any], start: Any) -> Any:
     """Raises TypeError for an empty collection without a start value."""
-    iterator = iter(growing(cx, items))
+    iterator = iter(items if isinstance(items, (tuple, list)) else growing(cx, items))
     for item in iterator:
         total = item if start is MISSING else step(start, item)
         break
@@ -29,8 +32,10 @@ def _fold(cx: CodeContext, name: str, items: Items, step: Callable[[Any, Any], A
         if start is MISSING:
             raise TypeError(f"{name}() of an empty collection needs an initial value")
         return start
-    for item in iterator:
+    for number, item in enumerate(iterator):
         total = step(total, item)
+        if total.__class__ not in FROZEN and not number % ROUNDS:
+            total = settle(cx.rt, total)
     return total
 
 
@@ -40,19 +45,28 @@ def sum_(cx: CodeContext, collection: Items, initial: Any = MISSING) -> Any:
 
     Raises TypeError for an empty collection without ``initial``.
     """
-    return _fold(cx, "sum", collection, lambda left, right: add(cx, left, right), initial)
+    items = gather(cx, collection)
+    if initial is MISSING and set(map(type, items)) == {int}:
+        return add(cx, sum(items), 0)  # which refuses what is too long
+    return _fold(cx, "sum", items, lambda left, right: add(cx, left, right), initial)
 
 
 @function("max", style="M", params=(COLLECTION, _INITIAL))
 def max_(cx: CodeContext, collection: Items, initial: Any = MISSING) -> Any:
     """The greatest item. Raises TypeError for an empty collection without ``initial``."""
-    return _fold(cx, "max", collection, lambda left, right: larger(cx, left, right), initial)
+    items = gather(cx, collection)
+    if initial is MISSING and set(map(type, items)) in _PLAIN:
+        return max(items)
+    return _fold(cx, "max", items, lambda left, right: larger(cx, left, right), initial)
 
 
 @function("min", style="M", params=(COLLECTION, _INITIAL))
 def min_(cx: CodeContext, collection: Items, initial: Any = MISSING) -> Any:
     """The smallest item; null is smaller than anything. Raises TypeError for an empty collection as `max_` does."""
-    return _fold(cx, "min", collection, lambda left, right: smaller(cx, left, right), initial)
+    items = gather(cx, collection)
+    if initial is MISSING and set(map(type, items)) in _PLAIN:
+        return min(items)
+    return _fold(cx, "min", items, lambda left, right: smaller(cx, left, right), initial)
 
 
 @function("aggregate", "reduce", style="M", params=(COLLECTION, _FOLDER, _SEED))
@@ -65,7 +79,7 @@ def aggregate(cx: CodeContext, collection: Items, selector: Lambda, seed: Any = 
 
 
 @function("accumulate", style="M", params=(COLLECTION, _FOLDER, _SEED))
-def accumulate(collection: Items, selector: Lambda, seed: Any = MISSING) -> Iterator[Any]:
+def accumulate(cx: CodeContext, collection: Items, selector: Lambda, seed: Any = MISSING) -> Iterator[Any]:
     """Every intermediate value of the fold, lazily, the first item (or the seed) included.
 
     Raises TypeError (when consumed) for an empty collection without ``seed``.
@@ -77,8 +91,10 @@ def accumulate(collection: Items, selector: Lambda, seed: Any = MISSING) -> Iter
         if total is MISSING:
             raise TypeError("accumulate() of an empty collection needs a seed")
     yield total
-    for item in iterator:
+    for number, item in enumerate(iterator):
         total = selector(total, item)
+        if total.__class__ not in FROZEN and not number % ROUNDS:
+            total = settle(cx.rt, total)
         yield total
 
 

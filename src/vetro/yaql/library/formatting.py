@@ -20,6 +20,7 @@ from vetro.yaql.values import SCALARS
 
 _FIELD = re.compile(r"(?P<name>[^{}!:]*)(?:!(?P<conversion>[^:{}]*))?(?P<colon>:)?")
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?(?P<width>\d*)[_,]?(?:\.(?P<precision>\d+))?[a-zA-Z%]?", re.DOTALL)
+_BRACE = re.compile("[{}]")
 _WIDEST = 1 << 31
 
 
@@ -153,8 +154,8 @@ def _number(text: str | None) -> int:
 
 
 def _next_brace(text: str, start: int) -> int:
-    places = [place for place in (text.find("{", start), text.find("}", start)) if place >= 0]
-    return min(places, default=len(text))
+    found = _BRACE.search(text, start)
+    return len(text) if found is None else found.start()
 
 
 def _closing(text: str, start: int) -> int:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from vetro.yaql.context import CodeContext
+from vetro.yaql.laziness import ROUNDS, settle
 from vetro.yaql.library._support import COLLECTION, TICK, Items, Lambda, key_of, ticking
 from vetro.yaql.signature import Param, Type, function
 from vetro.yaql.types import describe
-from vetro.yaql.values import is_iterable
+from vetro.yaql.values import FROZEN, is_iterable
 
 _START = Param("start", Type.INT)
 _STOP = Param("stop", Type.INT)
@@ -106,6 +107,8 @@ def generate(
         yield value if selector is None else selector(value)
         value = producer(value)
         count += 1
+        if value.__class__ not in FROZEN and not count % ROUNDS:
+            value = settle(cx.rt, value)
         if not count % TICK:
             cx.rt.charge(TICK)
 
@@ -144,6 +147,8 @@ def generate_many(
                 continue
             seen.add(key)
         yield value if selector is None else selector(value)
+        if value.__class__ not in FROZEN:
+            value = settle(cx.rt, value)
         offspring = producer(value)
         if not is_iterable(offspring) and not isinstance(offspring, (str, dict)):
             raise TypeError(f"the producer of generateMany() must give a collection, not {describe(offspring)}")

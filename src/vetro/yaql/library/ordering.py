@@ -38,6 +38,10 @@ class Ordered(OrderedBase):
             self._sorted = _sort(self._cx, list(self._items), self._keys)
         return self._sorted
 
+    def settle(self) -> None:
+        """Sorts now, so that the source is walked."""
+        self.items()
+
     def then(self, selector: Lambda, descending: bool) -> Ordered:
         """The same items, ordered by one more key."""
         self._items = gather(self._cx, self._items)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.library._regex import Found, Regex, compile_regex
 from vetro.yaql.library._regex_template import expand, read_template
 from vetro.yaql.library._support import ENTRY, Lambda
 from vetro.yaql.signature import Param, Type, function
 from vetro.yaql.types import describe
 from vetro.yaql.values import FDict
 
-__all__ = ["Found", "Regex", "compile_regex"]
+if TYPE_CHECKING:
+    from vetro.yaql.library._regex import Found, Regex
 
 _REGEXP = Param("regexp", Type.REGEX)
 _STRING = Param("string", Type.STR)
@@ -23,6 +23,13 @@ _MAX_SPLIT = Param("maxSplit", Type.INT, default=0)
 _REPL = Param("repl", Type.STR)
 _REPL_BY = Param("repl", Type.LAMBDA, arity=None)
 _COUNT = Param("count", Type.INT, default=0)
+
+
+def compile_regex(pattern: str, ignore_case: bool = False, multi_line: bool = False, dot_all: bool = False) -> Regex:
+    """The regular expression ``pattern``, see `vetro.yaql.library._regex.compile_regex`."""
+    from vetro.yaql.library import _regex  # the engines are loaded on first use
+
+    return _regex.compile_regex(pattern, ignore_case, multi_line, dot_all)
 
 
 def _flag(name: str) -> Param:

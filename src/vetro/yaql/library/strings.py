@@ -11,6 +11,9 @@ from vetro.yaql.library._support import ENTRY, SLOT, Items, growing, varargs
 from vetro.yaql.library._text import text_of
 from vetro.yaql.signature import Param, Type, function
 
+#: Products of lengths up to this are searched backwards by CPython itself.
+_QUICK = 1_000_000
+_FEW = 64
 _STRING = Param("string", Type.STR)
 _CHARS = Param("chars", Type.STR, default=None)
 _SEPARATOR = Param("separator", Type.STR, default=None)
@@ -77,6 +80,9 @@ def right_split(cx: CodeContext, string: str, separator: str | None = None, max_
     Raises ValueError for an empty separator.
     """
     _pieces(cx, string, separator, max_splits)
+    if separator and len(string) * len(separator) > _QUICK:  # CPython searches backwards in quadratic time
+        parts = string[::-1].split(separator[::-1], _host_size(max_splits))
+        return tuple([part[::-1] for part in reversed(parts)])
     return tuple(string.rsplit(separator, _host_size(max_splits)))
 
 
@@ -124,25 +130,25 @@ def concat(cx: CodeContext, *args: str) -> str:
 @function("trim", style="M", params=(_STRING, _CHARS))
 def trim(string: str, chars: str | None = None) -> str:
     """The text without these characters (white space when null) at both ends."""
-    return string.strip(chars)
+    return _strip(string, chars)
 
 
 @function("trimLeft", style="M", params=(_STRING, _CHARS))
 def trim_left(string: str, chars: str | None = None) -> str:
     """The text without these characters (white space when null) at its start."""
-    return string.lstrip(chars)
+    return _strip(string, chars, right=False)
 
 
 @function("trimRight", style="M", params=(_STRING, _CHARS))
 def trim_right(string: str, chars: str | None = None) -> str:
     """The text without these characters (white space when null) at its end."""
-    return string.rstrip(chars)
+    return _strip(string, chars, left=False)
 
 
 @function("norm", style="FM", params=(Param("string", Type.STR, nullable=True), _CHARS))
 def norm(string: str | None, chars: str | None = None) -> str | None:
     """The trimmed text, or null when nothing is left of it."""
-    return (string or "").strip(chars) or None
+    return _strip(string or "", chars) or None
 
 
 @function(
@@ -154,7 +160,7 @@ def is_empty(string: str | None, trim: bool = True, chars: str | None = None) ->
     """True for null and for a text of which nothing is left, after trimming unless ``trim`` is false."""
     if string is None:
         return True
-    return not (string.strip(chars) if trim else string)
+    return not (_strip(string, chars) if trim else string)
 
 
 @function("replace", style="M", params=(_STRING, Param("old", Type.STR), Param("new", Type.STR), _COUNT))
@@ -207,13 +213,37 @@ def index_of_within(string: str, sub: str, start: int, length: int) -> int:
 @function("lastIndexOf", style="M", params=(_STRING, _SUB, Param("start", Type.INT, default=0)))
 def last_index_of(string: str, sub: str, start: int = 0) -> int:
     """Where ``sub`` last occurs at or after ``start``; -1 when it does not."""
-    return string.rfind(sub, start)
+    return _rfind(string, sub, start, len(string))
 
 
 @function("lastIndexOf", style="M", params=(_STRING, _SUB, _START, _LENGTH))
 def last_index_of_within(string: str, sub: str, start: int, length: int) -> int:
     """Where ``sub`` last occurs within ``length`` characters from ``start``; -1 when it does not."""
-    return _find(string, str.rfind, sub, start, length)
+    return _find(string, _rfind, sub, start, length)
+
+
+def _strip(string: str, chars: str | None, *, left: bool = True, right: bool = True) -> str:
+    """``str.strip``, which looks through all of ``chars`` for each character; here many of them cost no more than few."""
+    if chars is not None and len(chars) > _FEW:
+        known = frozenset(chars)
+        start, end = 0, len(string)
+        while left and start < end and string[start] in known:
+            start += 1
+        while right and end > start and string[end - 1] in known:
+            end -= 1
+        return string[start:end]
+    return string.strip(chars) if left and right else string.lstrip(chars) if left else string.rstrip(chars)
+
+
+def _rfind(string: str, sub: str, start: int, end: int) -> int:
+    """``str.rfind``, whose time CPython bounds by the product of the lengths, in time that grows with their sum."""
+    if len(string) * len(sub) <= _QUICK:
+        return string.rfind(sub, start, end)
+    if len(sub) > len(string):
+        return -1
+    start, end, _ = slice(start, end).indices(len(string))
+    found = string[start:end][::-1].find(sub[::-1])
+    return -1 if found < 0 else end - found - len(sub)
 
 
 def _find(string: str, search: Callable[..., int], sub: str, start: int, length: int) -> int:

@@ -1,0 +1,81 @@
+"""`Branch` and `Group`: lines of execution of a run, and those that are awaited together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(eq=False, slots=True)
+class Branch:
+    """One line of execution. ``path`` names it in effect keys: ``0``, ``0.2``…"""
+
+    path: str
+    #: The group the branch belongs to; None for the line everything begins with.
+    group: Group | None = None
+    depth: int = 0
+    greenlet: Any = None
+    effects: int = 0
+    children: int = 0
+    #: The group this branch waits for.
+    awaits: Group | None = None
+    #: Method locks held while suspended, and the one the branch waits for.
+    held: frozenset[Any] = frozenset()
+    wants: Any = None
+
+    @property
+    def parent(self) -> Branch | None:
+        """The branch that waits for this one."""
+        return self.group.owner if self.group is not None else None
+
+    def family(self) -> Iterator[Branch]:
+        """The branch itself and those that wait for it."""
+        current: Branch | None = self
+        while current is not None:
+            yield current
+            current = current.parent
+
+    def next_key(self) -> str:
+        """Key of the branch's next effect: its path and a counter."""
+        self.effects += 1
+        return f"{self.path}/{self.effects}"
+
+    def begin(self, path: str) -> None:
+        """The runner takes another branch: counters start anew."""
+        self.path = path
+        self.effects = self.children = 0
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Branches that are awaited together."""
+
+    tasks: Sequence[Callable[[], Any]]
+    owner: Branch
+    limit: int
+    #: Number of the first branch below the owner.
+    first: int
+    #: (True, result) or (False, error) for each task that ended.
+    outcomes: list[tuple[bool, Any] | None]
+    next: int = 0
+    #: Runners that take branches, started or about to start.
+    runners: dict[Branch, None] = field(default_factory=dict)
+    #: A runner is about to start.
+    starting: bool = False
+
+    @property
+    def exhausted(self) -> bool:
+        """No branch is left to begin with."""
+        return self.next >= len(self.tasks)
+
+    def failure(self) -> BaseException | None:
+        """The first failure in the order of the branches. Lets go of all outcomes: errors hold frames, frames us."""
+        found = next((o[1] for o in self.outcomes if o is not None and not o[0]), None)
+        if found is not None:
+            self.outcomes.clear()
+        return found  # type: ignore[no-any-return]
+
+    def results(self) -> list[Any]:
+        """What the branches gave, in their order."""
+        return [outcome[1] for outcome in self.outcomes if outcome is not None]

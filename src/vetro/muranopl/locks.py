@@ -1,0 +1,209 @@
+"""Method locks between parallel branches (SEMANTICS 7.6: a method never runs twice at once on one object).
+
+Nothing is recorded while code runs. When a branch is suspended its own frames tell which methods it is inside of; a
+branch that enters a method asks the suspended ones. Ancestors of the asking branch do not block it, and branches that
+wait for each other are found when the last of them begins to wait.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from vetro.muranopl.branches import Branch
+from vetro.muranopl.errors import InvalidOperation
+from vetro.yaql.values import check_depth
+
+#: Local of methods whose lock depends on arguments: their values when the method was entered.
+SAVED = "k_"
+
+
+class MethodLocks:
+    """Which suspended branches are inside which methods, and which branches wait for them."""
+
+    def __init__(self) -> None:
+        self._holders: dict[Any, dict[Branch, None]] = {}
+        self._waiters: dict[Any, deque[Branch]] = {}
+        self._freed: dict[Any, None] = {}
+        self._holding = 0
+
+    # -- what the scheduler tells --------------------------------------------------------------------------------------
+
+    def park(self, branch: Branch, frame: Any) -> None:
+        """``branch`` is suspended; ``frame`` is the innermost frame that may hold locks."""
+        branch.held = held_by(frame)
+        if branch.held:
+            self._holding += 1
+            for lock in branch.held:
+                self._holders.setdefault(lock, {})[branch] = None
+
+    def unpark(self, branch: Branch) -> None:
+        """``branch`` goes on; what it holds is looked at again when it is suspended."""
+        if not branch.held:
+            return
+        self._holding -= 1
+        for lock in branch.held:
+            holders = self._holders[lock]
+            del holders[branch]
+            if not holders:
+                del self._holders[lock]
+            if lock in self._waiters:
+                self._freed[lock] = None
+        branch.held = frozenset()
+
+    def matter(self, branch: Branch) -> bool:
+        """Whether a suspended branch could block ``branch``, which is about to run."""
+        if not self._holding:
+            return False
+        return self._holding > sum(1 for b in branch.family() if b.held)
+
+    def wait(self, branch: Branch, lock: Any, *, again: bool) -> None:
+        """Puts ``branch`` into the queue of ``lock``; at its head when it was woken in vain."""
+        branch.wants = lock
+        queue = self._waiters.setdefault(lock, deque())
+        if again:
+            queue.appendleft(branch)
+        else:
+            queue.append(branch)
+
+    def entered(self, branch: Branch, lock: Any) -> None:
+        """``branch`` stops waiting: the next in the queue may look when this one is suspended or ends."""
+        branch.wants = None
+        if lock in self._waiters:
+            self._freed[lock] = None
+
+    def wake(self) -> list[Branch]:
+        """Branches whose lock has become free, at most one a lock. To be asked while no branch runs."""
+        woken: list[Branch] = []
+        while self._freed:
+            lock = next(iter(self._freed))
+            del self._freed[lock]
+            queue = self._waiters.get(lock)
+            if queue is None:
+                continue
+            chosen = next((b for b in queue if not self.blocked(b, lock)), None)
+            if chosen is not None:
+                queue.remove(chosen)
+                woken.append(chosen)
+            if not queue:
+                del self._waiters[lock]
+        return woken
+
+    def forget_waiters(self) -> None:
+        """Everything ends: nobody waits for a lock any more."""
+        self._waiters.clear()
+        self._freed.clear()
+
+    # -- who waits for whom --------------------------------------------------------------------------------------------
+
+    def blocked(self, branch: Branch, lock: Any) -> bool:
+        """Whether a branch other than the ancestors of ``branch`` is inside the method."""
+        holders = self._holders.get(lock)
+        if not holders:
+            return False
+        family = set(branch.family())
+        return any(other not in family for other in holders)
+
+    def refuse_cycle(self, branch: Branch, lock: Any, frame: Any) -> None:
+        """Raises `InvalidOperation` when ``branch``, which runs in ``frame``, would wait for branches that wait for it."""
+        branch.wants = lock
+        cycle = self._path_back(branch, held_by(frame))
+        if cycle is None:
+            return
+        try:
+            waiting = [b for b in cycle if b.wants is not None]
+            names = "; ".join(f"branch {b.path} waits for {describe(b.wants)}" for b in waiting)
+            error = InvalidOperation(
+                f"methods of parallel branches wait for each other: {names}",
+                hint="call the methods in the same order in all branches, or take the lock off one of them with the "
+                "meta class Synchronize (onThis: false)",
+            )
+            for other in waiting:
+                stack = _stack(frame if other is branch else other.greenlet.gr_frame)
+                error.add_note(f"branch {other.path}: {' -> '.join(stack)}")
+            raise error
+        finally:
+            branch.wants = None
+
+    def _path_back(self, start: Branch, held: frozenset[Any]) -> list[Branch] | None:
+        """Branches from ``start`` around back to it, each waiting for the next one."""
+        came: dict[Branch, Branch] = {}
+        stack = [start]
+        while stack:
+            branch = stack.pop()
+            waited_for = list(self._waited_for(branch))
+            if branch.wants in held and start not in branch.family():
+                waited_for.append(start)  # it runs: what it holds is not in the books
+            for other in waited_for:
+                if other is start:
+                    cycle = [branch]
+                    while cycle[-1] is not start:
+                        cycle.append(came[cycle[-1]])
+                    return cycle[::-1]
+                if other not in came:
+                    came[other] = branch
+                    stack.append(other)
+        return None
+
+    def _waited_for(self, branch: Branch) -> Iterator[Branch]:
+        if branch.wants is not None:
+            family = set(branch.family())
+            yield from (b for b in self._holders.get(branch.wants, ()) if b not in family)
+        elif branch.awaits is not None:
+            yield from branch.awaits.runners
+
+
+def lock_of(receiver: Any, key: Any, values: Any) -> Any:
+    """The lock of a call, or None for methods without; ``values`` are the arguments the lock depends on."""
+    if not key.args:
+        return (key.owner, key.name, receiver, ()) if key.on_this else None
+    arguments = tuple([_identity(value) for value in values])
+    return (key.owner, key.name, receiver if key.on_this else None, arguments)
+
+
+def _identity(value: Any) -> Any:
+    """Objects are compared by identity, plain values by value."""
+    check_depth(value)  # Python's hash recurses without looking at the stack
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+def held_by(frame: Any) -> frozenset[Any]:
+    """Locks of the methods on a stack."""
+    found = set()
+    while frame is not None:
+        space = frame.f_globals
+        key = space.get("__lock__")
+        if key is not None and (key.on_this or key.args) and space.get("__code__") is frame.f_code:
+            local = frame.f_locals
+            # A method that is still looking at its arguments has not taken a lock that depends on them.
+            if not key.args or SAVED in local:
+                found.add(lock_of(local.get("self"), key, local.get(SAVED)))
+        frame = frame.f_back
+    return frozenset(found)
+
+
+def describe(lock: Any) -> str:
+    """The lock in words."""
+    owner, name, receiver, arguments = lock
+    text = f"{owner.split('/')[0]}::{name}"
+    if receiver is not None:
+        text += f" of {receiver!r}"
+    if arguments:
+        text += f" for {', '.join(map(repr, arguments))}"
+    return text
+
+
+def _stack(frame: Any) -> list[str]:
+    """Methods of a suspended branch, outermost first, with the line each has reached."""
+    found: list[str] = []
+    while frame is not None:
+        owner = frame.f_globals.get("__murano__")
+        if owner is not None and frame.f_globals.get("__code__") is frame.f_code:
+            found.append(f"{owner.name}::{frame.f_code.co_name} in line {frame.f_lineno}")
+        frame = frame.f_back
+    return found[::-1]

@@ -1,0 +1,55 @@
+"""Commands run in an empty folder, in this process, as a user without a terminal would run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from vetro.cli.main import main
+
+MANIFEST = """\
+Format: {format}
+Type: Application
+FullName: {name}
+Version: {version}
+Name: Sample
+Description: A package of the tests.
+Classes:
+{classes}
+"""
+
+
+def write_package(
+    folder: Path, classes: dict[str, str], *, name: str = "t", version: str = "1.0.0", format: str = "1.4", extra: str = ""
+) -> Path:
+    """A package folder; ``classes`` maps full class names to the text of their files."""
+    (folder / "Classes").mkdir(parents=True)
+    listed = "\n".join(f"  {full}: {full.rpartition('.')[2]}.yaml" for full in classes)
+    manifest = MANIFEST.format(format=format, name=name, version=version, classes=listed) + extra
+    (folder / "manifest.yaml").write_text(manifest, encoding="utf-8")
+    for full, text in classes.items():
+        (folder / "Classes" / f"{full.rpartition('.')[2]}.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, and an environment that says nothing about colours."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", "VETRO_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def vetro(here: Path) -> Callable[..., Result]:
+    """``vetro("eval", "1 + 1", input=None)``: the command's result."""
+
+    def run(*args: str, input: str | bytes | None = None, **options: Any) -> Result:
+        return CliRunner().invoke(main, args, input=input, prog_name="vetro", **options)
+
+    return run

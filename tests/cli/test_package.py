@@ -1,0 +1,87 @@
+"""`vetro package`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.cli.conftest import write_package
+from vetro.packages import open_package
+
+TEMPLATE = "heat_template_version: 2016-04-08\nresources: {}\n"
+
+
+def test_a_new_package_is_sound_and_its_tests_pass(here: Path, vetro: Callable[..., Result]) -> None:
+    made = vetro("package", "new", "Web")
+    assert made.exit_code == 0
+    assert made.stdout.splitlines() == [
+        "com.example.Web/manifest.yaml",
+        "com.example.Web/Classes/Web.yaml",
+        "com.example.Web/Classes/WebTest.yaml",
+        "com.example.Web/UI/ui.yaml",
+    ]
+    assert vetro("check", "com.example.Web", "--strict").stderr == "no problems found\n"
+    assert vetro("test", "com.example.Web").stdout.endswith("2 passed, 0 failed\n")
+
+
+def test_new_does_not_overwrite(here: Path, vetro: Callable[..., Result]) -> None:
+    assert vetro("package", "new", "org.sample.App", "--dir", "sub/app").exit_code == 0
+    assert (here / "sub/app/Classes/App.yaml").exists()
+    again = vetro("package", "new", "org.sample.App", "--dir", "sub/app")
+    assert again.exit_code == 1
+    assert "sub/app: there is something already" in again.stderr
+    assert vetro("package", "new", "a..b").exit_code == 1
+
+
+def test_archives_are_the_same_every_time(here: Path, vetro: Callable[..., Result]) -> None:
+    write_package(here / "app", {"t.A": "Name: t.A\n"})
+    assert vetro("package", "build", "app").stdout == "t.1.0.0.zip\n"
+    os.utime(here / "app/Classes/A.yaml", (1, 1))
+    assert vetro("package", "build", "app", "-o", "dist").stdout == "dist/t.1.0.0.zip\n"
+    assert vetro("package", "build", "app", "-o", "named.zip").stdout == "named.zip\n"
+    contents = {(here / name).read_bytes() for name in ("t.1.0.0.zip", "dist/t.1.0.0.zip", "named.zip")}
+    assert len(contents) == 1
+
+
+def test_versioned_trees(here: Path, vetro: Callable[..., Result]) -> None:
+    write_package(here / "App/1.0.0", {"t.A": "Name: t.A\n"})
+    write_package(here / "App/dev", {"t.A": "Name: t.A\n"}, version="2.0.0")
+    assert vetro("package", "build", "App", "-o", "d").stdout == "d/t.1.0.0.zip\n"
+    assert vetro("package", "build", "App", "-o", "d", "--dev").stdout == "d/t.1.0.0.zip\nd/t.2.0.0.zip\n"
+    (here / "App/dev").rename(here / "App/1.1.0")
+    refused = vetro("package", "build", "App", "-o", "d")
+    assert refused.exit_code == 1
+    assert "App/1.1.0: the folder says version 1.1.0, its manifest 2.0.0" in refused.stderr
+    assert "rename the folder or mend Version in manifest.yaml" in refused.stderr
+
+
+def test_templates(here: Path, vetro: Callable[..., Result]) -> None:
+    (here / "blog.yaml").write_text(TEMPLATE)
+    made = vetro("package", "build", "--template", "blog.yaml", "--full-name", "a.Blog", "--version", "1.2", "-o", "d")
+    assert made.stdout == "d/a.Blog.1.2.0.zip\n"
+    assert open_package(here / "d/a.Blog.1.2.0.zip").name == "a.Blog"
+    assert vetro("package", "build", "--template", "blog.yaml").stdout == "io.murano.apps.generated.Blog.0.0.0.zip\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "name the folder of a package"),
+        (["app", "--name", "x"], 2, "--name is for --template"),
+        (["app", "--template", "t.yaml"], 2, "leave DIR and --dev out"),
+        (["app", "app2", "-o", "x.zip"], 2, "--out names a file"),
+        (["missing"], 1, "missing: no such folder"),
+        (["--template", "missing.yaml"], 1, "missing.yaml: No such file or directory"),
+        (["--template", "app/manifest.yaml"], 1, "no Heat template"),
+        (["app", "-o", "app/manifest.yaml"], 1, "File exists"),
+    ],
+)
+def test_mistakes(here: Path, vetro: Callable[..., Result], arguments: list[str], status: int, message: str) -> None:
+    write_package(here / "app", {"t.A": "Name: t.A\n"})
+    result = vetro("package", "build", *arguments)
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert message in result.stderr

@@ -1,0 +1,137 @@
+"""Attacks with values of bad shape: a million levels deep, lists that hold each other, keys of which all hashes are equal."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.hostile.arena import Attacks
+from tests.hostile.run import LIMITS, evaluated, healthy, method
+from tests.support.host import Host
+from vetro.muranopl.api import Engine
+from vetro.muranopl.results import plain_result
+from vetro.packages import memory_package
+from vetro.yaql.api import compile
+from vetro.yaql.errors import kind_of
+from vetro.yaql.values import FDict, FSet, check_depth, freeze, thaw
+
+attacks = Attacks(healthy)
+LIMIT = "limit-exceeded"
+
+#: Instructions that make ``$v`` and, in the same way, ``$w``.
+SHAPES = {
+    "deep": "- For: i\n  In: range(100000)\n  Do:\n    - $v: [$v]\n    - $w: [$w]",
+    "deep-map": "- For: i\n  In: range(100000)\n  Do:\n    - $v: {a => $v}\n    - $w: {a => $w}",
+    "deep-pairs": "- For: i\n  In: range(100000)\n  Do:\n    - $v: [[{a => $v}], i]\n    - $w: [[{a => $w}], i]",
+    "dag": "- $v: [1, x]\n- $w: [1, x]\n- For: i\n  In: range(60)\n  Do:\n    - $v: [$v, $v]\n    - $w: [$w, $w]",
+    "thin-dag": "- $v: []\n- $w: []\n- For: i\n  In: range(60)\n  Do:\n    - $v: [$v, $v]\n    - $w: [$w, $w]",
+    "map-dag": "- $v: {}\n- $w: {}\n- For: i\n  In: range(60)\n  Do:\n    - $v: {a => $v, b => $v}\n    - $w: {a => $w, b => $w}",
+    "wide": "- $v: [[1] * 100000] * 100000\n- $w: [[1] * 100000] * 100000",
+    "wide-nested": "- $v: [[[]] * 100000] * 100000\n- $w: [[[]] * 100000] * 100000",
+    "long-texts": "- $v: ['x' * 4000000] * 100000\n- $w: ['x' * 4000000] * 100000",
+}
+#: What is done with them. Nothing here may do more than fail.
+USES = {
+    "equal": "$v = $w", "different": "$v != $w", "in": "$v in [$w]", "in-many": "$v in [$w] * 100000", "set": "set($v)",
+    "to-set": "[$v, $w].toSet().len()", "key": "{$v => 1}", "dict": "dict([[$v, 1]])", "to-dict": "[$v].toDict($)",
+    "fused-to-dict": "[$v].where(true).toDict($, 1)", "get": "{a => 1}.get($v)", "index": "{a => 1}[$v]",
+    "index-default": "{a => 1}[$v, 2]", "contains-key": "{a => 1}.containsKey($v)", "contains-value": "{a => $w}.containsValue($v)",
+    "distinct": "[$v, $w].distinct().len()", "group": "[$v, $w].groupBy($).len()", "index-of": "[$w].indexOf($v)",
+    "last-index-of": "[$w].lastIndexOf($v)", "contains": "[$w].contains($v)", "str": "str($v).len()", "format": "format('{0}', $v).len()",
+    "format-fast": "format('{0}-{1}', $v, $w).len()", "join": "[$v].join(',').len()", "flatten": "$v.flatten().len()",
+    "delete-key": "{a => 1}.delete($v)", "set-key": "{a => 1}.set($v, 1)", "merge": "{a => $v}.mergeWith({a => $w}).len()",
+    "order": "[$v, $w].orderBy($).toList().len()", "max": "max($v, $w)", "sum": "[$v, $w].sum().len()", "len": "$v.len()",
+    "less": "$v < $w", "union": "set(1).union(set($v))", "remove": "set(1).remove($v)", "in-set": "$v in set(1)",
+    "assert": "$v.assert(false)", "bad-call": "noSuch($v)", "bad-method": "$v.noSuch($w)", "bad-operator": "$v - 1",
+    "int": "int($v)", "coalesce": "coalesce($v, 1) = 1", "switch": "switch($v => 1)", "and": "$v and true", "bind": "bind('$x{a}', {a => $v}).len()",
+    "bind-deep": "bind($v, {a => 1}) = 1", "patch": "patch($v, [{op => test, path => '', value => $w}])", "yaml": "yamlDump($v).len()",
+    "json": "jsonPath($v, '$..a')", "zip": "$v.zip($w).toList().len()", "hash-of-set": "set(set(1), $v)", "decycle": "generate($v, true, $, decycle => true).len()",
+    "replace": "'abc'.replace({$v => 1})", "keywords": "call(len, [$v], {a => $w})", "call-name": "call($v, [], {})", "repeat": "[$v] * 3 = [$w] * 3",
+    "delete": "$v.delete($w)", "aggregate": "[$v, $w].aggregate($1 = $2)", "slice": "$v.sliceWhere($ = $w).len()", "is": "isList($v)",
+    "regex": "'a' =~ $v", "let": "let(a => $v) -> $a = $w", "range": "range($v)", "int-key": "{1 => 2}[$v]", "split": "'a'.split($v)",
+    "int-index": "[1][$v]", "cast": "cast($v, ':Main')", "new": "new(':Main', x => $v)", "dump": "dump($v)", "str-of-call": "str([$v]).len()",
+}  # fmt: skip
+KINDS = (
+    "ok", LIMIT, "unresolved-call", "bad-argument", "value-error", "key-error", "index-error", "assertion-failed",
+    "contract-violation", "not-found", "property-error", "error",
+)  # fmt: skip
+DEEP_USES = ("equal", "set", "key", "in", "str", "index", "bind", "yaml", "dump", "patch", "distinct", "decycle", "bad-call")
+
+REST = """\
+  take: {Arguments: [{v: {Contract: $.int().notNull()}}], Body: [{Return: $v}]}
+  texts: {Arguments: [{v: {Contract: [$.string()]}}], Body: [{Return: $v}]}
+  maps: {Arguments: [{v: {Contract: {$.string(): $.string()}}}], Body: [{Return: $v}]}
+  same: {Arguments: [{v: {Contract: $}}], Body: [{Return: 1}]}
+  checked: {Arguments: [{v: {Contract: $.check($ = 1)}}], Body: [{Return: 1}]}
+  template: {Arguments: [{v: {Contract: $.template(std:Object)}}], Body: [{Return: 1}]}
+  object: {Arguments: [{v: {Contract: $.class(std:Object)}}], Body: [{Return: 1}]}
+  synchronized:
+    Meta: [{e:Synchronize: {onThis: false, onArgs: v}}]
+    Arguments: [{v: {Contract: $}}]
+    Body: [{Return: 1}]
+Properties:
+  x: {Contract: $, Usage: InOut, Default: null}
+  t: {Contract: $.string(), Usage: InOut, Default: null}
+"""
+#: Instructions that use the values.
+STATEMENTS = {
+    "throw": "- Throw: Oops\n  Message: $v\n  Extra: {v: $w}",
+    "throw-name": "- Throw: $v",
+    "throw-catch": "- Try:\n  - Throw: Oops\n    Message: $v\n    Extra: {a: $w}\n  Catch:\n  - As: e\n    Do: [{Return: $e.message = $w}]",
+    "match": "- Match: {1: [], a: []}\n  Value: $v",
+    "assign-index": "- $x: {}\n- $x[$v]: 1",
+    "assign-index-property": "- $.x: {}\n- $.x[$v]: 1",
+    "assign-list": "- $x: [1]\n- $x[$v]: 1",
+    "map-template": "- $x: {$v: 1}",
+    "for": "- For: j\n  In: $v\n  Do: []",
+    "while": "- While: $v = $w\n  Do: [{Break: }]",
+    "repeat": "- Repeat: $v\n  Do: []",
+    "limit": "- Parallel: [{Do: []}]\n  Limit: $v",
+    "sleep": "- sleep($v)",
+    "property": "- $.x: $v\n- Return: $.x = $w",
+    "text-property": "- $.t: $v",
+    "take": "- $.take($v)", "texts": "- $.texts([$v])", "maps": "- $.maps({a => $v})", "same": "- $.same($v)",
+    "checked": "- $.checked($v)", "template": "- $.template({'?' => {type => 'io.murano.Object'}, a => $v})",
+    "object": "- $.object({'?' => {type => $v}})", "object-id": "- $.object($v)",
+    "synchronized": "- Parallel:\n  - $.synchronized($v)\n  - $.synchronized($w)",
+    "unknown-argument": "- $.same(q => $v)", "unknown-method": "- $v.m()", "unknown-property": "- Return: $v.prop",
+    "parallel": "- Parallel:\n  - $x: $v = $w\n  - $y: $w = $v",
+    "return": "- Return: $v",
+    "attribute": "- $.setAttr(a, $v)\n- Return: $.getAttr(a) = $w",
+    "rethrow": "- Try: [{$x: '{$v => 1}'}]\n  Finally: [{$y: $v}]",
+}  # fmt: skip
+
+
+def _spent(body: str, expression: str | None = None) -> Any:
+    after = body if expression is None else f"- Return: {expression}"
+    return method(f"- $v: null\n- $w: null\n{SHAPES_NOW[0]}\n{after}", rest=REST)
+
+
+SHAPES_NOW = [""]
+
+
+def _use(shape: str, body: str) -> Any:
+    worst: list[str] = []
+    for name, text in _bodies(body).items():
+        kind = "ok"
+        try:
+            method(f"- $v: null\n- $w: null\n{SHAPES[shape]}\n{text}", rest=REST)
+        except BaseException as error:
+            kind = kind_of(error)
+            if len(str(error)) > 2000 or kind not in KINDS:
+                worst.append(f"{name}: {kind} {len(str(error))} {str(error)[:100]}")
+    assert not worst, worst
+
+
+def _bodies(group: str) -> dict[str, str]:
+    if group == "statements":
+        return STATEMENTS
+    names = [n for n in USES]
+    third = (len(names) + 2) // 3
+    start = int(group) * third
+    return {n: "- Return: !yaql \"" + USES[n] + '"' for n in names[start : start + third]}
+
+
+for _shape in SHAPES:
+    for _group in ("0", "1", "2", "statements"):
+        attacks("ok", seconds=40.0, mebibytes=700, name=f"{_shape}-{_group}")(partial(_use, _shape, _group))

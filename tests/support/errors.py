@@ -1,0 +1,28 @@
+"""All error classes of the project, for tests that must not miss a new one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import vetro
+from vetro.yaql.errors import Stop, VetroError
+
+
+def error_classes() -> list[type[BaseException]]:
+    """Every class derived from `VetroError` or `Stop` anywhere in `vetro`, the two included, sorted by code.
+
+    A class that takes over its parent's code is the same error to everybody and is left out.
+    """
+    for module in pkgutil.walk_packages(vetro.__path__, "vetro."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
+    found: dict[type[BaseException], None] = {VetroError: None, Stop: None}
+    work: list[type[BaseException]] = [VetroError, Stop]
+    while work:
+        for cls in work.pop().__subclasses__():
+            if cls.__module__.startswith("vetro.") and cls not in found:
+                found[cls] = None
+                work.append(cls)
+    own = [cls for cls in found if "code" in vars(cls)]
+    return sorted(own, key=lambda cls: cls.code)  # type: ignore[attr-defined]
