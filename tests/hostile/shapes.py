@@ -53,7 +53,7 @@ USES = {
 }  # fmt: skip
 KINDS = (
     "ok", LIMIT, "unresolved-call", "bad-argument", "value-error", "key-error", "index-error", "assertion-failed",
-    "contract-violation", "not-found", "property-error", "error",
+    "contract-violation", "not-found", "property-error", "error", "thrown", "uninitialized", "syntax",
 )  # fmt: skip
 DEEP_USES = ("equal", "set", "key", "in", "str", "index", "bind", "yaml", "dump", "patch", "distinct", "decycle", "bad-call")
 
@@ -66,7 +66,7 @@ REST = """\
   template: {Arguments: [{v: {Contract: $.template(std:Object)}}], Body: [{Return: 1}]}
   object: {Arguments: [{v: {Contract: $.class(std:Object)}}], Body: [{Return: 1}]}
   synchronized:
-    Meta: [{e:Synchronize: {onThis: false, onArgs: v}}]
+    Meta: [{m:engine.Synchronize: {onThis: false, onArgs: v}}]
     Arguments: [{v: {Contract: $}}]
     Body: [{Return: 1}]
 Properties:
@@ -98,7 +98,7 @@ STATEMENTS = {
     "parallel": "- Parallel:\n  - $x: $v = $w\n  - $y: $w = $v",
     "return": "- Return: $v",
     "attribute": "- $.setAttr(a, $v)\n- Return: $.getAttr(a) = $w",
-    "rethrow": "- Try: [{$x: '{$v => 1}'}]\n  Finally: [{$y: $v}]",
+    "rethrow": "- Try: [{$x: $v}]\n  Finally: [{$y: $v}]",
 }  # fmt: skip
 
 

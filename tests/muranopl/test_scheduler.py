@@ -463,7 +463,9 @@ def test_a_deadlock_is_found_at_once_though_another_branch_could_wait_for_ever()
         - $b: new(A)
         - $a.set($b)
         - $b.set($a)
-        - Parallel: ["$.both($a, $b)", $.watch()]
+        - Parallel:
+          - $.both($a, $b)
+          - $.watch()
     """)
         + """  both:
     Arguments: [{a: {Contract: $}}, {b: {Contract: $}}]
@@ -485,7 +487,9 @@ def test_a_deadlock_through_a_group_is_found() -> None:
         method("""
         - $x: new(P)
         - $y: new(P)
-        - Parallel: ["$x.m($y, true)", "$y.m($x, false)"]
+        - Parallel:
+          - $x.m($y, true)
+          - $y.m($x, false)
     """),
         {
             "P": """Methods:
@@ -494,8 +498,13 @@ def test_a_deadlock_through_a_group_is_found() -> None:
     Body:
     - sleep(1)
     - If: $group
-      Then: {Parallel: ["$o.m($this, false)", note(second)]}
-      Else: [sleep(1), "$o.m($this, false)"]
+      Then:
+        Parallel:
+        - $o.m($this, false)
+        - note(second)
+      Else:
+      - sleep(1)
+      - $o.m($this, false)
 """
         },
     )

@@ -14,6 +14,8 @@ from vetro.yaql.errors import VetroError
 from vetro.yaql.values import MISSING
 
 OLD = "murano.dsl.exceptions."
+#: Characters of a thrown message that are shown; code sees all of it.
+SHOWN_TEXT = 4000
 
 
 class MuranoError(VetroError):
@@ -352,7 +354,12 @@ class Thrown(MuranoError):
 
     @property
     def message(self) -> str:
-        return f"[{', '.join(self.names)}]: {self.value}"
+        value = self.value
+        if isinstance(value, str):
+            shown = value if len(value) <= SHOWN_TEXT else value[:SHOWN_TEXT] + "…"
+        else:
+            shown = brief(value)  # a whole structure as text may be endless
+        return f"[{', '.join(self.names)[:SHOWN_TEXT]}]: {shown}"
 
     def __str__(self) -> str:
         return self.message

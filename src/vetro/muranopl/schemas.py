@@ -10,6 +10,8 @@ from vetro.muranopl.declarations import Expression, Position
 from vetro.muranopl.reflection import ArgumentInfo
 from vetro.muranopl.schema_hints import Hint
 from vetro.yaql import ast
+from vetro.yaql.parser import parse
+from vetro.yaql.printer import to_text
 
 if TYPE_CHECKING:
     from vetro.muranopl.session import Session
@@ -29,7 +31,8 @@ def class_schemas(
         ]
 
     def evaluate(node: ast.Node, owner: Any) -> Any:
-        return session.evaluate(Expression("", node, _NOWHERE), owner)
+        text = to_text(node)
+        return session.evaluate(Expression(text, parse(text, owner.context.grammar), _NOWHERE), owner)
 
     names = [methods] if isinstance(methods, str) else methods
     return schema.class_schemas(type_, names, hints=hints, evaluate=evaluate)

@@ -15,7 +15,7 @@ from typing import Any
 from vetro.muranopl import meta
 from vetro.muranopl.attributes import AttributeStore
 from vetro.muranopl.catalog import PackageResolver
-from vetro.muranopl.compiler import compile_default
+from vetro.muranopl.compiler import evaluate_template
 from vetro.muranopl.dialects import DialectSet
 from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, ObjectNotFound
 from vetro.muranopl.exceptions import frames_of, translate
@@ -115,7 +115,7 @@ class Session:
         """The value of a YAML template in the names of class ``owner``."""
         if owner is None:
             owner = self.types.core("io.murano.Object")
-        return compile_default(template, owner)(owner.type_object)
+        return evaluate_template(template, owner)
 
     def call_init(self, obj: MuranoObject, args: Mapping[str, Any]) -> None:
         """Runs the ``.init`` of every level once, base first (SEMANTICS 7.7)."""

@@ -312,11 +312,11 @@ def matches(cx: CodeContext, text: Any, pattern: Any) -> bool:
     """``text =~ pattern``: whether the pattern (text or regex) is found anywhere."""
     if isinstance(text, str):
         if isinstance(pattern, RegexBase):
-            return pattern.search(cx, text) is not None
+            return pattern.found_in(cx, text)
         if isinstance(pattern, str):
             from vetro.yaql.library.regexes import compile_regex  # the engine is loaded on first use
 
-            return compile_regex(pattern).search(cx, text) is not None
+            return compile_regex(pattern).found_in(cx, text)
     _refuse("#operator_=~", text, pattern)
 
 

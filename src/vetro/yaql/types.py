@@ -35,6 +35,10 @@ class RegexBase:
         """The first match at or after ``pos``, or None; ``cx`` pays for the work."""
         raise NotImplementedError
 
+    def found_in(self, cx: Any, text: str) -> bool:
+        """True when there is a match anywhere in ``text``."""
+        return self.search(cx, text) is not None
+
 
 def _is_num(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)

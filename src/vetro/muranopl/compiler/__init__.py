@@ -33,6 +33,17 @@ def compile_contract(contract: Contract, owner: MuranoType, *, strict: bool, nam
     return cached(owner, key, position.file, lambda: contract_unit(contract, owner, strict, name))
 
 
+def evaluate_template(template: Any, owner: MuranoType) -> Any:
+    """The value of a template in the names of ``owner``, which need not be its own: nothing is cached by place."""
+    if isinstance(template, Literal):
+        return template.value
+    from vetro.muranopl.compiler.methods import default_unit
+    from vetro.muranopl.compiler.unit import bind_unit, compile_unit
+
+    unit = default_unit(template, owner)
+    return bind_unit(compile_unit(unit, template.position.file), unit.links, owner)(owner.type_object)
+
+
 def compile_default(default: Any, owner: MuranoType) -> Callable[[Any], Any]:
     """The function ``(this) -> value`` of a ``Default``; none declared gives null."""
     if not hasattr(default, "position"):

@@ -60,7 +60,7 @@ class Found:
 class Regex(RegexBase):
     """A regular expression. Equal when pattern and flags are equal."""
 
-    __slots__ = ("_engine", "_host", "_longest", "_pattern", "_program", "_steps", "_written", "flags", "pattern")
+    __slots__ = ("_host", "_linear", "_longest", "_pattern", "_program", "_steps", "_written", "flags", "pattern")
 
     def __init__(self, pattern: str, flags: Flags) -> None:
         self.pattern = pattern
@@ -68,7 +68,7 @@ class Regex(RegexBase):
         self._pattern: Pattern = parse(pattern, flags)
         self._program: Program | None = None
         self._written: Written | None = None
-        self._engine: Any = _UNSET
+        self._linear: Any = _UNSET
         #: Steps of `re` for each character, and the length of texts it is used for: none where it is not.
         self._steps = effort(self._pattern.tree) or 0
         self._host: re.Pattern[str] | None = _host(pattern, flags) if self._steps else None
@@ -137,12 +137,17 @@ class Regex(RegexBase):
             self._program = Program(self._pattern.tree, self._pattern.groups)
         return self._program
 
-    def _walk(self, cx: CodeContext, text: str) -> _Walk | _LinearWalk:
-        if self._engine is _UNSET:
+    @property
+    def _engine(self) -> Any:
+        """The pattern for RE2, compiled when first needed; None where RE2 cannot do it."""
+        if self._linear is _UNSET:
             self._written = write(self._pattern.tree, self._pattern.groups)
-            self._engine = None if self._written is None else _compile(self._written.text)
-        written = self._written
-        if self._engine is None or written is None:
+            self._linear = None if self._written is None else _compile(self._written.text)
+        return self._linear
+
+    def _walk(self, cx: CodeContext, text: str) -> _Walk | _LinearWalk:
+        engine, written = self._engine, self._written
+        if engine is None or written is None:
             return _Walk(self, cx, text)
         if (
             (written.words and not text.isascii())
@@ -154,7 +159,7 @@ class Regex(RegexBase):
             data = text.encode()
         except UnicodeEncodeError:  # half characters
             return _Walk(self, cx, text)
-        return _LinearWalk(self, cx, text, data, self._engine, written)
+        return _LinearWalk(self, cx, text, data, engine, written)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Regex) and (self.pattern, self.flags) == (other.pattern, other.flags)

@@ -23,6 +23,8 @@ _MAX_SPLIT = Param("maxSplit", Type.INT, default=0)
 _REPL = Param("repl", Type.STR)
 _REPL_BY = Param("repl", Type.LAMBDA, arity=None)
 _COUNT = Param("count", Type.INT, default=0)
+#: What cannot become longer than this is made at once and measured afterwards.
+_SMALL_RESULT = 1 << 20
 
 
 def compile_regex(pattern: str, ignore_case: bool = False, multi_line: bool = False, dot_all: bool = False) -> Regex:
@@ -54,13 +56,13 @@ def escape_regex(cx: CodeContext, string: str) -> str:
 @function("matches", style="M", params=(_REGEXP, _STRING))
 def matches(cx: CodeContext, regexp: Regex, string: str) -> bool:
     """True when the pattern is found anywhere in the text."""
-    return regexp.search(cx, string) is not None
+    return regexp.found_in(cx, string)
 
 
 @function("matches", style="M", params=(_STRING, Param("regexp", Type.STR)))
 def matches_text(cx: CodeContext, string: str, regexp: str) -> bool:
     """True when the pattern is found anywhere in the text. Raises ValueError for a bad pattern."""
-    return compile_regex(regexp).search(cx, string) is not None
+    return compile_regex(regexp).found_in(cx, string)
 
 
 def _select(found: Found, selector: Lambda) -> Any:
@@ -141,6 +143,15 @@ def replace(cx: CodeContext, regexp: Regex, string: str, repl: str, count: int =
 
     Raises ValueError for a bad ``repl``, IndexError for an unknown group name.
     """
+    if (
+        "\\" not in repl
+        and count >= 0
+        and regexp.takes_host(string)
+        and len(string) + (len(string) + 1) * len(repl) < _SMALL_RESULT
+    ):
+        made = regexp.host(cx, string).sub(repl, string, count)
+        cx.rt.check_memory(len(made))
+        return made
     template = read_template(repl, regexp.groups, regexp.names)
     matches = _limited(regexp.find_all(cx, string), count)
     return _substitute(cx, string, ((found, expand(cx, template, found)) for found in matches))

@@ -22,6 +22,7 @@ _SUB = Param("sub", Type.STR)
 _START = Param("start", Type.INT)
 _LENGTH = Param("length", Type.INT)
 _COUNT = Param("count", Type.INT, default=-1)
+_TEXTS = frozenset({str})
 _WORD = re.compile(r"\S+")
 
 
@@ -105,9 +106,14 @@ def join_separator(cx: CodeContext, separator: str, sequence: Items) -> str:
 
 def join_texts(cx: CodeContext, separator: str, items: Items) -> str:
     """The texts of ``items`` (as ``str`` gives them) with the separator between them, size checked while it grows."""
+    gap = len(separator)
+    if items.__class__ is tuple and _TEXTS.issuperset(map(type, items)):
+        cx.rt.check_items(len(items))
+        cx.rt.charge(len(items))
+        cx.rt.check_memory(sum(map(len, items)) + gap * len(items))
+        return separator.join(items)
     parts: list[str] = []
     size = 0
-    gap = len(separator)
     unchecked = 0
     for item in growing(cx, items):
         part = item if item.__class__ is str else text_of(cx, item)
