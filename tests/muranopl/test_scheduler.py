@@ -429,8 +429,15 @@ def test_synchronize_on_a_deeply_nested_argument_is_refused() -> None:
 
 
 DEADLOCK = {
-    "A": "Properties: {o: {Contract: $, Usage: Runtime}}\nMethods:\n  go:\n    Body: [sleep(1), $.o.go()]\n  set:\n"
-    "    Arguments: [{o: {Contract: $}}]\n    Body: {$.o: $o}\n"
+    "A": """Properties: {o: {Contract: $, Usage: Runtime}}
+Methods:
+  go:
+    Arguments: [{again: {Contract: $.bool(), Default: true}}]
+    Body: [sleep(1), {If: $again, Then: $.o.go(false)}]
+  set:
+    Arguments: [{o: {Contract: $}}]
+    Body: {$.o: $o}
+"""
 }
 
 
@@ -497,14 +504,16 @@ def test_a_deadlock_through_a_group_is_found() -> None:
     Arguments: [{o: {Contract: $}}, {group: {Contract: $.bool()}}]
     Body:
     - sleep(1)
+    - If: $o = null
+      Then: {Return: }
     - If: $group
       Then:
         Parallel:
-        - $o.m($this, false)
+        - $o.m(null, false)
         - note(second)
       Else:
       - sleep(1)
-      - $o.m($this, false)
+      - $o.m(null, false)
 """
         },
     )

@@ -20,8 +20,10 @@ class Branch:
     children: int = 0
     #: The group this branch waits for.
     awaits: Group | None = None
-    #: Method locks held while suspended, and the one the branch waits for.
-    held: frozenset[Any] = frozenset()
+    #: As of its last suspension: frames of methods with locks, outermost first, and how often each lock is held.
+    stack: list[tuple[Any, Any]] = field(default_factory=list)
+    held: dict[Any, int] = field(default_factory=dict)
+    #: The method lock the branch waits for.
     wants: Any = None
 
     @property

@@ -114,14 +114,14 @@ class TypeRegistry:
         found = self._types.get(key)
         if found is None:
             if key in self._broken:
-                raise self._broken[key].with_traceback(None)
+                raise _without_traceback(self._broken[key])
             if key in self._linking:
                 raise ClassNotFound(name, [package.name], hint="the class extends itself")
             self._linking.append(key)
             try:
                 found = self._link(package, name, overrides)
             except MuranoError as error:
-                self._broken[key] = error
+                self._broken[key] = _without_traceback(error)
                 raise
             finally:
                 self._linking.pop()
@@ -132,7 +132,7 @@ class TypeRegistry:
                 meta.check_class(found)
             except MuranoError as error:
                 del self._types[key]
-                self._broken[key] = error
+                self._broken[key] = _without_traceback(error)
                 raise
         return found
 
@@ -195,3 +195,11 @@ class TypeRegistry:
                 made[name] = self.session.resolver.use(chosen)
                 changed = True
         return made if changed else None
+
+
+def _without_traceback(error: MuranoError) -> MuranoError:
+    """A copy that can be kept: a raised exception holds the frames it came through, and all their objects."""
+    made = error.__class__.__new__(error.__class__)
+    made.args = error.args
+    made.__dict__.update(error.__dict__)
+    return made

@@ -1,8 +1,9 @@
 """Method locks between parallel branches (SEMANTICS 7.6: a method never runs twice at once on one object).
 
-Nothing is recorded while code runs. When a branch is suspended its own frames tell which methods it is inside of; a
-branch that enters a method asks the suspended ones. Ancestors of the asking branch do not block it, and branches that
-wait for each other are found when the last of them begins to wait.
+Nothing is recorded while code runs. When a branch is suspended its own frames tell which methods it is inside of (only
+frames that are new since its last suspension are looked at); a branch that enters a method asks the suspended ones.
+Ancestors of the asking branch do not block it, and branches that wait for each other are found when the last of them
+begins to wait.
 """
 
 from __future__ import annotations
@@ -30,27 +31,48 @@ class MethodLocks:
 
     # -- what the scheduler tells --------------------------------------------------------------------------------------
 
-    def park(self, branch: Branch, frame: Any) -> None:
-        """``branch`` is suspended; ``frame`` is the innermost frame that may hold locks."""
-        branch.held = held_by(frame)
-        if branch.held:
-            self._holding += 1
-            for lock in branch.held:
-                self._holders.setdefault(lock, {})[branch] = None
+    def update(self, branch: Branch, frame: Any) -> None:
+        """Notes what ``branch`` holds; ``frame`` is the innermost frame that may hold locks, None when it has ended."""
+        stack = branch.stack
+        known = {entry[0]: index for index, entry in enumerate(stack)} if stack and frame is not None else {}
+        found: list[tuple[Any, Any]] = []
+        keep = 0
+        while frame is not None:
+            if frame in known:
+                keep = known[frame] + 1
+                break
+            lock = _held_in(frame)
+            if lock is not None:
+                found.append((frame, lock))
+            frame = frame.f_back
+        while len(stack) > keep:
+            self._release(branch, stack.pop()[1])
+        for entry in reversed(found):
+            stack.append(entry)
+            self._hold(branch, entry[1])
 
-    def unpark(self, branch: Branch) -> None:
-        """``branch`` goes on; what it holds is looked at again when it is suspended."""
-        if not branch.held:
+    def _hold(self, branch: Branch, lock: Any) -> None:
+        held = branch.held
+        if not held:
+            self._holding += 1
+        count = held[lock] = held.get(lock, 0) + 1
+        if count == 1:
+            self._holders.setdefault(lock, {})[branch] = None
+
+    def _release(self, branch: Branch, lock: Any) -> None:
+        held = branch.held
+        held[lock] -= 1
+        if held[lock]:
             return
-        self._holding -= 1
-        for lock in branch.held:
-            holders = self._holders[lock]
-            del holders[branch]
-            if not holders:
-                del self._holders[lock]
-            if lock in self._waiters:
-                self._freed[lock] = None
-        branch.held = frozenset()
+        del held[lock]
+        if not held:
+            self._holding -= 1
+        holders = self._holders[lock]
+        del holders[branch]
+        if not holders:
+            del self._holders[lock]
+        if lock in self._waiters:
+            self._freed[lock] = None
 
     def matter(self, branch: Branch) -> bool:
         """Whether a suspended branch could block ``branch``, which is about to run."""
@@ -107,8 +129,9 @@ class MethodLocks:
 
     def refuse_cycle(self, branch: Branch, lock: Any, frame: Any) -> None:
         """Raises `InvalidOperation` when ``branch``, which runs in ``frame``, would wait for branches that wait for it."""
+        self.update(branch, frame)
         branch.wants = lock
-        cycle = self._path_back(branch, held_by(frame))
+        cycle = self._path_back(branch)
         if cycle is None:
             return
         try:
@@ -126,16 +149,13 @@ class MethodLocks:
         finally:
             branch.wants = None
 
-    def _path_back(self, start: Branch, held: frozenset[Any]) -> list[Branch] | None:
+    def _path_back(self, start: Branch) -> list[Branch] | None:
         """Branches from ``start`` around back to it, each waiting for the next one."""
         came: dict[Branch, Branch] = {}
         stack = [start]
         while stack:
             branch = stack.pop()
-            waited_for = list(self._waited_for(branch))
-            if branch.wants in held and start not in branch.family():
-                waited_for.append(start)  # it runs: what it holds is not in the books
-            for other in waited_for:
+            for other in self._waited_for(branch):
                 if other is start:
                     cycle = [branch]
                     while cycle[-1] is not start:
@@ -172,19 +192,16 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def held_by(frame: Any) -> frozenset[Any]:
-    """Locks of the methods on a stack."""
-    found = set()
-    while frame is not None:
-        space = frame.f_globals
-        key = space.get("__lock__")
-        if key is not None and (key.on_this or key.args) and space.get("__code__") is frame.f_code:
-            local = frame.f_locals
-            # A method that is still looking at its arguments has not taken a lock that depends on them.
-            if not key.args or SAVED in local:
-                found.add(lock_of(local.get("self"), key, local.get(SAVED)))
-        frame = frame.f_back
-    return frozenset(found)
+def _held_in(frame: Any) -> Any:
+    """The lock that the method of ``frame`` holds, None if it is no method or has no lock."""
+    space = frame.f_globals
+    key = space.get("__lock__")
+    if key is None or space.get("__code__") is not frame.f_code or not (key.on_this or key.args):
+        return None
+    local = frame.f_locals
+    if key.args and SAVED not in local:
+        return None  # the method is still looking at its arguments
+    return lock_of(local.get("self"), key, local.get(SAVED))
 
 
 def describe(lock: Any) -> str:

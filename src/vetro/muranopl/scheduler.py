@@ -91,6 +91,7 @@ class Scheduler:
             stopping = self._stopping
             if not self._groups:
                 self._stopping = None
+                self._locks.update(owner, None)
         if stopping is not None:
             raise stopping
         failure = group.failure()
@@ -188,6 +189,8 @@ class Scheduler:
                 group.outcomes[index] = (False, error)
             except BaseException as error:
                 self._stop(error)
+            if runner.stack:
+                self._locks.update(runner, None)
         del group.runners[runner]
         runner.greenlet = None
         if not group.runners:
@@ -196,14 +199,13 @@ class Scheduler:
     def _suspend(self, branch: Branch, frame: Any) -> None:
         """Leaves the branch until the hub resumes it. ``frame`` is the innermost one that may hold method locks."""
         branch.greenlet = getcurrent()
-        self._locks.park(branch, frame)
+        self._locks.update(branch, frame)
         self._parked[branch] = None
         group = branch.group
         if group is not None and not (group.exhausted or group.starting) and len(group.runners) < group.limit:
             self._start_runner(group)
         failure = self._hub.switch()
         del self._parked[branch]
-        self._locks.unpark(branch)
         self.current = branch
         self.rt.set_concurrent(self._locks.matter(branch))
         if failure is not None:

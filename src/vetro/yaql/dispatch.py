@@ -96,6 +96,8 @@ def _make(
             shape = Shape(n_positional, tuple(k for k in keywords if k is not None), classes)
         found = candidates(table, dialect, name, style, shape)
     except YaqlError as error:
+        # The plan lives as long as its table: it must not keep the frames of whoever asked first alive.
+        error.__traceback__ = error.__context__ = None
         return _failed(error, table, name, style, size)
     return Plan(name, style, found.lazy, _generate(found, shape, dialect), rules, _needs_env(found))
 

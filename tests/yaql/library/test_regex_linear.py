@@ -42,7 +42,7 @@ def test_other_patterns_do_not(pattern: str) -> None:
     assert not Regex(pattern, Flags()).takes_host("text")
 
 
-@pytest.mark.parametrize("pattern", ["[[a]", "[a--b]", "[a&&b]", "[a||b]", "[a~~b]", "[^[a]"])
+@pytest.mark.parametrize("pattern", ["[[a]", "[a&&b]", "[a||b]", "[a~~b]", "[^[a]"])
 def test_sets_that_re_warns_of_run_elsewhere(pattern: str) -> None:
     assert not Regex(pattern, Flags()).takes_host("a")
 
@@ -117,7 +117,7 @@ def test_long_texts_are_for_the_other_engines() -> None:
 def test_work_is_paid_for() -> None:
     rt = Execution(Limits(max_steps=5))
     cx = CodeContext(rt=rt, dialect=named_dialect("standard"))
-    assert Regex("[0-9]+", Flags()).found_in(cx, "no digit")
+    assert Regex("[0-9]+", Flags()).found_in(cx, "digit 1")
     assert rt.steps == 5
     with pytest.raises(StepsExceeded):
         Regex("[0-9]+", Flags()).found_in(cx, "x" * 100_000)
