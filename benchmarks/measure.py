@@ -137,10 +137,10 @@ def measure_pairs(
     line = Measured(workload.key, variant, n, workload.title, n == max(workload.sizes))
     reference = recorded.of(workload.key, n)
     line.murano_s = reference.get("cpu_s")
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as folder:
         ours = ["vetro", workload.key, str(n)]
         if variant == "cached":
-            ours += ["--cache", cache]
+            ours += ["--cache", cache, "--folder", folder]
         if variant != "compiled" and workload.key.startswith("j"):
             ours.append("--lazy")
         sides = (ours, ["native", workload.key, str(n)]) if workload.key in NATIVE else (ours,)

@@ -1,6 +1,6 @@
 """Runs one workload at one size, on one side, as often as its parent asks: one JSON line for each line of input.
 
-    python -m benchmarks.worker vetro|native KEY N [--cache FOLDER] [--lazy]
+    python -m benchmarks.worker vetro|native KEY N [--cache FOLDER --folder FOLDER] [--lazy]
 
 Both sides of a comparison are such processes, so that neither works in the other's memory. Input: a number of seconds;
 the workload is repeated, with a fresh state each time, until they are used up, and the best run counts.
@@ -95,7 +95,7 @@ def once(arguments: argparse.Namespace) -> tuple[float, str]:
     """CPU seconds and checksum of one run with a fresh state."""
     side: Side = NativeSide(arguments) if arguments.side == "native" else VetroSide(arguments)
     with tempfile.TemporaryDirectory() as tmp:
-        side.prepare(tmp)
+        side.prepare(arguments.folder or tmp)
         gc.collect()
         before = time.process_time()
         result = side.run()
@@ -111,6 +111,7 @@ def main() -> None:
     parser.add_argument("n", type=int)
     parser.add_argument("--cache")
     parser.add_argument("--lazy", action="store_true")
+    parser.add_argument("--folder", help="where generated packages go; a cache knows them by path and content")
     arguments = parser.parse_args()
     for line in sys.stdin:
         seconds = float(line)

@@ -72,7 +72,7 @@ class Demo:
         return self.end(session)
 
     def end(self, session: Session) -> dict[str, Any]:
-        """The model after a run. ``ObjectsCopy`` in it is what the next run compares with: what it lacks is destroyed."""
+        """The model after a run. The next run compares it with its ``ObjectsCopy`` and destroys what is gone."""
         session.finalize()
         model = session.serialize(copy=True)
         session.close()

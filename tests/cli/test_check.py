@@ -53,10 +53,10 @@ def test_data_for_machines(here: Path, vetro: Callable[..., Result]) -> None:
 def test_several_paths_and_required_packages(here: Path, vetro: Callable[..., Result]) -> None:
     write_package(here / "lib", {"lib.Base": "Name: lib.Base\n"}, name="lib")
     user = "Namespaces: {=: app, lib: lib}\nName: App\nExtends: lib:Base\n"
-    write_package(here / "app", {"app.App": user}, name="app", extra="Require:\n  lib:\n")
+    write_package(here / "app", {"app.App": user}, name="app", extra="Require:\n  lib: '>=1'\n")
     alone = vetro("check", "app")
     assert alone.exit_code == 1
-    assert "--> app/manifest.yaml:9:3" in alone.stdout
+    assert "--> app/manifest.yaml:10:3" in alone.stdout
     assert "give it with --require" in alone.stdout
     assert alone.stderr == "1 error, 0 warnings\n"
     assert vetro("check", "app", "--require", "lib").exit_code == 0

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.conftest import write_package
-from vetro.packages import open_package
+from vetro.packages import ArchiveTree
 
 TEMPLATE = "heat_template_version: 2016-04-08\nresources: {}\n"
 
@@ -63,7 +63,7 @@ def test_templates(here: Path, vetro: Callable[..., Result]) -> None:
     (here / "blog.yaml").write_text(TEMPLATE)
     made = vetro("package", "build", "--template", "blog.yaml", "--full-name", "a.Blog", "--version", "1.2", "-o", "d")
     assert made.stdout == "d/a.Blog.1.2.0.zip\n"
-    assert open_package(here / "d/a.Blog.1.2.0.zip").name == "a.Blog"
+    assert b"FullName: a.Blog\n" in ArchiveTree(here / "d/a.Blog.1.2.0.zip").read("manifest.yaml")
     assert vetro("package", "build", "--template", "blog.yaml").stdout == "io.murano.apps.generated.Blog.0.0.0.zip\n"
 
 

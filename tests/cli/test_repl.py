@@ -20,7 +20,6 @@ def test_lines_are_evaluated_and_results_kept() -> None:
     assert repl.execute("$_ + 1") == "4"
     assert repl.execute(" $big = $.where($ > 2)") == "[\n  3\n]"
     assert repl.execute("$big.len() = 1") == "true"
-    assert repl.execute("$big => 1") if False else True
     assert repl.execute("") == repl.execute("# a remark") == ""
     assert repl.execute(":vars") == "$_ = true\n$big = [\n  3\n]"
     with pytest.raises(NoFunctionRegistered):

@@ -180,7 +180,7 @@ def test_no_tests_are_an_error(here: Path, app: Path, vetro: Callable[..., Resul
 
 def test_required_packages_are_not_tested_themselves(here: Path, app: Path, vetro: Callable[..., Result]) -> None:
     user = TESTS.replace("Namespaces: {=: t,", "Namespaces: {=: u, t: t,").replace("new(Sum)", "new('t.Sum')")
-    write_package(here / "user", {"u.SumTest": user}, name="u", extra="Require: {t: }\n")
+    write_package(here / "user", {"u.SumTest": user}, name="u", extra="Require: {t: '1.0'}\n")
     assert vetro("test", "user").exit_code == 1
     result = vetro("test", "user", "--require", "app")
     assert result.stdout.splitlines()[0].startswith("ok    u.SumTest.testSum")

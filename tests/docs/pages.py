@@ -3,7 +3,7 @@
 * ```` ```yaml path/file.yaml ````, also ``text``, ``json``, ``python``: the file is written.
 * ```` ```console ````: each ``$ vetro …`` runs in this process, each ``$ python …`` in another; the output is compared.
 * ```` ```python ```` without a name: a doctest; all of a page share their variables.
-* ```` ```yaml ```` without a name: has to be MuranoPL without a finding: instructions, parts of a class, or whole files.
+* ```` ```yaml ```` without a name: MuranoPL without a finding: instructions, parts of a class, or whole files.
 * ```` ```yaql ````: lines ``expression  # value``.
 * Anything else (``sh``, plain) is for the reader only.
 
@@ -82,6 +82,7 @@ class Page:
         if program == "vetro":
             result = CliRunner().invoke(main, arguments, prog_name="vetro", terminal_width=100)
             output, status = result.output, result.exit_code
+            assert status != 3, output  # a defect is nothing to write down
         else:
             assert program == "python", f"{self.path.name}: no page runs {program}"
             environment = {k: v for k, v in os.environ.items() if not k.startswith(("COV_", "COVERAGE_"))}

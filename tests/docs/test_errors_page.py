@@ -26,7 +26,7 @@ def test_every_class_is_listed_as_it_is() -> None:
         row = BY_CODE[code]
         assert len(row) == 6, row
         assert row[1:3] == [kind, f"`{cls.__module__}.{cls.__name__}`"]
-        listed = [] if row[3] == "–" else [full(alias) for alias in row[3].split(", ")]
+        listed = [] if row[3] == "-" else [full(alias) for alias in row[3].split(", ")]
         assert listed == list(getattr(cls, "aliases", ()))
         assert row[4] and row[5]
 

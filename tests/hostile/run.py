@@ -8,6 +8,7 @@ from typing import Any
 from tests.support.host import Host
 from vetro.yaql.api import compile
 from vetro.yaql.context import Limits
+from vetro.yaql.values import thaw
 
 #: What attacks may use: every budget can be reached within a second or two.
 LIMITS = Limits(
@@ -16,7 +17,13 @@ LIMITS = Limits(
     max_steps=500_000,
     max_seconds=1.0,
     max_object_nesting=5_000,
+    max_output=200_000,
 )
+
+
+class _Host(Host):
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        return thaw(self.session.call(method, args, kwargs), LIMITS.max_output)
 
 
 def expression(text: str, data: Any = None, **variables: Any) -> Any:
@@ -26,7 +33,7 @@ def expression(text: str, data: Any = None, **variables: Any) -> Any:
 
 def method(body: str, rest: str = "", *, limits: Limits = LIMITS, tier: Any = "compiled", **more: Any) -> Any:
     """What a method with these instructions returns; ``rest`` is more of its class."""
-    return Host(limits=limits, tier=tier).run(body, rest=rest, **more)
+    return _Host(limits=limits, tier=tier).run(body, rest=rest, **more)
 
 
 def evaluated(text: str, *before: str, **more: Any) -> Any:

@@ -19,16 +19,26 @@ attacks = Attacks(healthy)
 LIMIT = "limit-exceeded"
 
 #: Instructions that make ``$v`` and, in the same way, ``$w``.
+def _loop(start: str, step: str, rounds: int = 100_000) -> str:
+    lines = [f'- ${name}: !yaql "{start}"' for name in "vw"]
+    lines += ["- For: i", f"  In: range({rounds})", "  Do:"]
+    lines += [f'    - ${name}: !yaql "{step.replace("$v", "$" + name)}"' for name in "vw"]
+    return "\n".join(lines)
+
+
 SHAPES = {
-    "deep": "- For: i\n  In: range(100000)\n  Do:\n    - $v: [$v]\n    - $w: [$w]",
-    "deep-map": "- For: i\n  In: range(100000)\n  Do:\n    - $v: {a => $v}\n    - $w: {a => $w}",
-    "deep-pairs": "- For: i\n  In: range(100000)\n  Do:\n    - $v: [[{a => $v}], i]\n    - $w: [[{a => $w}], i]",
-    "dag": "- $v: [1, x]\n- $w: [1, x]\n- For: i\n  In: range(60)\n  Do:\n    - $v: [$v, $v]\n    - $w: [$w, $w]",
-    "thin-dag": "- $v: []\n- $w: []\n- For: i\n  In: range(60)\n  Do:\n    - $v: [$v, $v]\n    - $w: [$w, $w]",
-    "map-dag": "- $v: {}\n- $w: {}\n- For: i\n  In: range(60)\n  Do:\n    - $v: {a => $v, b => $v}\n    - $w: {a => $w, b => $w}",
-    "wide": "- $v: [[1] * 100000] * 100000\n- $w: [[1] * 100000] * 100000",
-    "wide-nested": "- $v: [[[]] * 100000] * 100000\n- $w: [[[]] * 100000] * 100000",
-    "long-texts": "- $v: ['x' * 4000000] * 100000\n- $w: ['x' * 4000000] * 100000",
+    "deep": _loop("null", "[$v]"),
+    "deep-map": _loop("null", "{a => $v}"),
+    "deep-pairs": _loop("null", "[[{a => $v}], $i]"),
+    "deep-set": _loop("1", "[set(1, 2), $v]"),
+    "dag": _loop("[1, x]", "[$v, $v]", 60),
+    "thin-dag": _loop("[]", "[$v, $v]", 60),
+    "map-dag": _loop("{}", "{a => $v, b => $v}", 60),
+    "wide": _loop("[[1] * 100000] * 100000", "$v", 1),
+    "wide-nested": _loop("[[[]] * 100000] * 100000", "$v", 1),
+    "long-texts": _loop("['x' * 4000000] * 100000", "$v", 1),
+    "long-text": _loop("'x' * 4000000", "$v", 1),
+    "many-bits": _loop("pow(7, 5000)", "$v", 1),
 }
 #: What is done with them. Nothing here may do more than fail.
 USES = {
@@ -53,7 +63,7 @@ USES = {
 }  # fmt: skip
 KINDS = (
     "ok", LIMIT, "unresolved-call", "bad-argument", "value-error", "key-error", "index-error", "assertion-failed",
-    "contract-violation", "not-found", "property-error", "error", "thrown", "uninitialized", "syntax",
+    "contract-violation", "not-found", "property-error", "error", "thrown", "invalid-operation", "invalid-assignment-target",
 )  # fmt: skip
 DEEP_USES = ("equal", "set", "key", "in", "str", "index", "bind", "yaml", "dump", "patch", "distinct", "decycle", "bad-call")
 
@@ -100,14 +110,6 @@ STATEMENTS = {
     "attribute": "- $.setAttr(a, $v)\n- Return: $.getAttr(a) = $w",
     "rethrow": "- Try: [{$x: $v}]\n  Finally: [{$y: $v}]",
 }  # fmt: skip
-
-
-def _spent(body: str, expression: str | None = None) -> Any:
-    after = body if expression is None else f"- Return: {expression}"
-    return method(f"- $v: null\n- $w: null\n{SHAPES_NOW[0]}\n{after}", rest=REST)
-
-
-SHAPES_NOW = [""]
 
 
 def _use(shape: str, body: str) -> Any:

@@ -1,13 +1,13 @@
 """Every error that a package's author can cause while code runs, as a person sees it.
 
-A file of `golden_runtime/` is a YAML description of the run, a line of tildes, and the rendering. The description has:
-``mistake`` (what the author did wrong), ``code`` (of the error), ``classes`` (class -> text of its file, package t), and
-optionally ``format`` (1.4), ``requires`` and ``packages`` (more packages, as `memory_package` takes them), ``resources``,
-``model`` (properties of the root, an object of t.Main), ``objects`` (a whole model instead), ``call`` (run), ``limits``,
-``configs``, ``cancel``, ``clock: real``.
+A file of `golden_runtime/` is a YAML description of the run, a line of tildes, and the rendering. The description has
+``mistake`` (what the author did wrong), ``code`` (of the error), ``classes`` (class -> text of its file, package t).
+Optional are ``format`` (1.4), ``requires`` and ``packages`` (more packages, as `memory_package` takes them),
+``resources``, ``model`` (properties of the root, an object of t.Main), ``objects`` (a whole model instead), ``call``
+(run), ``limits``, ``configs``, ``cancel``, ``clock: real``.
 
-``VETRO_UPDATE_GOLDEN=1 pytest tests/muranopl/test_golden_runtime.py`` writes the renderings anew; the diff is what is to be
-reviewed.
+``VETRO_UPDATE_GOLDEN=1 pytest tests/muranopl/test_golden_runtime.py`` writes the renderings anew; the diff is what is
+to be reviewed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BAR = "~~~~\n"
 ELSEWHERE = {
     "roots, never raised themselves": {"VET000", "MPL000", "YAQ000", "YAQ100", "YAQ200", "LIM200"},
     "errors of reading a class file, with files in golden/": {"MPL103"},
-    "errors of expressions by themselves (in a class file they are MPL100): tests/yaql/test_parser.py": {"YAQ101", "YAQ102"},
+    "errors of expressions alone (in class files they are MPL100): tests/yaql/test_parser.py": {"YAQ101", "YAQ102"},
     "no method of the libraries is ambiguous; host functions can be: tests/yaql/test_resolve.py": {"YAQ206"},
     "a name for catalogs to raise; packages here choose by version": {"MPL303"},
     "errors of packages before any code is read: tests/packages": {

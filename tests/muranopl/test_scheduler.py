@@ -740,3 +740,31 @@ def test_groups_may_not_nest_without_end() -> None:
     with pytest.raises(NestingLimit):
         run.call()
     assert run.rest() == (0, 0, 0, 0)
+
+
+def test_a_replay_answers_in_the_recorded_order_of_completion() -> None:
+    from vetro.muranopl import RealClock
+    from vetro.muranopl.effects import RecordingEffects, ScriptedEffects
+
+    run = Run(method("- Return: range(6).pselect(note(outside(note($)) + outside(10 + $)))"), clock=RealClock())
+
+    def handler(args: dict[str, Any]) -> Any:
+        time.sleep(0.01 * ((7 * args["value"]) % 6))
+        return args["value"] * 100
+
+    run.effects.register("test.outside", handler)
+    recording = RecordingEffects(run.effects)
+    run.engine.effects = recording
+    texts = []
+    for effects in (recording, ScriptedEffects(recording.records)):
+        run.engine.effects = effects if effects is recording else ScriptedEffects(recording.records)
+        run.session = run.engine.session()
+        run.session.load({"Objects": {"?": {"type": "t.Main", "id": "main"}}})
+        run.trace.clear()
+        result = run.call()
+        texts.append((result, list(run.trace)))
+        run.session.close()
+    assert texts[0] == texts[1]
+    finished = [value for value in texts[0][1] if value >= 100]
+    assert finished != sorted(finished), "the answers came in the order of asking: nothing was shown"
+    assert run.session.host.effects.unused == []

@@ -32,7 +32,7 @@ def command(
       vetro schema ./my.app com.example.Web '' -o yaml
     """
     from vetro.cli.loading import load_packages, source_finder, suggestion_of_class
-    from vetro.muranopl.errors import ClassNotFound
+    from vetro.muranopl.errors import ClassNotFound, PackageForClassNotFound
 
     with out.explained():
         packages = load_packages((path,))
@@ -46,8 +46,8 @@ def command(
         spec = version or (f"=={home.version}" if home is not None else None)
         try:
             data = session.schema(class_name, spec, home.name if home is not None else None, list(methods) or None)
-        except ClassNotFound as error:
-            if error.name == class_name and error.hint is None:
+        except (ClassNotFound, PackageForClassNotFound) as error:
+            if home is None and f"'{class_name}'" in error.message:
                 error.hint = suggestion_of_class(class_name, packages)
             raise
     missing = [m for m in methods if m not in data]

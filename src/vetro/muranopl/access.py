@@ -34,6 +34,14 @@ def code_type(context: Any) -> MuranoType | None:
 def read_property(obj: Any, view_type: MuranoType, name: str, context: Any) -> Any:
     """``obj.name`` as code of ``context`` sees it; ``view_type`` is the object's class or the class of the view."""
     code = code_type(context)
+    known = view_type.__dict__.get("_reads")
+    if known is None:
+        known = view_type.__dict__["_reads"] = {}
+    slot = known.get((code, name))
+    if slot is not None:
+        value = getattr(obj, slot, MISSING)
+        if value is not MISSING:
+            return value
     start = view_type
     inside = code is not None and view_type.derives_from(code)
     if inside and code is not None:
@@ -45,6 +53,7 @@ def read_property(obj: Any, view_type: MuranoType, name: str, context: Any) -> A
         value = getattr(obj, prop.attr, MISSING)
         if value is MISSING:
             raise UninitializedProperty(f"property '{name}' of {obj!r} has no value yet")
+        known[code, name] = prop.attr
         return value
     if inside and code is not None:
         value = getattr(obj, private_slot(name, code), MISSING)

@@ -144,7 +144,8 @@ def to_class(
                 raise outer_violation(error) from None
     else:
         raise ContractViolation(f"expected an object of class {type.name}, got {show(value)}")
-    if found._type is not type and not accepts(found, type, version_spec, cx.type.package):
+    plain = version_spec is None and found._type is type
+    if not plain and not accepts(found, type, version_spec, cx.type.package):
         raise wrong_class(found, type)
     return found
 

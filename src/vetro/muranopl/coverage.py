@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import FrameType
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
+from coverage.exceptions import NoSource
 from coverage.plugin import CoveragePlugin, FileReporter, FileTracer
 from coverage.types import TLineNo
 
@@ -24,11 +26,24 @@ from vetro.muranopl.reader import read_file
 _SOURCES: dict[str, tuple[str, tuple[int, int]]] = {}
 
 
-def remember(owner: Any) -> str:
-    """Keeps the text of the file of linked class ``owner`` and returns the file's name."""
-    text, file, _ = owner.package.read_class(owner.name)
-    _SOURCES.setdefault(owner.decl.position.file, (text, tuple(owner.package.format)[:2]))
-    return str(owner.decl.position.file or file)
+def remember(owner: Any, filename: str) -> None:
+    """Keeps the text of the file of linked class ``owner`` under the name that coverage has for it."""
+    if filename not in _SOURCES:
+        text, _, _ = owner.package.read_class(owner.name)
+        _SOURCES[filename] = (text, tuple(owner.package.format)[:2])
+
+
+def _stored(filename: str) -> str | None:
+    """Text of a file on disk or in an archive (``x.zip/Classes/A.yaml``), for reports of another process."""
+    archive, inside, inner = filename.partition(".zip/")
+    try:
+        if inside:
+            with ZipFile(archive + ".zip") as opened:
+                return opened.read(inner).decode("utf-8-sig")
+        with open(filename, encoding="utf-8-sig") as file:
+            return file.read()
+    except (OSError, KeyError, BadZipFile, UnicodeDecodeError):
+        return None
 
 
 class MuranoTracer(FileTracer):
@@ -45,13 +60,13 @@ class MuranoTracer(FileTracer):
         """The text is only known from the running frame."""
         return True
 
-    def dynamic_source_filename(self, filename: str, frame: FrameType) -> str | None:
-        """Remembers the text of the frame's class; None for frames that are not MuranoPL."""
+    def dynamic_source_filename(self, filename: str | None, frame: FrameType) -> str | None:
+        """Remembers the text of the frame's class; None for frames that are not MuranoPL. ``filename`` is None."""
         owner = frame.f_globals.get("__murano__")
         if owner is None:
             return None
-        remember(owner)
-        return filename
+        remember(owner, self._filename)
+        return self._filename
 
 
 class MuranoReporter(FileReporter):
@@ -62,8 +77,10 @@ class MuranoReporter(FileReporter):
         known = _SOURCES.get(self.filename)
         if known is not None:
             return known[0]
-        with open(self.filename, encoding="utf-8") as file:
-            return file.read()
+        text = _stored(self.filename)
+        if text is None:
+            raise NoSource(f"the text of {self.filename} exists only in the process that ran it")
+        return text
 
     def lines(self) -> set[TLineNo]:
         """Lines on which an instruction begins."""
@@ -71,7 +88,7 @@ class MuranoReporter(FileReporter):
 
         text = self.source()
         version = _SOURCES.get(self.filename, ("", (1, 4)))[1]
-        declared = read_file(text, self.filename, format_version=version, default_name="coverage.Nameless")
+        declared = read_file(text, self.filename, format_version=version, default_name="coverage.Nameless", problems=[])
         found: set[TLineNo] = set()
         for decl in declared.classes.values():
             for method in decl.methods.values():

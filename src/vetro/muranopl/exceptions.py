@@ -27,6 +27,8 @@ from vetro.yaql.brief import brief
 from vetro.yaql.errors import NoMatchingMethod, NoMethodRegistered, VetroError
 from vetro.yaql.values import HostObject
 
+#: Characters of an exception name.
+LONGEST_NAME = 1000
 NAME = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
@@ -250,6 +252,8 @@ def throw_names(cx: Any, names: Any, message: Any, extra: Any, cause: Any) -> Ex
     given = names if isinstance(names, tuple) else (names,)
     full = []
     for name in given:
+        if isinstance(name, str) and len(name) > LONGEST_NAME:
+            return InvalidExceptionName(f"an exception name has at most {LONGEST_NAME} characters")
         if not isinstance(name, str):
             return InvalidExceptionName(f"an exception name must be text, got {brief(name)}")
         full.append(cx.type.decl.namespaces.resolve(name))

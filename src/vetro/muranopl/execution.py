@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.context import Execution, Limits
-from vetro.yaql.errors import Cancelled, StepsExceeded, TimeExceeded
+from vetro.yaql.errors import Cancelled, StepsExceeded, Stop, TimeExceeded
 
 
 #: Steps handed out at once: in between nobody looks whether another thread has cancelled the run.
@@ -83,6 +83,7 @@ class MuranoExecution(Execution):
         self._concurrent = False
         self._cancelled: str | None = None
         self._overdue = False
+        self._stopped: Stop | None = None
         self.scheduler: Any = None
         self._arm()
 
@@ -125,10 +126,11 @@ class MuranoExecution(Execution):
         if self._cancelled is not None:
             raise Cancelled(self._cancelled)
         if self._overdue:
-            raise TimeExceeded(f"the run used up its {self.limits.max_seconds} seconds")
+            raise self._stop(TimeExceeded, f"the run used up its {self.limits.max_seconds:g} seconds")
 
     def clocked(self) -> AbstractContextManager[Any]:
         """The context in which `Limits.max_seconds` count; entered when outside code enters the engine."""
+        self._stopped = None
         if self._overdue:
             self._settle()
             self._overdue = False
@@ -153,7 +155,7 @@ class MuranoExecution(Execution):
         self._arm()
         self.check()
         if self._remaining < 0:
-            raise StepsExceeded(f"the run used up its {self.limits.max_steps:,} steps")
+            raise self._stop(StepsExceeded, f"the run used up its {self.limits.max_steps:,} steps")
         if key is None:
             return
         frame = sys._getframe(1)
@@ -161,6 +163,12 @@ class MuranoExecution(Execution):
             self._count_calls(frame, self.limits.max_calls)
         if self._concurrent:
             self.scheduler.enter(receiver, key, frame)
+
+    def _stop(self, kind: type[Stop], text: str) -> Stop:
+        """Always the same error: thousands of Finally blocks that meet another one would chain them all up."""
+        if self._stopped.__class__ is not kind:
+            self._stopped = kind(text)
+        return self._stopped  # type: ignore[return-value]
 
     def _count_calls(self, frame: Any, limit: int) -> None:
         depth = 0

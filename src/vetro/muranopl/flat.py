@@ -46,7 +46,9 @@ def build_class(of: MuranoType) -> type[MuranoObject]:
         method = of.find_method(name)
         assert method is not None
         if not method.extension:
-            setattr(made, "m_" + name, _stub(made, method))
+            # Under a debugger methods are compiled at once: a step leads into the method, not into the compiler.
+            eager = sys.gettrace() is not None and method.native is None and not method.static
+            setattr(made, "m_" + name, method.function if eager else _stub(made, method))
     return made  # type: ignore[no-any-return]
 
 

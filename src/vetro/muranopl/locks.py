@@ -102,8 +102,8 @@ class MethodLocks:
             lock = next(iter(self._freed))
             del self._freed[lock]
             queue = self._waiters.get(lock)
-            if queue is None:
-                continue
+            if queue is None or any(holder.awaits is None for holder in self._holders.get(lock, ())):
+                continue  # a holder that waits for no branches is no ancestor: it blocks everybody
             chosen = next((b for b in queue if not self.blocked(b, lock)), None)
             if chosen is not None:
                 queue.remove(chosen)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.muranopl.access import read_property
 from vetro.muranopl.errors import ObjectDestroyed
 from vetro.yaql.values import FDict, HostObject
 
@@ -43,8 +44,6 @@ class MuranoObject(HostObject):
 
     def yaql_attribute(self, name: str, context: Any) -> Any:
         """A property by the access rules of SEMANTICS 5.5. Raises `PropertyReadError`, `UninitializedProperty`."""
-        from vetro.muranopl.access import read_property
-
         return read_property(self, self._type, name, context)
 
     def yaql_method(self, name: str, context: Any) -> Callable[..., Any] | None:

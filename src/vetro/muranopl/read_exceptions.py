@@ -20,7 +20,6 @@ from vetro.muranopl.read_parts import Parts, ReadBlock
 from vetro.muranopl.read_values import ReadContext, did_you_mean
 from vetro.muranopl.source import YNode
 
-
 #: ``p:Name`` and ``:Name``: unquoted they are type expressions elsewhere; here only names make sense.
 _PREFIXED = re.compile(r"\w*:\w+")
 

@@ -12,7 +12,7 @@ def plain_result(session: Any, value: Any) -> Any:
     from vetro.muranopl.serializer import serialize_value
 
     data = serialize_value(session, value)
-    return _listed(thaw(data))
+    return _listed(thaw(data, session.rt.limits.max_output))
 
 
 def _listed(value: Any) -> Any:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.execution import MuranoExecution
 
 #: How deep groups may be started inside of branches: each level is a greenlet with a stack of its own.
-MAX_GROUPS = 500
+MAX_GROUPS = 1_000
 #: Seconds somebody may sleep: a thousand years.
 LONGEST_SLEEP = 3.2e10
 

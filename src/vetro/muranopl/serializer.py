@@ -157,6 +157,8 @@ class Writer:
                                 items.append(item._id)
                         elif item.__class__ in scalars:
                             items.append(item)
+                        elif item.__class__ is FDict and only_scalars(map(type, item.values())) and only_scalars(map(type, item)):
+                            items.append(dict(item))
                         else:
                             items.append(None)
                             self.convert(item, items, len(items) - 1, obj)

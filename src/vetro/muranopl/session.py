@@ -7,17 +7,18 @@ versions. `vetro.muranopl.api.Engine` makes sessions; nothing here is shared bet
 from __future__ import annotations
 
 import random
-import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from vetro.muranopl import meta
 from vetro.muranopl.attributes import AttributeStore
 from vetro.muranopl.catalog import PackageResolver
 from vetro.muranopl.compiler import evaluate_template
 from vetro.muranopl.dialects import DialectSet
-from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, ObjectNotFound
+from vetro.muranopl.errors import InvalidOperation, MethodNotExposed, MethodNotFound, ObjectNotFound
 from vetro.muranopl.exceptions import frames_of, translate
 from vetro.muranopl.execution import MuranoExecution
 from vetro.muranopl.gc import GarbageCollector
@@ -26,6 +27,7 @@ from vetro.muranopl.linker import TypeRegistry
 from vetro.muranopl.members import Method, call_function, call_plain
 from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.scheduler import Scheduler
+from vetro.muranopl.stacks import deep_calls, enough_stack, on_large_stack
 from vetro.muranopl.store import ObjectStore
 from vetro.muranopl.types import MuranoType, TypeObject
 from vetro.muranopl.views import View
@@ -33,8 +35,7 @@ from vetro.yaql.errors import Stop
 from vetro.yaql.signature import Overload
 from vetro.yaql.values import MISSING, HostObject, freeze, thaw
 
-#: Python's recursion limit while the engine runs on a stack of unknown (usually 8 MiB) size.
-RECURSION_LIMIT = 6_000
+_T = TypeVar("_T")
 
 
 class Session:
@@ -79,6 +80,7 @@ class Session:
         self._ids = random.Random(f"ids:{seed}")
         self.root: MuranoObject | None = None
         self._depth = 0
+        self._thread = 0
 
     # -- services for the engine's own modules -------------------------------------------------------------------------
 
@@ -159,13 +161,14 @@ class Session:
     def entered(self) -> Iterator[None]:
         """Every call from outside runs in here: clock, recursion limit, translation of errors."""
         if self._depth:
+            if self._thread != threading.get_ident():
+                raise InvalidOperation("the session is running in another thread; each thread needs sessions of its own")
             yield
             return
         self._depth += 1
-        old = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(old, RECURSION_LIMIT))
+        self._thread = threading.get_ident()
         try:
-            with self.rt.clocked():
+            with deep_calls(), self.rt.clocked():
                 yield
         except Stop as error:
             error.murano_frames = frames_of(error)  # type: ignore[attr-defined]
@@ -177,18 +180,30 @@ class Session:
                 raise
             raise better.with_traceback(error.__traceback__) from None
         finally:
-            sys.setrecursionlimit(old)
             self._depth -= 1
+
+    def run(self, work: Callable[[], _T]) -> _T:
+        """``work()`` inside the engine, on a stack that is large enough."""
+        if self._depth or enough_stack():
+            with self.entered():
+                return work()
+
+        def entered() -> _T:
+            with self.entered():
+                return work()
+
+        return on_large_stack(entered, self.cancel)
 
     def load(self, model: Mapping[str, Any] | None) -> MuranoObject | None:
         """Loads an object model (SEMANTICS 11); the root object, or None for an empty model."""
-        with self.entered():
-            data = model or {}
-            table = (data.get("SystemData") or {}).get("Packages")
-            if table:
-                self.resolver.load_fixations(table)
-            self.root = self.store.load_model(data)
-            return self.root
+        return self.run(partial(self._load, model or {}))
+
+    def _load(self, data: Mapping[str, Any]) -> MuranoObject | None:
+        table = (data.get("SystemData") or {}).get("Packages")
+        if table:
+            self.resolver.load_fixations(table)
+        self.root = self.store.load_model(data)
+        return self.root
 
     def call(
         self,
@@ -204,20 +219,29 @@ class Session:
 
         Raises `MethodNotFound`, `MethodNotExposed`, `ObjectNotFound` and whatever the method raises.
         """
-        with self.entered():
-            given, named = tuple(args), dict(kwargs or {})
-            receiver, kind = self._receiver(object_id, on_class)
-            found = kind.find_method(method) if not method.startswith(".") else None
-            if found is None or found.extension and public_only and not found.public:
-                raise MethodNotFound(f"class {kind.name} has no method '{method}'")
-            if public_only and not found.public:
-                raise MethodNotExposed(
-                    f"method {found.declaring.name}::{method} is not public",
-                    hint="declare it with 'Scope: Public' to make it callable from outside",
-                )
-            if receiver is None and not found.static:
-                raise MethodNotFound(f"method {kind.name}::{method} is not static: it needs an object")
-            return freeze(self._invoke(found, receiver, given, named))
+        return self.run(partial(self._call, method, tuple(args), dict(kwargs or {}), object_id, on_class, public_only))
+
+    def _call(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        object_id: str | None,
+        on_class: Any,
+        public_only: bool,
+    ) -> Any:
+        receiver, kind = self._receiver(object_id, on_class)
+        found = kind.find_method(name) if not name.startswith(".") else None
+        if found is None or (found.extension and public_only and not found.public):
+            raise MethodNotFound(f"class {kind.name} has no method '{name}'")
+        if public_only and not found.public:
+            raise MethodNotExposed(
+                f"method {found.declaring.name}::{name} is not public",
+                hint="declare it with 'Scope: Public' to make it callable from outside",
+            )
+        if receiver is None and not found.static:
+            raise MethodNotFound(f"method {kind.name}::{name} is not static: it needs an object")
+        return freeze(self._invoke(found, receiver, args, kwargs))
 
     def _receiver(self, object_id: str | None, on_class: Any) -> tuple[MuranoObject | None, MuranoType]:
         if on_class is not None:
@@ -247,18 +271,15 @@ class Session:
         """The model of the root object as plain data (SEMANTICS 12)."""
         from vetro.muranopl.serializer import serialize_model
 
-        with self.entered():
-            return serialize_model(self, self.root, copy)
+        return self.run(lambda: serialize_model(self, self.root, copy))
 
     def cleanup(self) -> None:
         """The garbage collection before a deployment: destroys what only the copy has (SEMANTICS 13.1)."""
-        with self.entered():
-            self.gc.cleanup()
+        self.run(self.gc.cleanup)
 
     def finalize(self) -> dict[str, Any]:
         """Ends a deployment: destroys what the root does not hold, then serialises."""
-        with self.entered():
-            self.gc.finalize()
+        self.run(self.gc.finalize)
         return self.serialize()
 
     def alive(self, ids: Any) -> list[str]:
@@ -269,11 +290,13 @@ class Session:
         """JSON Schemas of a class and its model builders, or of the named methods (SEMANTICS 17)."""
         from vetro.muranopl.schemas import class_schemas
 
-        with self.entered():
-            return class_schemas(self, self.types.find(name, version, package), methods)
+        return self.run(lambda: class_schemas(self, self.types.find(name, version, package), methods))
 
     def cancel(self, reason: str = "the task was cancelled") -> None:
-        """Makes the running call raise `Cancelled` at its next step or effect. May be called from any thread."""
+        """Makes the running call (and every later one) raise `Cancelled` at its next step or effect.
+
+        May be called from any thread and from signal handlers.
+        """
         self.rt.cancel(reason)
 
     def close(self) -> None:

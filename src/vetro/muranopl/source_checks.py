@@ -190,7 +190,8 @@ def _check_keys(node: MappingNode, file: str, allow: bool, warn: Warn | None) ->
         identity: Any = (str, key.value)
         if key.tag is PLAIN:
             typed = plain_value(key.value)
-            identity = (typed.__class__, typed)
+            # Plain, '$' makes an expression; quoted, the same characters are a text of their own.
+            identity = (PLAIN if typed.__class__ is str and "$" in typed else typed.__class__, typed)
         if identity not in first:
             first[identity] = len(pairs)
             pairs.append((key, value))

@@ -88,7 +88,7 @@ def _check_requirements(package: Any, session: Any, problems: list[Problem]) -> 
             session.resolver.find_package(name, spec)
         except VetroError as error:
             missing.add(name)
-            hint = error.hint or "name the folder that holds it, too, or give it with --require"
+            hint = "name the folder that holds it, too, or give it with --require"
             problems.append(Problem(error.message, _require_position(package, name), hint, code=error.code))
     return missing
 

@@ -24,7 +24,7 @@ class Limits:
     max_expression_memory: int | None = 256 * 1024 * 1024
     max_integer_bits: int = 16_384
     #: Items of a whole result as plain data, where shared parts are written out each time.
-    max_output: int = 10_000_000
+    max_output: int = 5_000_000
     max_steps: int = 10_000_000_000
     #: Depth of nested method calls and of owned objects in a model; None: only Python's own stack limits.
     max_calls: int | None = None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 OLD = "yaql.language.exceptions."
+#: Characters of a message; what is beyond is cut off.
+LONGEST_MESSAGE = 4000
 
 
 class VetroError(Exception):
@@ -20,6 +22,12 @@ class VetroError(Exception):
     aliases: ClassVar[tuple[str, ...]] = ()
     #: Says how to mend it; rendered below the message.
     hint: str | None = None
+
+    def __init__(self, *args: object) -> None:
+        if args and isinstance(args[0], str) and len(args[0]) > LONGEST_MESSAGE:
+            # Names and keys that packages make up may have megabytes.
+            args = (args[0][:LONGEST_MESSAGE] + "…", *args[1:])
+        super().__init__(*args)
 
     @property
     def message(self) -> str:

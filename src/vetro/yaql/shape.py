@@ -14,8 +14,8 @@ from typing import Any
 
 from vetro.yaql.context import Dialect
 from vetro.yaql.signature import REQUIRED, Kind, Overload, Param, Type
-from vetro.yaql.types import predicate, specific_by_types
-from vetro.yaql.values import MISSING, Missing
+from vetro.yaql.types import RegexBase, predicate, specific_by_types
+from vetro.yaql.values import MISSING, FDict, Missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,14 @@ class Pack:
 
 Source = int | Fixed | Pack
 
-_SAMPLES: dict[type, Any] = {type(None): None, bool: True, int: 1, float: 1.0, str: "", Missing: MISSING}
+_SAMPLES: dict[type, Any] = {
+    type(None): None, bool: True, int: 1, float: 1.0, str: "", Missing: MISSING, tuple: (), FDict: FDict(),
+    RegexBase: RegexBase(),
+}  # fmt: skip
+#: A value of each class that the compiler may know of an argument, by the name it has there.
+KNOWN: dict[str, Any] = {
+    "null": None, "bool": True, "int": 1, "float": 1.0, "str": "", "tuple": (), "map": FDict(), "regex": RegexBase(),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

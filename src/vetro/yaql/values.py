@@ -23,7 +23,7 @@ _CONTAINER_WEIGHT = 9
 #: Text from this length on weighs more than 1: a 64th of its length.
 _LONG_TEXT = 256
 #: Items of a value that is handed out as plain data, shared parts counted each time.
-THAW_ITEMS = 10_000_000
+THAW_ITEMS = 5_000_000
 
 
 class FDict(dict[Any, Any]):

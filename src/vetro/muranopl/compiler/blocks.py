@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.contracts import _at
-from vetro.muranopl.compiler.variables import branch_locals
+from vetro.muranopl.compiler.variables import assigned_variables, branch_locals
 from vetro.muranopl.errors import AssignmentToCall, InvalidAssignmentTarget, MuranoError
 from vetro.muranopl.exceptions import NAME
 from vetro.yaql import ast
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 #: Iterations of While between two charges of the step budget.
 STRIDE = 256
+#: Python blocks (loops, try) that each instruction becomes, and how many may stand inside each other in one Python
+#: function: CPython compiles no more than 20. Deeper ones move into a function of their own.
+BLOCKS: dict[type, int] = {d.For: 1, d.Repeat: 1, d.While: 2, d.Try: 4}
+DEEPEST = 16
+#: What an outlined block gives back when it was left by Break or Continue; a 1-tuple holds a returned value.
+BREAK, CONTINUE = 1, 2
 
 
 class BlockMixin:
@@ -30,6 +36,9 @@ class BlockMixin:
     loops: int
     branch: bool
     handling: str | None
+    #: Python blocks around the current place, and loops around it, in the current Python function.
+    depth: int = 0
+    near_loops: int = 0
 
     if TYPE_CHECKING:
 
@@ -48,11 +57,45 @@ class BlockMixin:
 
     def instruction(self, instruction: d.Instruction, scope: Scope) -> list[py.stmt]:
         """Statements of one instruction, placed at its position."""
-        handler = getattr(self, "emit_" + type(instruction).__name__)
-        made: list[py.stmt] = handler(instruction, scope)
+        blocks = BLOCKS.get(type(instruction), 0)
+        if blocks and self.depth + blocks > DEEPEST:
+            made = self.outlined(instruction, scope)
+        else:
+            self.depth += blocks
+            handler = getattr(self, "emit_" + type(instruction).__name__)
+            made = handler(instruction, scope)
+            self.depth -= blocks
         for statement in made:
             _at(statement, instruction.position.line, instruction.position.column)
         return made
+
+    def outlined(self, instruction: d.Instruction, scope: Scope) -> list[py.stmt]:
+        """The instruction as a nested function that shares the variables, and a call of it."""
+        name, result = self.fresh("b_"), self.fresh("r_")
+        shared = [scope.names[v][0] for v in assigned_variables((instruction,))]
+        if self.handling is not None:
+            shared.append(self.handling)
+        saved = self.depth, self.near_loops, self.branch
+        self.depth, self.near_loops, self.branch = 0, 0, True
+        body: list[py.stmt] = [py.Nonlocal(sorted(set(shared)))] if shared else []
+        body += self.instruction(instruction, scope)
+        self.depth, self.near_loops, self.branch = saved
+        leave: list[py.stmt] = [py.Return(b.name(result) if self.branch else b.item(b.name(result), b.const(0)))]
+        if self.loops:
+            broke = py.Compare(b.name(result), [py.Eq()], [b.const(BREAK)])
+            jump = py.If(broke, [self._jump(BREAK)], [self._jump(CONTINUE)])
+            leave = [py.If(b.is_class(b.name(result), "tuple"), leave, [jump])]
+        return [
+            py.FunctionDef(name, b.arguments([]), body, []),
+            b.assign(result, b.call(name)),
+            py.If(b.is_null(b.name(result), True), leave, []),
+        ]
+
+    def _jump(self, where: int) -> py.stmt:
+        """Break or Continue of a loop that may stand outside of the current Python function."""
+        if not self.near_loops:
+            return py.Return(b.const(where))
+        return py.Break() if where == BREAK else py.Continue()
 
     # -- simple instructions -------------------------------------------------------------------------------------------
 
@@ -75,10 +118,10 @@ class BlockMixin:
         return [py.Return(py.Tuple([value], b.LOAD) if self.branch else value)]
 
     def emit_Break(self, i: d.Break, scope: Scope) -> list[py.stmt]:
-        return [py.Break()] if self.loops else [py.Raise(b.call("_no_loop", b.const("Break")), None)]
+        return [self._jump(BREAK)] if self.loops else [py.Raise(b.call("_no_loop", b.const("Break")), None)]
 
     def emit_Continue(self, i: d.Continue, scope: Scope) -> list[py.stmt]:
-        return [py.Continue()] if self.loops else [py.Raise(b.call("_no_loop", b.const("Continue")), None)]
+        return [self._jump(CONTINUE)] if self.loops else [py.Raise(b.call("_no_loop", b.const("Continue")), None)]
 
     # -- branches ------------------------------------------------------------------------------------------------------
 
@@ -121,10 +164,12 @@ class BlockMixin:
     def loop_body(self, block: d.Block, scope: Scope) -> list[py.stmt]:
         """A block in which Break and Continue are allowed."""
         self.loops += 1
+        self.near_loops += 1
         try:
             return self.block(block, scope)
         finally:
             self.loops -= 1
+            self.near_loops -= 1
 
     def charge(self, amount: py.expr) -> list[py.stmt]:
         """Takes steps from the budget."""
@@ -179,13 +224,13 @@ class BlockMixin:
     def emit_Parallel(self, i: d.Parallel, scope: Scope) -> list[py.stmt]:
         made: list[py.stmt] = []
         names: list[py.expr] = []
-        saved = self.loops, self.branch, self.handling
+        saved = self.loops, self.branch, self.handling, self.depth, self.near_loops
         limit = self.template(i.limit, scope).node if i.limit is not None else b.const(None)
         for instruction in i.body:
             name = self.fresh("b_")
             shared, local = branch_locals(instruction)
             outer = [scope.names[v][0] for v in shared]
-            self.loops, self.branch = 0, True  # what is being handled is known to each branch for itself
+            self.loops, self.branch, self.depth, self.near_loops = 0, True, 0, 0  # what is being handled is known to each branch for itself
             body: list[py.stmt] = []
             if outer:
                 body.append(py.Nonlocal(sorted(set(outer))))
@@ -194,7 +239,7 @@ class BlockMixin:
             if self.handling is not None:
                 body.append(b.assign(self.handling, b.const(None)))
             body += self.instruction(instruction, scope)
-            self.loops, self.branch, self.handling = saved
+            self.loops, self.branch, self.handling, self.depth, self.near_loops = saved
             made.append(py.FunctionDef(name, b.arguments([]), body, []))
             names.append(b.name(name))
         result = self.fresh("r_")

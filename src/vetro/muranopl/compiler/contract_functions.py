@@ -101,7 +101,7 @@ def contract_class(cx: Any, value: Any, name: Any, default_name: Any = None, ver
     """An object of a class, an id of one, or its definition."""
     if value is None:
         return None
-    target = cx.resolve(name)
+    target = cx.resolve(name, version_spec)
     if cx.strict:
         return runtime._strict_class(value, cx, cx.this, lambda: target, None, version_spec)
     default = cx.resolve(default_name) if default_name is not None else None
@@ -120,7 +120,7 @@ def contract_template(
     """A complete object definition, checked without creating the object."""
     if value is None:
         return None
-    target = cx.resolve(name)
+    target = cx.resolve(name, version_spec)
     default = cx.resolve(default_name) if default_name is not None else None
     return contract_rt.to_template(value, cx, cx.this, target, default, version_spec, exclude_properties)
 

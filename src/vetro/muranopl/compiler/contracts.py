@@ -8,7 +8,7 @@ which cost nothing until something fails.
 from __future__ import annotations
 
 import ast as py
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.compiler.emitter import CONTRACT_KINDS, MuranoEmitter, chain
 from vetro.muranopl.compiler.unit import Unit
@@ -169,16 +169,18 @@ class ContractCompiler:
                 return None
             else:
                 slots[order[index]] = arg
-        target = self._class_link(slots.pop("name", None))
-        default = self._class_link(slots.pop("defaultName", None) or slots.pop("default", None))
         spec = slots.pop("versionSpec", None)
+        if spec is not None and not isinstance(spec, ast.Constant):
+            return None
+        wanted = None if spec is None else spec.value
+        target = self._class_link(slots.pop("name", None), wanted)
+        default = self._class_link(slots.pop("defaultName", None) or slots.pop("default", None))
         exclude = slots.pop("excludeProperties", None)
-        if target is None or slots or (spec is not None and not isinstance(spec, ast.Constant)):
+        if target is None or slots:
             return None
         if exclude is not None and (call.name == "class" or not isinstance(exclude, ast.ListDisplay)):
             return None
-        version = b.const(spec.value if isinstance(spec, ast.Constant) else None)
-        args: list[py.expr] = [b.name(v), b.name("cx"), this, b.name(target), b.name(default) if default else b.const(None), version]
+        args: list[py.expr] = [b.name(v), b.name("cx"), this, b.name(target), b.name(default) if default else b.const(None), b.const(wanted)]
         if call.name == "class":
             helper = "_strict_class" if self.strict else "_argument_class" if self.argument else "_class"
             known: list[py.stmt] = [py.Expr(b.call(target))]  # an unknown class is an error for null, too
@@ -188,13 +190,16 @@ class ContractCompiler:
         helper = "_strict_template" if self.strict else "_template"
         return [b.assign(v, b.call(helper, *args))]
 
-    def _class_link(self, node: ast.Node | None) -> str | None:
+    def _class_link(self, node: ast.Node | None, version_spec: Any = None) -> str | None:
         if node is None:
             return None
         name = self.em.class_name(node)
         if name is None and isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value
-        return self.em.link("_q", "class", name) if name is not None else None
+        if name is None:
+            return None
+        spec = () if version_spec is None else (str(version_spec),)
+        return self.em.link("_q", "class", name, *spec)
 
     # -- structures ----------------------------------------------------------------------------------------------------
 

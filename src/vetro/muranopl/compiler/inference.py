@@ -1,6 +1,6 @@
 """Kinds of a method's variables, so that loops over integers run without guards.
 
-A variable has the kind ``int`` (or ``str``, ``bool``) when it is set before anything reads it and every assignment gives
+A variable has the kind ``int`` (or ``str``, ``tuple``…) when it is set before anything reads it and every assignment gives
 that kind. The first guess (everything assigned has the kind of its first assignment) is refined until nothing changes;
 whatever is uncertain stays ``frozen``.
 """
@@ -17,7 +17,7 @@ from vetro.yaql.codegen import Scope
 if TYPE_CHECKING:
     from vetro.muranopl.compiler.methods import MethodCompiler
 
-TRACKED = frozenset({"int", "str", "bool"})
+TRACKED = frozenset({"int", "str", "bool", "tuple", "map", "regex"})
 
 
 def infer_kinds(compiler: MethodCompiler, scope: Scope, decl: d.MethodDecl, arguments: dict[str, str]) -> Scope:

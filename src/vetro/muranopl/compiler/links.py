@@ -33,7 +33,7 @@ def bind_murano(
         if kind == "type":
             namespace[name] = _type_reference(spec[1], cx)
         elif kind == "class":
-            namespace[name] = _class_reference(spec[1], cx)
+            namespace[name] = _class_reference(cx, *spec[1:])
         elif kind == "literal":
             namespace[name] = freeze(spec[1])
         elif kind == "lock":
@@ -58,12 +58,12 @@ def _type_reference(name: str, cx: MuranoContext) -> Callable[[], Any]:
     return reference
 
 
-def _class_reference(name: str, cx: MuranoContext) -> Callable[[], Any]:
+def _class_reference(cx: MuranoContext, name: str, version_spec: str | None = None) -> Callable[[], Any]:
     found: list[Any] = []
 
     def reference() -> Any:
         if not found:
-            found.append(cx.resolve(name))
+            found.append(cx.resolve(name, version_spec))
         return found[0]
 
     return reference

@@ -20,6 +20,7 @@ from vetro.muranopl.errors import (
     LoopControlOutside,
     StructuralViolation,
     Thrown,
+    UninitializedProperty,
 )
 from vetro.yaql.errors import MemoryQuotaExceeded
 from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject, check_depth, freeze
@@ -185,12 +186,13 @@ def _get(cx: Any, container: Any, step: Any) -> Any:
                 check_depth(key)
             return container.get(key)
         if container.__class__ is tuple and isinstance(key, int):
-            if key >= len(container):
-                return None
-            return container[key]
+            return container[key]  # only the last step may append; beyond the end there is nothing to read
         return None
     if isinstance(container, HostObject):
-        return container.yaql_attribute(step, cx)
+        try:
+            return container.yaql_attribute(step, cx)
+        except UninitializedProperty:
+            return None  # counts as an empty mapping on the way
     if isinstance(container, abc.Mapping):
         return container.get(step)
     raise AssignmentToThis(f"'.{step}' cannot be set on {show(container)}")

@@ -51,6 +51,16 @@ class TargetMixin:
                 hint="assign to $variable, $.property or a path of [index] and .key behind them",
             )
         value = self.template(instruction.value, scope)
+        if value.simple or (len(steps) == 1 and isinstance(steps[0], ast.Attribute)):
+            return self._path_target(root, steps, value, instruction, scope)
+        # The value comes before anything that the target reads on its way.
+        temp = self.em.temp()
+        return [b.assign(temp, value.node), *self._path_target(root, steps, Code(b.name(temp)), instruction, scope)]
+
+    def _path_target(
+        self, root: ast.Node, steps: list[ast.Node], value: Code, instruction: d.Assign, scope: Scope
+    ) -> list[py.stmt]:
+        expression = instruction.target
         first = steps[0]
         if isinstance(root, ast.Variable):
             receiver = self.em.variable(root.name, scope)

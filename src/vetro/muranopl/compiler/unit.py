@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast as py
 import marshal
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.codecache import cache_key
+from vetro.muranopl.errors import NestingLimit
 from vetro.muranopl.compiler.runtime import MURANO_HELPERS
 from vetro.yaql.codegen.binding import HELPERS, bind
 
@@ -50,12 +53,27 @@ def cached(owner: MuranoType, key: str, file: str, build: Callable[[], Unit]) ->
     bundle = bundle_of(owner)
     data = bundle.get(key)
     if data is None:
-        unit = build()
-        code, links = compile_unit(unit, file), unit.links
-        bundle[key] = marshal.dumps((code, links))
+        try:
+            unit = build()
+            code, links = compile_unit(unit, file), unit.links
+        except RecursionError:
+            raise _too_deep(owner, key, "it is nested too deeply") from None
+        except SyntaxError as error:  # CPython has limits of its own
+            raise _too_deep(owner, key, error.msg) from None
+        try:
+            bundle[key] = marshal.dumps((code, links))
+        except ValueError:
+            pass  # a literal too deep for marshal: compiled anew each time
     else:
         code, links = marshal.loads(data)
     return bind_unit(code, links, owner)
+
+
+def _too_deep(owner: MuranoType, key: str, reason: str) -> NestingLimit:
+    kinds = {"m": "method", "c": "a contract of", "d": "a default of"}
+    what, _, name = key.partition(":")
+    place = f"method {owner.name}::{name}" if what == "m" else f"{kinds.get(what, 'a part of')} class {owner.name}"
+    return NestingLimit(f"{place} cannot be compiled: {reason}", hint="give the inner parts methods or classes of their own")
 
 
 def bundle_of(owner: MuranoType) -> dict[str, bytes]:
@@ -151,4 +169,8 @@ def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: MuranoTy
     exec(code, namespace, defined)  # noqa: S102 - code comes from our compiler or an authenticated cache entry
     (function,) = defined.values()
     namespace["__code__"] = function.__code__
+    if sys.gettrace() is not None and not os.path.exists(function.__code__.co_filename):
+        from vetro.muranopl.debugging import remember
+
+        remember(function.__code__.co_filename, namespace["__loader__"].get_source(owner.name))
     return function  # type: ignore[no-any-return]

@@ -109,7 +109,7 @@ def cast_to(cx: Any, obj: Any, reference: Any, version_spec: Any = None) -> View
     kind = type_of(obj)
     if not isinstance(reference, str):
         target = _of_reference(reference)
-        if kind.derives_from(target):
+        if version_spec is None and kind.derives_from(target):
             return _view(cx, obj, target)
         full, candidates = target.name, [a for a in kind.ancestors if a.name == target.name]
     else:

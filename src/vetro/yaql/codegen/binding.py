@@ -34,6 +34,8 @@ def _tuple_of(rt: Any, items: list[Any]) -> tuple[Any, ...]:
     limit = rt.limits.max_sequence
     if limit is not None and len(items) > limit:
         raise CollectionTooLarge(f"collection length exceeds {limit} elements")
+    if FROZEN.issuperset(map(type, items)):
+        return tuple(items)
     return tuple([i if i.__class__ in FROZEN else freeze(i, limit) for i in items])
 
 
@@ -74,8 +76,19 @@ def _first(items: Any) -> Any:
     raise NoItems("first() of an empty collection")
 
 
+def _batch(function: Callable[[Any], list[Any]], pure: bool) -> Any:
+    from vetro.yaql.library._support import Batch  # the library stands above the compiler
+
+    return Batch(function, pure)
+
+
 def _plain(value: Any) -> bool:
     return not isinstance(value, HostObject)
+
+
+def _library(cx: Any, value: Any, name: str) -> bool:
+    """Whether ``value.name(…)`` is a call of the library; extensions are known when code is compiled."""
+    return not isinstance(value, HostObject) or value.yaql_method(name, cx) is None
 
 
 def _format(cx: Any, template: str, *values: Any) -> Any:
@@ -85,9 +98,9 @@ def _format(cx: Any, template: str, *values: Any) -> Any:
 
 
 HELPERS: dict[str, Any] = {
-    "_FD": FDict, "_SIZED": frozenset({str, tuple, FDict, FSet}), "_SCALARS": SCALARS, "_M": MISSING,
+    "_FD": FDict, "_SIZED": frozenset({str, tuple, FDict, FSet}), "_SCALARS": SCALARS, "_FROZEN": FROZEN, "_batch": _batch, "_M": MISSING,
     "_freeze": _freeze, "_key": _key, "_tuple_of": _tuple_of, "_map_of": _map_of, "_charge": _charge, "_sum": _sum,
-    "_big": _big, "_first": _first, "_plain": _plain, "_format": _format, "_repeat": repeat,
+    "_big": _big, "_first": _first, "_plain": _plain, "_library": _library, "_format": _format, "_repeat": repeat,
     "_add": operators.add, "_sub": operators.sub, "_mul": operators.mul, "_div": operators.div,
     "_mod": operators.mod, "_less": operators.less, "_less_equal": operators.less_equal,
     "_greater": operators.greater, "_greater_equal": operators.greater_equal, "_equal": operators.equal,
@@ -156,10 +169,50 @@ def bind(links: Mapping[str, tuple[Any, ...]], cx: Any, namespace: dict[str, Any
         kind = spec[0]
         if kind == "plan":
             namespace[name] = plan_for(cx.dialect, *spec[1:]).call
+        elif kind == "regex":
+            namespace[name] = _regex_site(spec[1])
+        elif kind == "matcher":
+            namespace[name] = _matcher_site(spec[1], spec[2])
         elif kind == "closure":
             namespace[name] = _closure_site(spec, cx, grammar, Env)
         else:
             raise AssertionError(f"unknown link {spec!r}")
+
+
+def _regex_site(pattern: str) -> Callable[[], Any]:
+    """Gives the regular expression of a literal pattern, compiled when first asked for."""
+    made: list[Any] = []
+
+    def site() -> Any:
+        if not made:
+            from vetro.yaql.library.regexes import compile_regex
+
+            made.append(compile_regex(pattern))
+        return made[0]
+
+    return site
+
+
+def _matcher_site(pattern: str, operator: str) -> Callable[[Any, Any], bool]:
+    """``text =~ 'pattern'``; ``operator`` is what errors name, the negation is up to the caller."""
+    regex: Any = None
+    search: Any = None
+    longest = -1
+
+    def site(cx: Any, text: Any) -> bool:
+        nonlocal regex, search, longest
+        if text.__class__ is not str:
+            return operators.matches(cx, text, pattern) if operator == "=~" else not operators.not_matches(cx, text, pattern)
+        if len(text) <= longest:
+            return search(text) is not None
+        if regex is None:
+            from vetro.yaql.library.regexes import compile_regex
+
+            regex = compile_regex(pattern)
+            search, longest = regex.quick()
+        return bool(regex.found_in(cx, text))
+
+    return site
 
 
 def _closure_site(spec: tuple[Any, ...], cx: Any, grammar: ParserDialect, env: Any) -> Callable[[Any, dict[str, Any]], Any]:

@@ -7,23 +7,33 @@ A call site is resolved once per *shape* (name, style, number of positional argu
 from __future__ import annotations
 
 import ast as py
+from typing import TYPE_CHECKING, Any
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, has_rules
 from vetro.yaql.codegen.formats import emit_format
 from vetro.yaql.codegen.queries import emit_pipeline
-from vetro.yaql.codegen.plans import plan_for
+from vetro.yaql.codegen.plans import narrowed, plan_for
+from vetro.yaql.shape import KNOWN
+
+if TYPE_CHECKING:
+    from vetro.yaql.dispatch import Plan
+
+Form = tuple[str, str, int, tuple[str, ...], tuple[tuple[int, Any], ...]]
 
 #: Functions that make or use contexts: only the closure tier has environments.
 DYNAMIC = frozenset({"let", "with", "def", "call", "lambda", "unpack", "as", "#call", "#get_context_data"})
+#: Functions that want so many of their selectors for all items at once (the receiver counts).
+BATCHED = {"orderBy": 2, "orderByDescending": 2, "thenBy": 2, "thenByDescending": 2, "groupBy": 3}
 #: What some functions return, for guards further out.
 RESULTS = {
     "len": "int", "str": "str", "int": "int", "bool": "bool", "toUpper": "str", "toLower": "str", "isEmpty": "bool",
-    "startsWith": "bool", "endsWith": "bool", "toList": "tuple", "split": "frozen", "trim": "str", "indexOf": "int",
+    "startsWith": "bool", "endsWith": "bool", "toList": "tuple", "split": "tuple", "trim": "str", "indexOf": "int",
     "count": "int", "any": "bool", "all": "bool", "contains": "bool", "containsKey": "bool", "toDict": "map",
     "isString": "bool", "isInteger": "bool", "isList": "bool", "isDict": "bool", "isNumber": "bool", "isBoolean": "bool",
-    "format": "str", "list": "tuple", "dict": "map", "regex": "frozen", "matches": "bool",
+    "format": "str", "list": "tuple", "dict": "map", "regex": "regex", "matches": "bool", "join": "str",
+    "replaceBy": "str", "substring": "str", "trimLeft": "str", "trimRight": "str", "lastIndexOf": "int",
 }  # fmt: skip
 
 
@@ -63,6 +73,10 @@ def emit_call(em: Emitter, node: ast.Call, scope: Scope) -> Code:
         if quick is not None:
             return quick
     positional, named = shape(node.args)
+    if node.name == "regex" and len(positional) == 1 and not named and _result(em, "regex", "F", 1) == "regex":
+        pattern = positional[0]
+        if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str):
+            return Code(b.call(em.link("_r", "regex", pattern.value)), "regex")
     if node.name == "len" and len(positional) == 1 and not named:
         return _len(em, em.emit(positional[0], scope), positional[0])
     if node.name == "str" and len(positional) == 1 and not named:
@@ -79,26 +93,60 @@ def planned(
     scope: Scope,
     receiver: list[Code],
 ) -> Code:
-    """A call through the plan of its shape; ``receiver`` holds the already emitted receiver of a method."""
+    """A call through the plan of its shape; ``receiver`` holds the already emitted receiver of a method.
+
+    Where classes of arguments are known, a plan without their tests is called.
+    """
     if em.dialect.legacy and named:
         raise Unsupported
     shift = len(receiver)
     literal = tuple((i + shift, v) for i, v in constants(positional))
     keywords = tuple(n for n, _ in named)
-    plan = plan_for(em.dialect, name, style, shift + len(positional), keywords, literal)
+    form = (name, style, shift + len(positional), keywords, literal)
+    plan = plan_for(em.dialect, *form)
     if plan.error is not None or plan.needs_env:
         raise Unsupported
-    site = em.link("_p", "plan", name, style, shift + len(positional), keywords, literal)
-    made: list[py.expr] = [r.node for r in receiver]
-    lazies = plan.lazy[shift:]
-    for (lazy, arity), arg in zip(lazies, [*positional, *(v for _, v in named)], strict=True):
+    codes = [*receiver]
+    for (lazy, arity), arg in zip(plan.lazy[shift:], [*positional, *(v for _, v in named)], strict=True):
         if not lazy:
-            made.append(em.emit(arg, scope).node)
+            codes.append(em.emit(arg, scope))
         elif arity is None:
             raise Unsupported
         else:
-            made.append(em.lambda_(arg, scope, arity))
-    return Code(b.call(site, b.name("cx"), *made), RESULTS.get(name, "any"))
+            batch = name in BATCHED and arity == 1 and len(codes) < BATCHED[name]
+            codes.append(Code(em.lambda_(arg, scope, arity, batch=batch), "lambda"))
+    literals = dict(literal)
+    kinds = tuple((i, c.kind) for i, c in enumerate(codes) if c.kind in KNOWN and i not in literals)
+    if kinds and not narrowed(em.dialect, plan, form, kinds):
+        kinds = ()
+    site: py.expr = b.name(em.link("_p", "plan", *form, *([kinds] if kinds else [])))
+    guess = None if not shift or receiver[0].kind not in ("any", "frozen") or not receiver[0].simple else _likely(em, plan, form, kinds)
+    if guess is not None:
+        quick = em.link("_p", "plan", *form, ((0, guess), *kinds))
+        site = b.ternary(b.is_class(receiver[0].node, _CLASSES[guess]), b.name(quick), site)
+    return Code(b.call(site, b.name("cx"), *(c.node for c in codes)), _result(em, name, style, len(codes)))
+
+
+def _result(em: Emitter, name: str, style: str, arguments: int) -> str:
+    """The kind of a library function's result; a host may have put other functions beside ours."""
+    if name == "join" and arguments != 2:
+        return "any"
+    kind = RESULTS.get(name, "any")
+    if kind != "any":
+        for layer in em.dialect.table.layers(name, style):
+            if any(not o.impl.__module__.startswith("vetro.yaql.library.") for o in layer):
+                return "any"
+    return kind
+
+
+#: Kinds of receivers that are worth a test in line, and the names of their classes.
+_CLASSES = {"str": "str", "tuple": "tuple", "map": "_FD"}
+
+
+def _likely(em: Emitter, plan: Plan, form: Form, kinds: tuple[tuple[int, str], ...]) -> str | None:
+    """The only kind of receiver that has such a method, if there is just one."""
+    fitting = [kind for kind in _CLASSES if narrowed(em.dialect, plan, form, ((0, kind), *kinds))]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _rules(em: Emitter, node: ast.Call, scope: Scope) -> Code:
@@ -158,11 +206,17 @@ def emit_method_call(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code:
     receiver = em.emit(node.receiver, scope)
     if node.name == "len" and not positional and not named and receiver.kind in ("str", "tuple", "map"):
         return _len(em, receiver, node.receiver)
-    if not em.hosted or receiver.kind in SCALAR_KINDS or receiver.kind in ("tuple", "map", "lazy"):
+    if not em.hosted or receiver.kind in SCALAR_KINDS or receiver.kind in ("tuple", "map", "lazy", "regex"):
         return planned(em, node.name, "M", positional, named, scope, [receiver])
-    # The receiver may turn out to be an object of the host: then the closure tier takes over with it.
+    # The receiver may turn out to be an object of the host that has such a method: then the closure tier takes over.
     first, again = em.bind_once(receiver)
     made = planned(em, node.name, "M", positional, named, scope, [again])
     other = em.closure_site(node, scope, node.receiver, again.node)
     kind = made.kind if made.kind == other.kind else "any"
-    return Code(b.ternary(b.call("_plain", first), made.node, other.node), kind)
+    test: py.expr = b.call("_library", b.name("cx"), first, b.const(node.name))
+    if isinstance(made.node, py.Call) and isinstance(made.node.func, py.IfExp):
+        # The likely class is tested in line first; then the receiver is bound by that test.
+        likely = made.node.func.test
+        assert isinstance(likely, py.Compare)
+        test = b.either(b.compare_like(likely, first), b.call("_library", b.name("cx"), again.node, b.const(node.name)))
+    return Code(b.ternary(test, made.node, other.node), kind)

@@ -1,7 +1,7 @@
 """`Emitter`: one method a kind of node, from YAQL tree to Python tree.
 
 Kinds of values (`Code.kind`) known at compile time: ``int str bool null float`` (exactly that class), ``tuple map``
-(frozen containers), ``scalar`` (any of the scalar classes), ``frozen`` (anything but an iterator), ``self`` (the
+(frozen containers), ``regex``, ``scalar`` (any of the scalar classes), ``frozen`` (anything but an iterator), ``self`` (the
 receiver object), ``lazy`` (an iterator of ours), ``any``. The emitter may be wrong only towards ``any``.
 """
 
@@ -17,8 +17,10 @@ from vetro.yaql.codegen import pyast as b
 from vetro.yaql.context import Dialect
 from vetro.yaql.signature import Kind
 
-FROZEN_KINDS = frozenset({"int", "str", "bool", "null", "float", "scalar", "tuple", "map", "frozen", "self"})
+FROZEN_KINDS = frozenset({"int", "str", "bool", "null", "float", "scalar", "tuple", "map", "regex", "frozen", "self"})
 SCALAR_KINDS = frozenset({"int", "str", "bool", "null", "float", "scalar"})
+#: Nodes that read values and do nothing else.
+READING = (ast.Constant, ast.Variable, ast.Attribute, ast.Index, ast.ListDisplay, ast.Binary, ast.Unary)
 
 
 @dataclass(slots=True)
@@ -124,9 +126,13 @@ class Emitter:
         """``code`` with its value frozen; free of charge where it cannot be lazy."""
         if code.frozen:
             return code
-        if isinstance(code.node, py.GeneratorExp) and code.kind == "lazy":
-            made = py.ListComp(code.node.elt, code.node.generators)
-            return Code(py.copy_location(b.call("_tuple_of", b.name("rt"), made), code.node), "tuple")
+        node = code.node
+        if isinstance(node, py.GeneratorExp) and code.kind == "lazy":
+            return Code(_listed(node), "tuple")
+        if isinstance(node, py.IfExp) and getattr(node, "settled", False):
+            body = _listed(node.body) if isinstance(node.body, py.GeneratorExp) else node.body
+            made = b.ternary(node.test, body, self.freeze(Code(node.orelse)).node)
+            return Code(py.copy_location(made, node), "frozen")
         return Code(py.copy_location(b.call("_freeze", b.name("rt"), code.node), code.node), "frozen")
 
     def _place(self, made: py.AST, node: ast.Node) -> None:
@@ -236,7 +242,7 @@ class Emitter:
             return Code(b.call("_attribute", b.name("cx"), receiver.node, b.const(name)))
         first, value = self.bind_once(receiver)
         slow = b.call("_attribute", b.name("cx"), value.node, b.const(name))
-        return Code(b.ternary(b.is_class(first, "_FD"), b.item(value.node, b.const(name)), slow))
+        return Code(b.settled(b.is_class(first, "_FD"), b.item(value.node, b.const(name)), slow))
 
     def emit_Index(self, node: ast.Index, scope: Scope) -> Code:
         if self.dialect.legacy or len(node.args) != 1 or isinstance(node.args[0], (ast.Pair, ast.Empty)):
@@ -249,11 +255,11 @@ class Emitter:
         if index.kind == "int" and index.simple:
             first, value = self.bind_once(receiver)
             slow = b.call("_index", b.name("cx"), value.node, index.node)
-            return Code(b.ternary(b.is_class(first, "tuple"), b.item(value.node, index.node), slow))
+            return Code(b.settled(b.is_class(first, "tuple"), b.item(value.node, index.node), slow))
         if index.kind == "str" and index.simple:
             first, value = self.bind_once(receiver)
             slow = b.call("_index", b.name("cx"), value.node, index.node)
-            return Code(b.ternary(b.is_class(first, "_FD"), b.item(value.node, index.node), slow))
+            return Code(b.settled(b.is_class(first, "_FD"), b.item(value.node, index.node), slow))
         return Code(b.call("_index", b.name("cx"), receiver.node, index.node))
 
     # -- operators: see operators.py; calls: see calls.py --------------------------------------------------------------
@@ -280,8 +286,10 @@ class Emitter:
 
     # -- lambdas -------------------------------------------------------------------------------------------------------
 
-    def lambda_(self, node: ast.Node, scope: Scope, arity: int, kinds: tuple[str, ...] = ()) -> py.expr:
-        """A Python callable for a lazily evaluated argument.
+    def lambda_(
+        self, node: ast.Node, scope: Scope, arity: int, kinds: tuple[str, ...] = (), batch: bool = False
+    ) -> py.expr:
+        """A Python callable for a lazily evaluated argument; with ``batch`` one for many items at once.
 
         Variables of the method are captured by value (as defaults): they cannot change before the statement ends, and
         the method keeps fast locals.
@@ -312,6 +320,12 @@ class Emitter:
     def hosted(self) -> bool:
         """Whether receivers may be host objects (false in plain YAQL)."""
         return False
+
+
+def _listed(node: py.GeneratorExp) -> py.expr:
+    """The list of what a generator gives."""
+    made = py.copy_location(py.ListComp(node.elt, node.generators), node)
+    return py.copy_location(b.call("_tuple_of", b.name("rt"), made), node)
 
 
 def _assigned(body: py.AST, name: str) -> bool:

@@ -60,9 +60,13 @@ def emit_format(em: Emitter, node: ast.Call, scope: Scope) -> Code | None:
     for each in tests:
         # `&` evaluates every argument even when an earlier one is no scalar.
         test = each if test is None else py.BinOp(test, py.BitAnd(), each)
-    pieces: list[py.expr] = [
-        b.const(p) if isinstance(p, str) else py.FormattedValue(again[p].node, -1, None) for p in parts
-    ]
+    pieces: list[py.expr] = []
+    for part in parts:
+        code = Code(b.const(part)) if isinstance(part, str) else again[part]
+        if isinstance(code.node, py.Constant) and isinstance(code.node.value, str):
+            pieces.append(code.node)
+        else:
+            pieces.append(py.FormattedValue(code.node, -1, None))
     quick: py.expr = py.JoinedStr(pieces)
     if test is None:
         return Code(quick, "str")

@@ -46,6 +46,9 @@ def emit_binary(em: Emitter, node: ast.Binary, scope: Scope) -> Code:
         return _equality(em, op, em.emit(node.left, scope), em.emit(node.right, scope))
     if op == "in":
         return _membership(em, node, scope)
+    if op in ("=~", "!~") and isinstance(node.right, ast.Constant) and isinstance(node.right.value, str):
+        found = b.call(em.link("_r", "matcher", node.right.value, op), b.name("cx"), em.emit(node.left, scope).node)
+        return Code(found if op == "=~" else py.UnaryOp(py.Not(), found), "bool")
     if op in SLOW:
         left, right = em.emit(node.left, scope), em.emit(node.right, scope)
         kind = "bool" if op != "/" else "any"
@@ -83,11 +86,13 @@ def _guarded(em: Emitter, left: Code, right: Code, fast: type, slow: str, compar
     if left.kind == "int" and right.kind == "int":
         return Code(quick(left, right), "bool" if compare else "int")
     kind = "bool" if compare else "any"
+    if slow == "_add" and left.kind == right.kind and left.kind in ("str", "tuple"):
+        return Code(b.call(slow, b.name("cx"), left.node, right.node), left.kind)
     if {left.kind, right.kind} & {"str", "tuple", "map", "null", "float", "bool"}:
         return Code(b.call(slow, b.name("cx"), left.node, right.node), kind)
     test, x, y = _guard(em, left, right)
     assert test is not None
-    return Code(b.ternary(test, quick(x, y), b.call(slow, b.name("cx"), x.node, y.node)), kind)
+    return Code(b.settled(test, quick(x, y), b.call(slow, b.name("cx"), x.node, y.node)), kind)
 
 
 def _arithmetic(em: Emitter, op: str, left: Code, right: Code) -> Code:

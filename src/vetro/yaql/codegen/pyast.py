@@ -44,9 +44,21 @@ def ternary(test: ast.expr, body: ast.expr, orelse: ast.expr) -> ast.IfExp:
     return ast.IfExp(test, body, orelse)
 
 
+def settled(test: ast.expr, body: ast.expr, orelse: ast.expr) -> ast.IfExp:
+    """`ternary` whose ``body`` is frozen, or a generator of ours: only ``orelse`` needs a test of what it gives."""
+    made = ast.IfExp(test, body, orelse)
+    made.settled = True  # type: ignore[attr-defined]
+    return made
+
+
 def is_class(value: ast.expr, cls: str) -> ast.Compare:
     """``value.__class__ is cls``."""
     return ast.Compare(attr(value, "__class__"), [ast.Is()], [name(cls)])
+
+
+def compare_like(test: ast.Compare, value: ast.expr) -> ast.Compare:
+    """A test made by `is_class`, of another ``value``."""
+    return ast.Compare(attr(value, "__class__"), test.ops, test.comparators)
 
 
 def is_null(value: ast.expr, negated: bool = False) -> ast.expr:

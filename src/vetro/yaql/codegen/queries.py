@@ -7,10 +7,11 @@ functions, or the closure tier in a host language. The stages keep YAQL's order 
 from __future__ import annotations
 
 import ast as py
+from collections.abc import Callable
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import Code, Emitter, Scope
+from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope
 
 STAGES = {"where": "where", "filter": "where", "select": "select", "map": "select"}
 TERMINALS = {"sum": 0, "len": 0, "count": 0, "toList": 0, "first": 0, "any": 1, "all": 1, "toDict": 2}
@@ -60,7 +61,11 @@ def emit_pipeline(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code | Non
         return fused
     test = b.both(b.is_class(first, "tuple"), b.call("_charge", b.name("rt"), again.node))
     slow = em.closure_site(node, scope, current, again.node)
-    return Code(b.ternary(test, fused.node, slow.node), fused.kind if fused.kind != "lazy" else "any")
+    if fused.frozen or fused.kind == "lazy":
+        made = b.settled(test, fused.node, slow.node)
+    else:
+        made = b.ternary(test, fused.node, slow.node)
+    return Code(made, fused.kind if fused.kind != "lazy" else "any")
 
 
 def _worth(terminal: ast.MethodCall) -> bool:
@@ -101,6 +106,13 @@ def _rebind(em: Emitter, scope: Scope, generators: list[py.comprehension], value
     names = dict(scope.names)
     names["1"] = (temp, value.kind)
     return Scope(names, scope.fallback), Code(b.name(temp), value.kind)
+
+
+def _unless(em: Emitter, code: Code, classes: str, otherwise: Callable[[py.expr], py.expr]) -> py.expr:
+    """``code`` as it is where its value is of one of the classes."""
+    first, again = em.bind_once(code)
+    test = py.Compare(b.attr(first, "__class__"), [py.In()], [b.name(classes)])
+    return b.ternary(test, again.node, otherwise(again.node))
 
 
 def _finish(

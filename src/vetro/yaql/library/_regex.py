@@ -8,7 +8,7 @@ backtracking engine. Which one runs cannot be told from the results.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -100,6 +100,10 @@ class Regex(RegexBase):
         if len(text) <= self._longest:
             return self.host(cx, text).search(text) is not None
         return self._walk(cx, text).search(0) is not None
+
+    def quick(self) -> tuple[Callable[[str], re.Match[str] | None] | None, int]:
+        """A search that costs no steps, and the length of texts it is good for; (None, -1) where there is none."""
+        return (None, -1) if self._host is None else (self._host.search, _FREE // self._steps)
 
     def host(self, cx: CodeContext, text: str) -> re.Pattern[str]:
         """The pattern of `re`, paid for, for a text of which `takes_host` is true."""

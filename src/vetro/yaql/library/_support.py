@@ -30,6 +30,28 @@ OPTIONAL_PREDICATE = Param("predicate", Type.LAMBDA, default=None)
 SELECTOR = Param("selector", Type.LAMBDA)
 
 
+class Batch:
+    """A selector that compiled code offers for many items at once: one call instead of one an item.
+
+    It is an ordinary selector as well. Functions that have all their items use `selected`.
+    """
+
+    __slots__ = ("all", "pure")
+
+    def __init__(self, all_: Callable[[Items], list[Any]], pure: bool) -> None:
+        self.all = all_
+        #: Nothing in it can do more than read values, so that it may be run again to find out which item failed.
+        self.pure = pure
+
+    def __call__(self, item: Any) -> Any:
+        return self.all((item,))[0]
+
+
+def selected(selector: Lambda, items: Items) -> list[Any]:
+    """The selector's value for each item."""
+    return selector.all(items) if selector.__class__ is Batch else list(map(selector, items))  # type: ignore[attr-defined]
+
+
 def varargs(name: str, type_: Type = Type.ANY, arity: int | None = 1) -> Param:
     """A parameter that takes all remaining positional arguments."""
     return Param(name, type_, kind=Kind.VARARGS, arity=arity)

@@ -71,6 +71,7 @@ def _leaf(value: Any, show: Callable[[Any], str]) -> str:
 def _container_text(cx: CodeContext, value: Any, plain: bool) -> str:
     written: list[str] = []
     size = 0
+    most = cx.rt.limits.max_expression_memory or float("inf")
     # Each frame is the iterator of a container: it yields texts to write and, in a 1-tuple, values to show.
     stack: list[Iterator[Any]] = [_pieces(value, plain)]
     while stack:
@@ -85,6 +86,8 @@ def _container_text(cx: CodeContext, value: Any, plain: bool) -> str:
                 continue
             piece = _leaf(inner, repr)
         size += len(piece)
+        if size > most:
+            cx.rt.check_memory(size)
         written.append(piece)
         if not len(written) % 4096:
             cx.rt.check_memory(size)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import NoMatchingFunction, NoMatchingMethod
 from vetro.yaql.library._support import (
+    Batch,
+    gather,
+    selected,
     COLLECTION,
     Items,
     Lambda,
@@ -20,7 +24,7 @@ from vetro.yaql.library._support import (
     walk,
 )
 from vetro.yaql.signature import Param, Type, function
-from vetro.yaql.values import is_sequence
+from vetro.yaql.values import FROZEN, SCALARS, is_sequence
 
 _MISFITS = (NoMatchingFunction, NoMatchingMethod, IndexError)
 
@@ -47,14 +51,43 @@ def group_by(
     ``aggregator`` turns the list of values into one value. Packages of old wrote aggregators that take and give the
     whole pair: where the dialect allows it, an aggregator that does not fit a list of values is tried that way.
     """
-    groups: dict[Any, list[Any]] = {}
-    for item in growing(cx, collection):
-        value = item if value_selector is None else value_selector(item)
-        groups.setdefault(key_of(cx, key_selector(item)), []).append(frozen(cx, value))
+    groups = _groups_at_once(cx, collection, key_selector, value_selector)
+    if groups is None:
+        groups = {}
+        for item in growing(cx, collection):
+            value = item if value_selector is None else value_selector(item)
+            groups.setdefault(key_of(cx, key_selector(item)), []).append(frozen(cx, value))
     pairs = ((key, tuple(values)) for key, values in groups.items())
     if aggregator is None:
         return pairs
     return _aggregated(pairs, aggregator, cx.dialect.group_fallback)
+
+
+def _groups_at_once(
+    cx: CodeContext, collection: Items, key_selector: Lambda, value_selector: Lambda | None
+) -> dict[Any, list[Any]] | None:
+    """The groups of a list by selectors that only read; None where that must be done item by item.
+
+    So it is when one of them fails: which item is the first to fail shows only then.
+    """
+    if collection.__class__ is not tuple or not _reads(key_selector) or not (value_selector is None or _reads(value_selector)):
+        return None
+    items = gather(cx, collection)
+    try:
+        keys = selected(key_selector, items)
+        values = items if value_selector is None else selected(value_selector, items)
+    except Exception:  # whatever it is, it happens again
+        return None
+    if not SCALARS.issuperset(map(type, keys)) or not FROZEN.issuperset(map(type, values)):
+        return None
+    groups: defaultdict[Any, list[Any]] = defaultdict(list)
+    for key, value in zip(keys, values, strict=True):
+        groups[key].append(value)
+    return groups
+
+
+def _reads(selector: Lambda) -> bool:
+    return selector.__class__ is Batch and selector.pure  # type: ignore[attr-defined]
 
 
 def _aggregated(pairs: Iterator[tuple[Any, Any]], aggregator: Lambda, fallback: bool) -> Iterator[Any]:

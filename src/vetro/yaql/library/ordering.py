@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cmp_to_key
+from itertools import groupby
 from typing import Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.library._support import COLLECTION, SELECTOR, Items, Lambda, gather
+from vetro.yaql.library._support import COLLECTION, SELECTOR, Items, Lambda, gather, selected
 from vetro.yaql.operators import greater, less
 from vetro.yaql.signature import Param, Type, function
 from vetro.yaql.types import OrderedBase
 
 #: Lists of such keys (all of one class) need no check of each comparison.
 _PLAIN = ({int}, {str}, {float}, {int, float})
+#: ... and have no values that are neither less, equal nor greater (as NaN is).
+_TOTAL = ({int}, {str})
 
 
 class Ordered(OrderedBase):
@@ -56,7 +59,10 @@ def _sort(cx: CodeContext, items: list[Any], keys: tuple[tuple[Lambda, bool], ..
     if len(items) < 2 or not keys:
         return items
     (selector, descending), rest = keys[0], keys[1:]
-    pairs = _sort_pairs(cx, [(selector(item), item) for item in items], descending)
+    values = selected(selector, items)
+    if set(map(type, values)) in _TOTAL:
+        return _sort_plain(cx, items, values, descending, rest)
+    pairs = _sort_pairs(cx, list(zip(values, items, strict=True)), descending)
     if not rest:
         return [item for _, item in pairs]
     result: list[Any] = []
@@ -69,6 +75,22 @@ def _sort(cx: CodeContext, items: list[Any], keys: tuple[tuple[Lambda, bool], ..
         previous = key
         run.append(item)
     return result + _sort(cx, run, rest)
+
+
+def _sort_plain(
+    cx: CodeContext, items: list[Any], values: list[Any], descending: bool, rest: tuple[tuple[Lambda, bool], ...]
+) -> list[Any]:
+    """`_sort` where Python's order and equality of the keys are those of the language: loops in C."""
+    cx.rt.charge(len(items))
+    key = values.__getitem__
+    order = sorted(range(len(items)), key=key, reverse=descending)
+    if not rest:
+        return list(map(items.__getitem__, order))
+    result: list[Any] = []
+    for _, run in groupby(order, key):
+        same = list(map(items.__getitem__, run))
+        result += _sort(cx, same, rest) if len(same) > 1 else same
+    return result
 
 
 def _sort_pairs(cx: CodeContext, pairs: list[tuple[Any, Any]], descending: bool) -> list[tuple[Any, Any]]:

@@ -89,6 +89,8 @@ def right_split(cx: CodeContext, string: str, separator: str | None = None, max_
 
 def _host_size(number: int) -> int:
     """``number`` within what the host's text functions take; more than any text is long anyway."""
+    if number == -1:
+        return -1
     return max(-1 << 62, min(number, 1 << 62))
 
 
@@ -108,9 +110,10 @@ def join_texts(cx: CodeContext, separator: str, items: Items) -> str:
     """The texts of ``items`` (as ``str`` gives them) with the separator between them, size checked while it grows."""
     gap = len(separator)
     if items.__class__ is tuple and _TEXTS.issuperset(map(type, items)):
-        cx.rt.check_items(len(items))
-        cx.rt.charge(len(items))
-        cx.rt.check_memory(sum(map(len, items)) + gap * len(items))
+        rt = cx.rt
+        rt.check_items(len(items))
+        rt.charge(len(items))
+        rt.check_memory(sum(map(len, items)) + gap * len(items))
         return separator.join(items)
     parts: list[str] = []
     size = 0
