@@ -24,7 +24,13 @@ Classes:
 
 
 def write_package(
-    folder: Path, classes: dict[str, str], *, name: str = "t", version: str = "1.0.0", format: str = "1.4", extra: str = ""
+    folder: Path,
+    classes: dict[str, str],
+    *,
+    name: str = "t",
+    version: str = "1.0.0",
+    format: str = "1.4",
+    extra: str = "",
 ) -> Path:
     """A package folder; ``classes`` maps full class names to the text of their files."""
     (folder / "Classes").mkdir(parents=True)

@@ -27,7 +27,7 @@ def transcript(commands: list[str], vetro: Callable[..., Result]) -> str:
     parts = []
     for command in commands:
         result = vetro(*shlex.split(command)[1:], terminal_width=100)
-        assert "defect" not in result.output, result.output
+        assert "a defect in Vetro:" not in result.output, result.output
         status = f"[exit status {result.exit_code}]\n" if result.exit_code else ""
         parts.append(f"$ {command}\n{normal(result.output)}{status}")
     return "\n".join(parts)

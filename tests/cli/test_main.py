@@ -55,7 +55,11 @@ def test_help_teaches_with_examples(vetro: Callable[..., Result], name: str) -> 
 
 @pytest.mark.parametrize(
     ("given", "hint"),
-    [("rnu", "Did you mean 'run'?"), ("Check", "Did you mean 'check'?"), ("frobnicate", "'vetro --help' lists the commands.")],
+    [
+        ("rnu", "Did you mean 'run'?"),
+        ("Check", "Did you mean 'check'?"),
+        ("frobnicate", "'vetro --help' lists the commands."),
+    ],
 )
 def test_unknown_commands_get_a_suggestion(vetro: Callable[..., Result], given: str, hint: str) -> None:
     result = vetro(given)

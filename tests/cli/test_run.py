@@ -168,7 +168,9 @@ def test_wrong_command_lines(app: Path, vetro: Callable[..., Result]) -> None:
 def test_time_limit(app: Path, vetro: Callable[..., Result]) -> None:
     body = "Name: t.Main\nMethods:\n  deploy:\n    Body:\n      - While: !yaql 'true'\n        Do: {$x: 1}\n"
     (app / "app/Classes/Main.yaml").write_text(body)
-    result = vetro("run", "app", "-m", "-", "--max-seconds", "0.2", "--max-steps", "1000000000000", input="'?': {type: t.Main}")
+    result = vetro(
+        "run", "app", "-m", "-", "--max-seconds", "0.2", "--max-steps", "1000000000000", input="'?': {type: t.Main}"
+    )
     assert result.exit_code == 1
     assert "error[LIM202]" in result.stderr
 

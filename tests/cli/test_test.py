@@ -187,8 +187,6 @@ def test_required_packages_are_not_tested_themselves(here: Path, app: Path, vetr
     assert result.stdout.endswith("\n1 passed, 0 failed\n")
 
 
-@pytest.mark.parametrize(
-    ("lines", "text"), [(set(), ""), ({3}, "3"), ({3, 4, 5, 7}, "3-5, 7"), ({9, 1, 2}, "1-2, 9")]
-)
+@pytest.mark.parametrize(("lines", "text"), [(set(), ""), ({3}, "3"), ({3, 4, 5, 7}, "3-5, 7"), ({9, 1, 2}, "1-2, 9")])
 def test_ranges(lines: set[int], text: str) -> None:
     assert ranges(lines) == text

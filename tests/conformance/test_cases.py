@@ -1,4 +1,4 @@
-"""Every shared case as a test of its own."""
+"""Every case, shared or our own, as a test of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from tests.conformance.cases import Case, read_cases
 from tests.conformance.runner import run_case
 
-CASES = list(read_cases([Path(__file__).parent / "cases"]))
+HERE = Path(__file__).parent
+CASES = list(read_cases([HERE / "cases", HERE / "cases_own"]))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])

@@ -54,7 +54,7 @@ Methods:
       - Parallel:
           - $WORD: 7
           - $z: 1
-      - $d: {WORD => $WORD, 1 => $text}
+      - $d: !yaql "{WORD => $WORD, 1 => $text}"
       - $d.WORD: $d.WORD + 1
       - Return: [$sum, $d.WORD, $d, $this.WORD, let(WORD => 3) -> $WORD]
 """
@@ -81,13 +81,13 @@ for _number, _name in enumerate(WORDS):
 _HIDDEN = ("__class__", "__dict__", "_type", "_owner", "_state", "_id", "session", "p_x", "m_run", "q:0:x", "yaql_attribute", "__init__", "error", "type", "decl")
 for _hidden in _HIDDEN:
     for _object in ("$", "$this", ":Main", "type($)", "$.x", "name($)", "typeinfo($)", "typeinfo($).methods", "typeinfo($).package", "$e"):
-        if ":" in _hidden and _object == ":Main":
+        if (":" in _hidden and _object == ":Main") or (_hidden == "type" and _object == "typeinfo($)"):
             continue
         _text = f"{_object}.'{_hidden}'" if ":" in _hidden else f"{_object}.{_hidden}"
         for _call in ("", "()"):
             attacks(
                 "property-error", "unresolved-call", "uninitialized-property", "property-not-found", "syntax", "method-not-found",
-                "no-property", "property-read-error", "bad-argument", "ok", name=f"hidden-{_object}-{_hidden}{_call}",
+                "no-property", "property-read-error", "bad-argument", "ok", "key-error", name=f"hidden-{_object}-{_hidden}{_call}",
             )(partial(lambda text: _harmless(evaluated(text, "- $e: null", rest="Properties: {x: {Contract: $, Default: {}}}\n")), _text + _call))
 
 
@@ -104,7 +104,7 @@ attacks("ok", name="extra-names")(
     partial(method, "- Try:\n  - Throw: X\n    Message: {a: 1}\n    Extra: {__class__: 1, self: 2}\n  Catch:\n    As: e\n    Do: [{Return: [$e.extra.__class__, $e.message.a]}]")
 )
 attacks("ok", "syntax", name="null-in-text")(partial(method, '- Return: "a\\0b"'))
-attacks("ok", "syntax", name="null-in-name")(partial(method, '- Return: 1', '  "m\\0": {Body: []}\n'))
+attacks("ok", "syntax", "value-error", name="null-in-name")(partial(method, '- Return: 1', '  "m\\0": {Body: []}\n'))
 attacks("ok", "syntax", name="odd-names")(partial(method, "- Return: 1", '  "a b": {Body: []}\n  "": {Body: []}\n  "1": {Body: []}\n  "a.b": {Body: []}\n  "\\ud83d": {Body: []}\n'))
 attacks("ok", "syntax", "value-error", name="odd-properties")(partial(method, "- Return: 1", 'Properties:\n  "a b": {Contract: $}\n  "": {Contract: $}\n  "1": {Contract: $}\n  "?": {Contract: $}\n'))
 attacks("ok", "syntax", "value-error", name="odd-arguments")(partial(method, "- Return: 1", '  m: {Arguments: [{"a b": {Contract: $}}, {"": {Contract: $}}, {"1": {Contract: $}}], Body: []}\n'))

@@ -14,7 +14,7 @@ from vetro.yaql.errors import TimeExceeded
 attacks = Attacks(healthy)
 LIMIT = "limit-exceeded"
 #: Only the clock ends these.
-TIMED = replace(LIMITS, max_steps=10**12, max_seconds=0.4)
+TIMED = replace(LIMITS, max_steps=10**12, max_seconds=0.2)
 
 
 def _try(name: str, body: str, rest: str = "", *kinds: str, **more: Any) -> None:

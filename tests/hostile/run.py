@@ -14,8 +14,8 @@ from vetro.yaql.values import thaw
 LIMITS = Limits(
     max_sequence=200_000,
     max_expression_memory=16 << 20,
-    max_steps=500_000,
-    max_seconds=1.0,
+    max_steps=250_000,
+    max_seconds=0.4,
     max_object_nesting=5_000,
     max_output=200_000,
 )
@@ -26,9 +26,9 @@ class _Host(Host):
         return thaw(self.session.call(method, args, kwargs), LIMITS.max_output)
 
 
-def expression(text: str, data: Any = None, **variables: Any) -> Any:
+def expression(text: str, data: Any = None, *, limits: Limits = LIMITS, **variables: Any) -> Any:
     """The plain value of a YAQL expression."""
-    return compile(text, limits=LIMITS)(data, **variables)
+    return compile(text, limits=limits)(data, **variables)
 
 
 def method(body: str, rest: str = "", *, limits: Limits = LIMITS, tier: Any = "compiled", **more: Any) -> Any:

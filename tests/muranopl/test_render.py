@@ -28,7 +28,7 @@ def test_without_source_only_the_place_is_named() -> None:
 
 def test_without_position() -> None:
     assert render(ContractViolation("bad value")) == "error[MPL200]: bad value"
-    assert render(KeyError("x")) == "error[key-error]: 'x'"
+    assert render(KeyError("x")) == "error[key-error]: there is no key 'x'"
     assert render(ValueError()) == "error[value-error]: ValueError"
 
 

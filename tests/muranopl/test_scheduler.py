@@ -768,3 +768,29 @@ def test_a_replay_answers_in_the_recorded_order_of_completion() -> None:
     finished = [value for value in texts[0][1] if value >= 100]
     assert finished != sorted(finished), "the answers came in the order of asking: nothing was shown"
     assert run.session.host.effects.unused == []
+
+
+def test_waiting_keeps_nothing_alive_that_methods_let_go_of() -> None:
+    run = Run(
+        method(
+            """
+            - Parallel:
+              - Do: [$.work(), native(collect), note(collected)]
+              - sleep(5)
+            """
+        )
+        + """  work:
+    Body:
+    - $x: new(Item)
+    - $y: $.inner(new(Item))
+    - sleep(1)
+    - $x: null
+    - native(collect)
+    - note(between)
+  inner: {Arguments: [{i: {Contract: $}}], Body: sleep(1)}
+""",
+        {"Item": "Methods: {.destroy: {Body: note(gone)}}"},
+    )
+    run.handlers["native"] = lambda value: run.session.gc.collect()
+    run.call()
+    assert run.trace == ["gone", "gone", "between", "collected"]

@@ -13,7 +13,12 @@ from vetro.cli import output as out
 @click.command("eval")
 @click.argument("expression", metavar="EXPR")
 @click.option(
-    "-d", "--data", "data_path", metavar="FILE", type=click.Path(), help="Data for '$' (JSON or YAML); '-' reads standard input."
+    "-d",
+    "--data",
+    "data_path",
+    metavar="FILE",
+    type=click.Path(),
+    help="Data for '$' (JSON or YAML); '-' reads standard input.",
 )
 @click.option(
     "--var",
@@ -56,7 +61,7 @@ def command(
         out.print_data(result, output)
 
 
-class expression_errors:  # noqa: N801 - reads like the statement it is
+class expression_errors:
     """Context manager: an error of the expression is drawn and ends the command with status 1."""
 
     def __enter__(self) -> None:

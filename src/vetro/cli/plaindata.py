@@ -72,7 +72,9 @@ def parse_data(text: str, name: str) -> Any:
     if len(text) > MAX_YAML:
         if problem is not None:
             raise DataError(problem)
-        raise DataError(f"{name} has more than {MAX_YAML // 1024 // 1024} MiB of YAML", "write data of this size as JSON")
+        raise DataError(
+            f"{name} has more than {MAX_YAML // 1024 // 1024} MiB of YAML", "write data of this size as JSON"
+        )
     try:
         documents = read_documents(text, name)
         if len(documents) > 1:

@@ -15,10 +15,11 @@ NO_TEXT = frozenset({"PKG100", "PKG101", "PKG130"})
 
 def frame_lines(error: BaseException) -> list[str]:
     """The MuranoPL calls that led to the error, outermost first."""
-    lines = []
+    lines: list[str] = []
     for frame in getattr(error, "murano_frames", ()):
         line, column, _, _ = frame.place
-        lines.append(f"  at {frame.owner.name}::{frame.code.co_name} ({frame.code.co_filename}:{line}:{column})")
+        called = frame.code.co_qualname.partition(".<locals>")[0]  # of a lambda or a branch: its method
+        lines.append(f"  at {frame.owner.name}::{called} ({frame.code.co_filename}:{line}:{column})")
     if len(lines) > FIRST + LAST + 1:
         lines[FIRST:-LAST] = [f"  … {len(lines) - FIRST - LAST} calls between"]
     return lines

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vetro.cli import output as out
+
+if TYPE_CHECKING:
+    from vetro.yaql.signature import FunctionTable
 
 HELP = """\
 expression         evaluate it; '$' is the data, '$_' the last result
@@ -65,10 +68,11 @@ class Repl:
             return sorted(f":{n[3:]}" for n in dir(self) if n.startswith("do_") and n[3:].startswith(text[1:]))
         if text.startswith("$"):
             return sorted(f"${n}" for n in self.variables if n.startswith(text[1:]))
-        table, found = named_dialect(self.dialect).table, set()
+        table: FunctionTable | None = named_dialect(self.dialect).table
+        found: set[str] = set()
         while table is not None:
             found |= {n for n in table.functions if n.startswith(text) and n.isidentifier()}
-            table = table.parent  # type: ignore[assignment]
+            table = table.parent
         return sorted(found)
 
     def _evaluate(self, text: str) -> Any:

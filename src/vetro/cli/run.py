@@ -22,7 +22,9 @@ from vetro.cli import output as out
     help="Object model (JSON or YAML); '-' reads it from standard input.",
 )
 @click.option("--method", metavar="NAME", default="deploy", show_default=True, help="Method to call.")
-@click.option("--internal", is_flag=True, help="Call it as the engine does: it need not be public. Always so for deploy.")
+@click.option(
+    "--internal", is_flag=True, help="Call it as the engine does: it need not be public. Always so for deploy."
+)
 @click.option("--object", "object_id", metavar="ID", help="Call it on this object instead of the root.")
 @click.option(
     "--arg", "args", multiple=True, metavar="NAME=VALUE", help="Argument of the method; the value is YAML. Repeatable."

@@ -12,10 +12,17 @@ from vetro.cli import output as out
 @click.argument("class_name", metavar="CLASS")
 @click.argument("methods", nargs=-1, metavar="[METHOD]...")
 @click.option(
-    "--version", metavar="SPEC", help="Version of the package, for example '1.2' or '>=1,<2'.  [default: the newest at PATH]"
+    "--version",
+    metavar="SPEC",
+    help="Version of the package, for example '1.2' or '>=1,<2'.  [default: the newest at PATH]",
 )
 @click.option(
-    "--require", "others", multiple=True, metavar="PATH", type=click.Path(), help="More packages that the class needs. Repeatable."
+    "--require",
+    "others",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(),
+    help="More packages that the class needs. Repeatable.",
 )
 @out.output_option("json", "yaml")
 def command(
@@ -48,7 +55,7 @@ def command(
             data = session.schema(class_name, spec, home.name if home is not None else None, list(methods) or None)
         except (ClassNotFound, PackageForClassNotFound) as error:
             if home is None and f"'{class_name}'" in error.message:
-                error.hint = suggestion_of_class(class_name, packages)
+                error.hint = suggestion_of_class(class_name, packages) or error.hint
             raise
     missing = [m for m in methods if m not in data]
     if missing:

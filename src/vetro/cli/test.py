@@ -169,7 +169,8 @@ class _Run:
                 (out.shown(f.name), len(f.lines), len(f.missing), _percent(f.percent), ranges(f.missing)) for f in files
             ]
             out.print_table(
-                ("file", "lines", "missed", "covered", "missing"), [*rows, ("total", total, missed, _percent(percent), "")]
+                ("file", "lines", "missed", "covered", "missing"),
+                [*rows, ("total", total, missed, _percent(percent), "")],
             )
         self._data["coverage"] = {
             "percent": round(percent, 2),

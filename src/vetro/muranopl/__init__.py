@@ -24,7 +24,7 @@ _HOMES = {
     "Limits": "vetro.yaql.context",
 }
 
-__all__ = ["Engine", "Limits", "RealClock", "Session", "VirtualClock"]  # noqa: F822
+__all__ = ["Engine", "Limits", "RealClock", "Session", "VirtualClock"]
 
 
 def __getattr__(name: str) -> Any:

@@ -45,10 +45,11 @@ class Configs:
 class Engine:
     """Packages, host functions and limits; each `session` is an independent run over them.
 
-    ``packages``: package objects (`vetro.packages.load_path`, `memory_package`…) or one package source. The core library
-    is added unless a package of its name is among them. ``functions``: host functions for all code. ``effects``: the
-    door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object with ``get``.
-    ``seed``: ids and random names of a session follow from it; without one every session gets its own. ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
+    ``packages``: package objects (`vetro.packages.load_path`, `memory_package`…) or one package source. The core
+    library is added unless a package of its name is among them. ``functions``: host functions for all code.
+    ``effects``: the door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object with ``get``.
+    ``seed``: ids and random names of a session follow from it; without one every session gets its own.
+    ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
     """
 
     def __init__(
@@ -73,7 +74,9 @@ class Engine:
 
         self.source = source_of(packages, core)
         self.limits = limits or Limits()
-        self.configs = configs if hasattr(configs, "get") and not isinstance(configs, Mapping) else Configs(configs or ())
+        self.configs = (
+            configs if hasattr(configs, "get") and not isinstance(configs, Mapping) else Configs(configs or ())
+        )
         self.natives = NativeRegistry(parent=natives if natives is not None else default_natives())
         for name, implementation in (functions or {}).items():
             self.natives.register_function(name, implementation)

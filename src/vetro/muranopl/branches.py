@@ -76,7 +76,7 @@ class Group:
         found = next((o[1] for o in self.outcomes if o is not None and not o[0]), None)
         if found is not None:
             self.outcomes.clear()
-        return found  # type: ignore[no-any-return]
+        return found
 
     def results(self) -> list[Any]:
         """What the branches gave, in their order."""

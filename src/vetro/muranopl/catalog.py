@@ -62,9 +62,10 @@ class _Versions:
     def best(self, spec: VersionSpec, preferred: Iterable[Version] = ()) -> Package | None:
         """The highest preferred one that is allowed, else the highest allowed one."""
         if preferred:
-            wanted = set(preferred)
+            wanted = preferred if isinstance(preferred, set) else set(preferred)
             for key, build, package in self.by_key:
-                if package.version in wanted and spec.match_key(key, build):
+                # In this order: hashing a version costs more than matching it.
+                if spec.match_key(key, build) and package.version in wanted:
                     return package
         for key, build, package in self.by_key:
             if spec.match_key(key, build):

@@ -14,9 +14,9 @@ from vetro.muranopl.errors import ClassNotFound
 from vetro.yaql.context import CodeContext
 
 if TYPE_CHECKING:
-    from vetro.yaql.parser import ParserDialect
     from vetro.muranopl.session import Session
     from vetro.muranopl.types import MuranoType
+    from vetro.yaql.parser import ParserDialect
 
 
 @dataclass(slots=True, eq=False)

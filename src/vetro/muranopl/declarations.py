@@ -36,7 +36,7 @@ class Position:
 class Expression:
     """A scalar that is an expression (SEMANTICS 1.2).
 
-    ``offsets`` tells where each character of ``text`` stands in the file: pairs (offset in text, (line, column)), sorted;
+    ``offsets`` tells where each character of ``text`` stands in the file: pairs (offset in text, (line, column));
     plain scalars folded over lines and quoted ones with escapes need more than one.
     """
 

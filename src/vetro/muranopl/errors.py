@@ -114,7 +114,10 @@ class AssignmentToCall(InvalidAssignmentTarget):
     kind = "unresolved-call"
     code = "MPL114"
     hint = "put the result into a variable first, then assign to $variable.key"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException", "yaql.language.exceptions.NoFunctionRegisteredException")
+    aliases: ClassVar[tuple[str, ...]] = (
+        OLD + "InvalidLhsTargetException",
+        "yaql.language.exceptions.NoFunctionRegisteredException",
+    )
 
 
 class InvalidExceptionName(MuranoError):

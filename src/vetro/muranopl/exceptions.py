@@ -1,8 +1,8 @@
 """Throwing, catching and describing exceptions (SEMANTICS 10).
 
-Package code meets host exceptions, too: a missing method is Python's `AttributeError` on a generated name until somebody
-looks. `translate` gives such errors their MuranoPL class; `frames_of` tells where they came from without keeping the
-Python traceback alive.
+Package code meets host exceptions, too: a missing method is Python's `AttributeError` on a generated name until
+somebody looks. `translate` gives such errors their MuranoPL class; `frames_of` tells where they came from without
+keeping the Python traceback alive.
 """
 
 from __future__ import annotations
@@ -72,18 +72,25 @@ def frames_of(error: BaseException, outer: FrameType | None = None) -> tuple[Fra
         owner = _owner_of(trace.tb_frame)
         if owner is not None:
             made = Frame(trace.tb_frame.f_code, trace.tb_lasti, owner)
-            if made.code.co_name.startswith("<") and found:
-                # A lambda of the method above: it says more exactly where in the method.
+            inner = found and _part_of(made, found[-1])
+            if made.code.co_name.startswith("<") and found and not inner:
+                # A lambda of a method further up, called by another one.
                 trace = trace.tb_next
                 continue
-            if trace.tb_frame is last:
-                # Raised again by a handler of the same call: the first place is the one that matters.
+            if trace.tb_frame is last or inner:
+                # Raised again by a handler of the same call, or a lambda or a branch of `Parallel` in it: the inner
+                # place is the one that matters.
                 found[-1] = made
             else:
                 found.append(made)
             last = trace.tb_frame
         trace = trace.tb_next
     return (*found, *kept) if not found or not kept else tuple(found)
+
+
+def _part_of(inner: Frame, outer: Frame) -> bool:
+    """Whether ``inner`` is a lambda or a branch of `Parallel` in the method of ``outer``."""
+    return inner.code.co_qualname.startswith(outer.code.co_qualname + ".<locals>.") and inner.owner is outer.owner
 
 
 def innermost_is_generated(error: BaseException) -> bool:
@@ -123,13 +130,13 @@ def _signature_text(text: str) -> str:
 
 def _attribute_error(error: AttributeError) -> BaseException:
     name, obj = error.name, error.obj
-    if name is None:
-        return error
+    if name is None or not (isinstance(obj, HostObject) or innermost_is_generated(error)):
+        return error  # native code made a mistake of its own
     if name.startswith("m_"):
         shown = getattr(getattr(obj, "_type", None), "name", None) or type(obj).__name__
         if getattr(obj, "_state", None) == "destroyed":
             return ObjectDestroyed(f"{obj!r} is destroyed, its method '{name[2:]}' cannot be called")
-        return NoMethodRegistered(f"Unknown method \"{name[2:]}\" for receiver of class {shown}")
+        return NoMethodRegistered(f'Unknown method "{name[2:]}" for receiver of class {shown}')
     if name.startswith("p_"):
         kind = getattr(obj, "_type", None)
         if kind is not None and kind.find_property(name[2:]) is None:
@@ -165,10 +172,7 @@ def names_of(error: BaseException) -> tuple[str, ...]:
 def catches(error: BaseException, names: tuple[str, ...]) -> bool:
     """Whether a handler for ``names`` takes the error."""
     if error.__class__ is Thrown:
-        for name in error.names:
-            if name in names:
-                return True
-        return False
+        return not set(error.names).isdisjoint(names)
     return any(name in names for name in names_of(error))
 
 
@@ -275,4 +279,4 @@ def rethrow(error: BaseException | None) -> BaseException:
     return error
 
 
-__all__ = ["ExceptionValue", "Frame", "MethodNotFound", "caught", "catches", "frames_of", "translate"]
+__all__ = ["ExceptionValue", "Frame", "MethodNotFound", "catches", "caught", "frames_of", "translate"]

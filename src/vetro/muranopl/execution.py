@@ -1,4 +1,4 @@
-"""`MuranoExecution`: budgets, clock and chance of one session, and the trap that serves locks, time and cancellation."""
+"""`MuranoExecution`: budgets, clock and chance of a session, and the trap that serves locks, time and cancellation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.context import Execution, Limits
 from vetro.yaql.errors import Cancelled, StepsExceeded, Stop, TimeExceeded
-
 
 #: Steps handed out at once: in between nobody looks whether another thread has cancelled the run.
 GRANT = 250_000
@@ -168,7 +167,7 @@ class MuranoExecution(Execution):
         """Always the same error: thousands of Finally blocks that meet another one would chain them all up."""
         if self._stopped.__class__ is not kind:
             self._stopped = kind(text)
-        return self._stopped  # type: ignore[return-value]
+        return self._stopped
 
     def _count_calls(self, frame: Any, limit: int) -> None:
         depth = 0

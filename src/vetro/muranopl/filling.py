@@ -53,6 +53,7 @@ class Filler:
     shadow: bool
     created: list[MuranoObject]
     init_values: dict[MuranoObject, dict[str, Any]]
+    local: dict[str, MuranoObject]
 
     def __init__(self) -> None:
         self.queue: deque[tuple[MuranoObject, Mapping[Any, Any], Fill, int]] = deque()
@@ -62,6 +63,8 @@ class Filler:
         #: Templates only: for each object the property paths that are left out.
         self.excluded: dict[MuranoObject, list[list[str]]] | None = None
         self._trail: list[tuple[Any, MuranoObject]] | None = None
+        #: Definitions met before the contract got to them, by identity.
+        self.ahead: dict[int, tuple[Any, MuranoObject]] = {}
         self._cursor = 0
         self._property = ""
         self._depth = 0
@@ -84,7 +87,7 @@ class Filler:
                     self._retry(entry)
                     self._wait(entry)
                 self.waiting = []
-                if self._progress == before and not self.queue and self.blocked:
+                if self._progress == before and not self.queue and self.blocked and not self._look_ahead():
                     self._give_up()
         finally:
             if pause:
@@ -265,6 +268,39 @@ class Filler:
                     work.extend(reversed(list(item.values())))
             elif isinstance(item, (list, tuple)):
                 work.extend(reversed(item))
+
+    def _look_ahead(self) -> bool:
+        """Meets the definitions behind a reference that holds up its own property; True when there were any.
+
+        In ``[a, {'?': {id: a, …}}]`` the contract stops at the first item and never gets to the second.
+        """
+        met = False
+        for entry in self.blocked:
+            for pending in entry.pending:
+                if isinstance(pending.error, ForwardReference) and pending.raw is not MISSING:
+                    self._depth, self._property = entry.depth, pending.plan.name
+                    met = self._ahead_in(pending.raw, entry.obj, pending.plan.prop.declaring) or met
+        return met
+
+    def _ahead_in(self, raw: Any, owner: MuranoObject, context: Any) -> bool:
+        met = False
+        work = [raw]
+        while work:
+            item = work.pop()
+            if isinstance(item, (list, tuple)):
+                work.extend(reversed(item))
+            elif isinstance(item, Mapping):
+                header = item.get("?")
+                if not isinstance(header, Mapping):
+                    work.extend(reversed(list(item.values())))
+                elif (
+                    header.get("type") is not None
+                    and isinstance(header.get("id"), str)
+                    and header["id"] not in self.local
+                ):
+                    self.ahead[id(item)] = item, self.define(item, owner, None, context)
+                    met = True
+        return met
 
     def define(self, mapping: Any, owner: Any, default: Any, context: Any) -> MuranoObject:
         """The object of a definition, queued."""

@@ -8,7 +8,6 @@ object with more references than its fellow objects and their containers account
 from __future__ import annotations
 
 import gc
-import logging
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from vetro.muranopl.session import Session
     from vetro.muranopl.store import ObjectStore
 
-log = logging.getLogger(__name__)
-log.addHandler(logging.NullHandler())  # silent unless the program that embeds us listens
 
 #: ``.destroy`` may make objects that have to go, too; so many rounds of that are played along with.
 ROUNDS = 16
@@ -45,6 +42,7 @@ class GarbageCollector:
     def collect(self) -> None:
         """Destroys the objects that nothing refers to. Within a ``.destroy`` it does nothing."""
         if not self._round:
+            self.session.scheduler.let_go()
             self.destroy(unreferenced(self.session.store))
 
     def cleanup(self) -> None:
@@ -172,7 +170,7 @@ class GarbageCollector:
                 if method is not None:
                     method(publisher)
             except Exception as error:
-                log.warning("%r failed when told that %r goes: %s", subscriber, publisher, error)
+                self.session.warn(f"{subscriber!r} failed when told that {publisher!r} goes: {error}")
 
     def _run_destructors(self, obj: MuranoObject) -> None:
         for level in obj._type.ancestors:
@@ -181,7 +179,7 @@ class GarbageCollector:
                 try:
                     method.invoke(obj)
                 except Exception as error:
-                    log.warning("%s::.destroy of %r failed: %s", level.name, obj, error)
+                    self.session.warn(f"{level.name}::.destroy of {obj!r} failed: {error}")
 
 
 def _object(value: Any) -> MuranoObject:

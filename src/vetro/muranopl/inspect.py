@@ -1,12 +1,20 @@
-"""What kind of language value a Python value is, for tools that show or convert results."""
+"""What tools ask: what kind of language value a Python value is, and what a class consists of.
+
+`describe` is for values that a call gave; `inspect_class` tells properties, methods and arguments of a class with
+everything it inherits. Which classes there are is known by the packages themselves (``package.classes``).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from vetro.muranopl.declarations import NO_DEFAULT, MethodDecl
+from vetro.muranopl.members import Method, Property
 from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.reflection import ArgumentInfo, MethodInfo, PackageInfo, PropertyInfo, TypeInfo, VersionInfo
-from vetro.muranopl.types import TypeObject
+from vetro.muranopl.session import Session
+from vetro.muranopl.types import MuranoType, TypeObject
 from vetro.muranopl.views import View
 
 _NAMED = ((MethodInfo, "method"), (PropertyInfo, "property"), (ArgumentInfo, "argument"), (PackageInfo, "package"))
@@ -32,3 +40,89 @@ def describe(value: Any) -> tuple[str, ...] | None:
         if isinstance(value, kind):
             return (word, value.yaql_attribute("name", None))
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentDescription:
+    """One argument of a method."""
+
+    name: str
+    #: ``Standard``, ``VarArgs`` or ``KwArgs``.
+    usage: str
+    has_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDescription:
+    """One property, as objects of the class have it."""
+
+    name: str
+    #: ``In``, ``Out``, ``InOut``, ``Const``, ``Runtime``, ``Static`` or ``Config``.
+    usage: str
+    has_default: bool
+    #: The class whose declaration counts.
+    declared_in: str
+
+
+@dataclass(frozen=True, slots=True)
+class MethodDescription:
+    """One method, as objects of the class have it."""
+
+    name: str
+    #: ``Runtime``, ``Static``, ``Extension`` or ``Action``.
+    usage: str
+    #: Callable from outside.
+    public: bool
+    #: Implemented in Python; such methods show no arguments.
+    native: bool
+    arguments: tuple[ArgumentDescription, ...]
+    declared_in: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDescription:
+    """A class version."""
+
+    name: str
+    version: str
+    package: str
+    #: Names of the direct base classes, and of all ancestors, nearest first.
+    parents: tuple[str, ...]
+    ancestors: tuple[str, ...]
+    properties: tuple[PropertyDescription, ...]
+    methods: tuple[MethodDescription, ...]
+
+
+def inspect_class(
+    session: Session, name: str, version: str | None = None, package: str | None = None
+) -> ClassDescription:
+    """Describes a class: of the newest version, or of the one that fits the requirement ``version``.
+
+    Members are sorted by name. Those that several base classes declare differently are left out, they
+    cannot be used by name. Raises `PackageForClassNotFound`, `PackageNotFound` and what reading the class raises.
+    """
+    if version is None:
+        return session.run(lambda: _class(session.type_for(name, None, package)))
+    return session.run(lambda: _class(session.type_by_name(name, version, package)))
+
+
+def _class(of: MuranoType) -> ClassDescription:
+    return ClassDescription(
+        name=of.name,
+        version=str(of.package.version),
+        package=of.package.name,
+        parents=tuple(parent.name for parent in of.parents),
+        ancestors=tuple(ancestor.name for ancestor in of.ancestors if ancestor is not of),
+        properties=tuple(_property(p) for _, p in sorted(of.properties.items())),
+        methods=tuple(_method(m) for _, m in sorted(of.methods.items())),
+    )
+
+
+def _property(of: Property) -> PropertyDescription:
+    return PropertyDescription(of.name, of.usage.value, of.has_default, of.declaring.name)
+
+
+def _method(of: Method) -> MethodDescription:
+    usage = of.decl.usage.value if isinstance(of.decl, MethodDecl) else "Static" if of.static else "Runtime"
+    arguments = tuple(ArgumentDescription(a.name, a.usage.value, a.default is not NO_DEFAULT) for a in of.arguments)
+    return MethodDescription(of.name, usage, of.public, of.native is not None, arguments, of.declaring.name)

@@ -23,7 +23,9 @@ ALIASES = {"io.murano.metadata.Position": "io.murano.metadata.forms.Position"}
 
 
 @lru_cache(maxsize=4096)
-def read_source(text: str, file: str, format_version: tuple[int, int], default_name: str | None, digest: str) -> SourceFile:
+def read_source(
+    text: str, file: str, format_version: tuple[int, int], default_name: str | None, digest: str
+) -> SourceFile:
     """A file's declarations; memoised by content, because sessions of one process share packages."""
     from vetro.muranopl.reader import read_file
 
@@ -110,7 +112,12 @@ class TypeRegistry:
         return known
 
     def _get(self, package: Any, name: str, overrides: Mapping[str, Any]) -> MuranoType:
-        key = (name, package.name, str(package.version), tuple(sorted((n, str(p.version)) for n, p in overrides.items())))
+        key = (
+            name,
+            package.name,
+            str(package.version),
+            tuple(sorted((n, str(p.version)) for n, p in overrides.items())),
+        )
         found = self._types.get(key)
         if found is None:
             if key in self._broken:
@@ -174,6 +181,8 @@ class TypeRegistry:
         self, package: Any, parents: tuple[MuranoType, ...], overrides: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """One version for packages that the hierarchy has in several (SEMANTICS 3.7); None: nothing to change."""
+        if _one_version_each(parents):
+            return None
         homes: dict[str, dict[str, Any]] = {}
         users: dict[tuple[str, str], Any] = {(package.name, str(package.version)): package}
         for parent in parents:
@@ -195,6 +204,18 @@ class TypeRegistry:
                 made[name] = self.session.resolver.use(chosen)
                 changed = True
         return made if changed else None
+
+
+def _one_version_each(parents: tuple[MuranoType, ...]) -> bool:
+    """True when no package is there in two versions, as nearly always."""
+    homes: dict[str, Any] = {}
+    for parent in parents:
+        for ancestor in parent.ancestors:
+            home = ancestor.package
+            known = homes.setdefault(home.name, home)
+            if known is not home and known.version != home.version:
+                return False
+    return True
 
 
 def _without_traceback(error: MuranoError) -> MuranoError:

@@ -159,7 +159,8 @@ class Loader(Filler):
             if trail[index][0] is mapping:
                 return trail[index][1]
             self._forget(trail, index)
-        obj = self.define(mapping, owner, default, context)
+        met = self.ahead.pop(id(mapping), None) if self.ahead else None
+        obj = self.define(mapping, owner, default, context) if met is None else met[1]
         trail.append((mapping, obj))
         return obj
 

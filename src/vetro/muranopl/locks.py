@@ -128,7 +128,7 @@ class MethodLocks:
         return any(other not in family for other in holders)
 
     def refuse_cycle(self, branch: Branch, lock: Any, frame: Any) -> None:
-        """Raises `InvalidOperation` when ``branch``, which runs in ``frame``, would wait for branches that wait for it."""
+        """Raises `InvalidOperation` when ``branch``, running in ``frame``, would wait for branches that wait for it."""
         self.update(branch, frame)
         branch.wants = lock
         cycle = self._path_back(branch)
@@ -199,9 +199,11 @@ def _held_in(frame: Any) -> Any:
     if key is None or space.get("__code__") is not frame.f_code or not (key.on_this or key.args):
         return None
     local = frame.f_locals
-    if key.args and SAVED not in local:
+    receiver, saved = local.get("self"), local.get(SAVED)
+    local.clear()  # a copy that would live as long as the frame, and keep what the method lets go of
+    if key.args and saved is None:
         return None  # the method is still looking at its arguments
-    return lock_of(local.get("self"), key, local.get(SAVED))
+    return lock_of(receiver, key, saved)
 
 
 def describe(lock: Any) -> str:

@@ -80,9 +80,11 @@ def check_class(type_: MuranoType) -> None:
     if decl.meta:
         check_declarations(decl.meta, "Type", type_.resolve_class)
     for prop in decl.properties.values():
-        if prop.meta:
+        if not getattr(prop, "bare", False) and prop.meta:
             check_declarations(prop.meta, "Property", type_.resolve_class)
     for method in decl.methods.values():
+        if getattr(method, "bare", False):
+            continue
         if method.meta:
             check_declarations(method.meta, "Method", type_.resolve_class)
         for argument in method.arguments:

@@ -50,8 +50,11 @@ def method(
 ) -> Callable[[F], F]:
     """Exposes a function of a native class as method(s) ``names`` (default: its own name in camelCase).
 
-    ``params`` default to what the signature says. Static methods need no object but may be called on one.
+    ``params`` default to what the signature says. Static methods need no object but may be called on one. Raises
+    `TypeError` when it is used without parentheses.
     """
+    if any(callable(name) for name in names):
+        raise TypeError("write @method() with parentheses")
 
     def mark(implementation: F) -> F:
         python = list(inspect.signature(implementation).parameters)

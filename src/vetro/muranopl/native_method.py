@@ -45,7 +45,10 @@ def _annotated(parameter: inspect.Parameter) -> tuple[Type, bool]:
 
 def infer_params(implementation: Callable[..., Any], skip: tuple[str, ...] = ("cx", "this")) -> tuple[Param, ...]:
     """One `Param` for each Python parameter, types taken from simple annotations (``str``, ``int | None``...)."""
-    kinds = {inspect.Parameter.VAR_POSITIONAL: Kind.VARARGS, inspect.Parameter.VAR_KEYWORD: Kind.KWARGS}
+    kinds: dict[Any, Kind] = {
+        inspect.Parameter.VAR_POSITIONAL: Kind.VARARGS,
+        inspect.Parameter.VAR_KEYWORD: Kind.KWARGS,
+    }
     found: list[Param] = []
     for index, parameter in enumerate(inspect.signature(implementation).parameters.values()):
         if parameter.name in skip and index < len(skip):

@@ -116,9 +116,7 @@ class Scheduler:
         heapq.heappush(self._timers, (due, self._timer_count, branch))
         self._suspend(branch, sys._getframe(1))
 
-    def perform(
-        self, action: Callable[[], Any], *, waits: bool = True, rank: float = 0.0, threads: bool = True
-    ) -> Any:
+    def perform(self, action: Callable[[], Any], *, waits: bool = True, rank: float = 0.0, threads: bool = True) -> Any:
         """Performs an outside effect. If it ``waits`` other branches go on meanwhile.
 
         ``rank`` puts answers into an order, see `Outside`; without ``threads`` the action is called at once, and only
@@ -148,6 +146,11 @@ class Scheduler:
             self._suspend(branch, frame.f_back)
         if waited:
             self._locks.entered(branch, lock)
+
+    def let_go(self) -> None:
+        """Forgets the frames of methods that have ended: the garbage collection counts references."""
+        if self.current.stack:
+            self._locks.update(self.current, sys._getframe(1))
 
     def wake(self) -> None:
         """Makes a waiting run look at cancellation and time. May be called from any thread."""

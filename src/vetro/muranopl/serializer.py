@@ -157,7 +157,11 @@ class Writer:
                                 items.append(item._id)
                         elif item.__class__ in scalars:
                             items.append(item)
-                        elif item.__class__ is FDict and only_scalars(map(type, item.values())) and only_scalars(map(type, item)):
+                        elif (
+                            item.__class__ is FDict
+                            and only_scalars(map(type, item.values()))
+                            and only_scalars(map(type, item))
+                        ):
                             items.append(dict(item))
                         else:
                             items.append(None)

@@ -18,6 +18,7 @@ from vetro.muranopl.attributes import AttributeStore
 from vetro.muranopl.catalog import PackageResolver
 from vetro.muranopl.compiler import evaluate_template
 from vetro.muranopl.dialects import DialectSet
+from vetro.muranopl.effects import UnknownEffect
 from vetro.muranopl.errors import InvalidOperation, MethodNotExposed, MethodNotFound, ObjectNotFound
 from vetro.muranopl.exceptions import frames_of, translate
 from vetro.muranopl.execution import MuranoExecution
@@ -149,6 +150,13 @@ class Session:
         key = self.scheduler.current.next_key()
         return freeze(self.host.perform(self.scheduler, key, kind, args))
 
+    def warn(self, text: str) -> None:
+        """Logs what went wrong without stopping anything. Hosts that do not log are spared."""
+        try:
+            self.perform("log", {"logger": "engine", "level": "warning", "text": text})
+        except UnknownEffect:
+            pass
+
     def stack_trace(self, error: BaseException) -> Any:
         """The value of ``$e.stackTrace``."""
         from vetro.muranopl.stacktrace import stack_trace_value
@@ -162,7 +170,9 @@ class Session:
         """Every call from outside runs in here: clock, recursion limit, translation of errors."""
         if self._depth:
             if self._thread != threading.get_ident():
-                raise InvalidOperation("the session is running in another thread; each thread needs sessions of its own")
+                raise InvalidOperation(
+                    "the session is running in another thread; each thread needs sessions of its own"
+                )
             yield
             return
         self._depth += 1

@@ -25,7 +25,7 @@ def describe_frame(frame: Frame) -> FDict:
 
 def method_name(frame: Frame) -> str:
     """Name of the MuranoPL method a code object was made from."""
-    name = frame.code.co_name
+    name = frame.code.co_qualname.partition(".")[0]  # a branch of `Parallel` is a function inside of the method's
     if name in ("init", "destroy") and f".{name}" in frame.owner.own_methods and name not in frame.owner.own_methods:
         return f".{name}"
     return name

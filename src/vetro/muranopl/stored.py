@@ -37,18 +37,71 @@ def _parsed(text: str, grammar: ParserDialect) -> ast.Node:
     return parse(text, grammar)
 
 
-class StoredMethod(d.MethodDecl):
-    """A method whose body is read when first needed."""
+class _Late:
+    """A field of a declaration that is decoded when first read; the parent's slot keeps it."""
 
-    __slots__ = ("_body", "_read")
+    __slots__ = ("_make", "_slot")
+
+    def __init__(self, base: type, name: str, make: Callable[[Any], Any]) -> None:
+        self._slot: Any = base.__dict__[name]
+        self._make = make
+
+    def __get__(self, decl: Any, owner: type | None = None) -> Any:
+        if decl is None:
+            return self
+        try:
+            return self._slot.__get__(decl, owner)
+        except AttributeError:
+            made = self._make(decl)
+            self._slot.__set__(decl, made)
+            return made
+
+    def __set__(self, decl: Any, value: Any) -> None:
+        self._slot.__set__(decl, value)
+
+
+class StoredProperty(d.PropertyDecl):
+    """A property of which only name and usage are there at first."""
+
+    __slots__ = ("_data", "_decoder")
+    _data: tuple[Any, ...]
+    _decoder: _Decoder
+
+    @property
+    def bare(self) -> bool:
+        """Without meta, as can be seen without decoding."""
+        return not self._data[4]
+
+    contract = _Late(d.PropertyDecl, "contract", lambda p: p._decoder.value(p._data[2]))
+    default = _Late(d.PropertyDecl, "default", lambda p: p._decoder.value(p._data[3]))
+    meta = _Late(d.PropertyDecl, "meta", lambda p: p._decoder.meta(p._data[4]))
+    position = _Late(d.PropertyDecl, "position", lambda p: p._decoder.position(p._data[5]))
+
+
+class StoredMethod(d.MethodDecl):
+    """A method of which only name, usage and scope are there at first; its body is read from the file."""
+
+    __slots__ = ("_body", "_data", "_decoder", "_owner")
     _body: d.Block | None
-    _read: Callable[[], d.Block]
+    _data: tuple[Any, ...]
+    _decoder: _Decoder
+    _owner: str
+
+    @property
+    def bare(self) -> bool:
+        """Without meta, also of its arguments, as can be seen without decoding."""
+        return not self._data[4] and not any(argument[4] for argument in self._data[3])
+
+    arguments = _Late(d.MethodDecl, "arguments", lambda m: tuple(map(m._decoder.argument, m._data[3])))
+    meta = _Late(d.MethodDecl, "meta", lambda m: m._decoder.meta(m._data[4]))
+    position = _Late(d.MethodDecl, "position", lambda m: m._decoder.position(m._data[5]))
 
     @property
     def body(self) -> d.Block:
         """The instructions, from the class file."""
         if self._body is None:
-            object.__setattr__(self, "_body", self._read())
+            found = self._decoder.read().classes[self._owner].methods[self.name].body
+            object.__setattr__(self, "_body", found)
         assert self._body is not None
         return self._body
 
@@ -80,9 +133,7 @@ def _plain(value: Any) -> Any:
 
 
 def _meta(metas: tuple[d.MetaDecl, ...]) -> tuple[Any, ...]:
-    return tuple(
-        (m.name, tuple((n, _plain(v)) for n, v in m.properties.items()), _position(m.position)) for m in metas
-    )
+    return tuple((m.name, tuple((n, _plain(v)) for n, v in m.properties.items()), _position(m.position)) for m in metas)
 
 
 def _slot(decl: d.PropertyDecl | d.ArgumentDecl) -> tuple[Any, ...]:
@@ -126,6 +177,10 @@ def encode(source: d.SourceFile) -> tuple[Any, ...]:
 # -- and back ----------------------------------------------------------------------------------------------------------
 
 _set = object.__setattr__
+_PROPERTY_USAGES = {usage.value: usage for usage in d.PropertyUsage}
+_ARGUMENT_USAGES = {usage.value: usage for usage in d.ArgumentUsage}
+_METHOD_USAGES = {usage.value: usage for usage in d.MethodUsage}
+_METHOD_SCOPES = {scope.value: scope for scope in d.MethodScope}
 
 
 class _Decoder:
@@ -170,21 +225,18 @@ class _Decoder:
         )
 
     def property(self, data: tuple[Any, ...]) -> d.PropertyDecl:
-        name, usage, contract, default, meta, place = data
-        return d.PropertyDecl(
-            name,
-            d.PropertyUsage(usage),
-            self.value(contract),
-            self.value(default),
-            self.meta(meta),
-            self.position(place),
-        )
+        made = StoredProperty.__new__(StoredProperty)
+        _set(made, "name", data[0])
+        _set(made, "usage", _PROPERTY_USAGES[data[1]])
+        _set(made, "_data", data)
+        _set(made, "_decoder", self)
+        return made
 
     def argument(self, data: tuple[Any, ...]) -> d.ArgumentDecl:
         name, usage, contract, default, meta, place = data
         return d.ArgumentDecl(
             name,
-            d.ArgumentUsage(usage),
+            _ARGUMENT_USAGES[usage],
             self.value(contract),
             self.value(default),
             self.meta(meta),
@@ -192,20 +244,20 @@ class _Decoder:
         )
 
     def method(self, class_name: str, data: tuple[Any, ...]) -> d.MethodDecl:
-        name, usage, scope, arguments, meta, place = data
         made = StoredMethod.__new__(StoredMethod)
-        _set(made, "name", name)
-        _set(made, "usage", d.MethodUsage(usage))
-        _set(made, "scope", d.MethodScope(scope))
-        _set(made, "arguments", tuple(map(self.argument, arguments)))
-        _set(made, "meta", self.meta(meta))
-        _set(made, "position", self.position(place))
+        _set(made, "name", data[0])
+        _set(made, "usage", _METHOD_USAGES[data[1]])
+        _set(made, "scope", _METHOD_SCOPES[data[2]])
         _set(made, "_body", None)
-        _set(made, "_read", lambda: self.read().classes[class_name].methods[name].body)
+        _set(made, "_data", data)
+        _set(made, "_decoder", self)
+        _set(made, "_owner", class_name)
         return made
 
     def declaration(self, data: tuple[Any, ...]) -> d.ClassDecl:
-        name, prefixes, usage, extends, properties, methods, imports, meta, place, cardinality, applies, inherited = data
+        name, prefixes, usage, extends, properties, methods, imports, meta, place, cardinality, applies, inherited = (
+            data
+        )
         return d.ClassDecl(
             name=name,
             namespaces=d.Namespaces(dict(prefixes)),

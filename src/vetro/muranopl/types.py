@@ -83,9 +83,7 @@ def _merge(parents: tuple[MuranoType, ...], own: set[str], table: str) -> dict[s
                 merged[name] = tuple(dict.fromkeys(known + declarers))
     for name, declarers in merged.items():
         if len(declarers) > 1:
-            merged[name] = tuple(
-                d for d in declarers if not any(o is not d and o.derives_from(d) for o in declarers)
-            )
+            merged[name] = tuple(d for d in declarers if not any(o is not d and o.derives_from(d) for o in declarers))
     for name in own:
         merged.pop(name, None)
     return merged

@@ -41,6 +41,7 @@ class DiskCache:
     ) -> None:
         self._root = Path(directory)
         self._entries = self._root / "entries"
+        self._folder = str(self._entries)
         self._writable = writable
         self._max_bytes = max_bytes
         self._written = 0
@@ -103,26 +104,33 @@ class DiskCache:
         """Of this kind, owned by this user (or root), and none of the mode bits of ``mask`` set."""
         return stat.S_IFMT(info.st_mode) == kind and info.st_uid in self._owners and not info.st_mode & mask
 
-    def _read_private(self, path: Path, mask: int) -> bytes | None:
+    def _read_private(self, path: str | Path, mask: int) -> bytes | None:
         """The file's bytes when it is a plain file of this user; the check is made on the opened file itself."""
         try:
             # O_NONBLOCK: opening a pipe that somebody put there must not wait for a writer.
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             return None
-        with os.fdopen(handle, "rb") as file:
-            if not self._private(os.fstat(handle), kind=stat.S_IFREG, mask=mask):
+        try:
+            info = os.fstat(handle)
+            if not self._private(info, kind=stat.S_IFREG, mask=mask):
                 return None
-            try:
-                return file.read()
-            except OSError:
-                return None
+            parts = []
+            while part := os.read(handle, max(info.st_size, 4096) + 1):
+                parts.append(part)
+                if len(part) <= info.st_size and sum(map(len, parts)) == info.st_size:
+                    break  # the whole file; a longer one was replaced, never written to
+            return b"".join(parts)
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
 
     # -- entries ------------------------------------------------------------------------------------------------
 
-    def _path(self, key: str) -> Path:
+    def _path(self, key: str) -> str:
         name = key if _NAME.fullmatch(key) else hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        return self._entries / name[:2] / name
+        return f"{self._folder}/{name[:2]}/{name}"
 
     def _mac(self, key: str, data: bytes) -> bytes:
         # The key is part of what is signed: a genuine entry renamed to another key proves nothing.
@@ -155,8 +163,9 @@ class DiskCache:
             return
         temporary = None
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            folder = os.path.dirname(path)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
             os.replace(temporary, path)

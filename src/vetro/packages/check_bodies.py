@@ -113,8 +113,8 @@ def _check_call(kind: Any, expression: d.Expression, node: ast.Call) -> Iterator
         return
     place = place_of(expression, node)
     if table.layers(node.name, "M"):
-        hint = f"write it behind a value: $value.{node.name}(...)"
-        yield Problem(f"'{node.name}' is a method, not a function", place, hint, code="YAQ201")
+        behind = f"write it behind a value: $value.{node.name}(...)"
+        yield Problem(f"'{node.name}' is a method, not a function", place, behind, code="YAQ201")
         return
     if kind.find_method(node.name) is not None:
         yield Problem(f"there is no function '{node.name}'", place, f"write $.{node.name}(...)", code="YAQ201")

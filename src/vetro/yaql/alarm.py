@@ -80,7 +80,7 @@ class Alarm:
             self._wake.set()
             with self._lock:  # the watcher either has raised by now or never will
                 if self._rings:
-                    _raise_in(self._thread, None)
+                    _take_back(self._thread)
         if isinstance(error, TimeExceeded) and not error.args:
             error.args = (self._message(),)
 
@@ -108,7 +108,24 @@ def _timer_is_free() -> bool:
     return signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Makes ``thread`` raise ``error`` between two of its instructions; None takes back what it has not raised yet."""
-    found = ctypes.py_object(error) if error is not None else ctypes.py_object()
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), found)
+class _Nothing(BaseException):
+    """Raised and caught in one place."""
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Makes ``thread`` raise ``error`` between two of its instructions."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+def _take_back(thread: int) -> None:
+    """Makes this thread forget what `_raise_in` gave it and it has not raised yet.
+
+    Another exception takes its place and is raised here. Python would also take a null pointer, but then leaves its
+    flag for pending work up (3.11), and with that a trace function is called for one instruction for ever.
+    """
+    try:
+        _raise_in(thread, _Nothing)
+        while True:
+            pass
+    except _Nothing:
+        pass

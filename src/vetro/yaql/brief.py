@@ -14,7 +14,7 @@ _BITS = 512
 
 
 def brief(value: Any, limit: int = 60) -> str:
-    """``value`` as Python writes it, cut to about ``limit`` characters; of containers and long integers only the size."""
+    """``value`` as Python writes it, cut to about ``limit`` characters; of containers and long integers the size."""
     if value is None or isinstance(value, (bool, float)):
         return repr(value)
     if isinstance(value, int):

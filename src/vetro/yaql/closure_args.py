@@ -32,6 +32,22 @@ def _last_of_each(pairs: list[ast.Pair]) -> list[ast.Pair]:
     return list({word_of(p.key) or index: p for index, p in enumerate(pairs)}.values())
 
 
+def _host_split(args: Sequence[ast.Node]) -> tuple[list[ast.Node], list[ast.Pair]]:
+    """The arguments of a host object's method in the legacy dialect.
+
+    There ``=>`` makes tuples for the library, but methods of objects are called by position or name in every format
+    (SEMANTICS 7.2, 3.10): ``word => value`` is a keyword.
+    """
+    positional: list[ast.Node] = []
+    pairs: list[ast.Pair] = []
+    for arg in args:
+        if isinstance(arg, ast.Binary) and arg.op == "=>" and word_of(arg.left) is not None:
+            pairs.append(ast.Pair(key=arg.left, value=arg.right, span=arg.span))
+        else:
+            positional.append(arg)
+    return positional, pairs
+
+
 def _literal(number: int, node: ast.Node) -> tuple[tuple[int, Any], ...]:
     if isinstance(node, ast.Constant):
         return ((number, node.value),)
@@ -110,8 +126,9 @@ class Site:
         return made
 
     def _plain(self) -> Callable[[Env], tuple[list[Any], dict[str, Any]]]:
-        positional = [self.eager(node) for node in self.positional]
-        pairs = _last_of_each(self.named)
+        nodes, pairs = (self.positional, self.named) if not self.dialect.legacy else _host_split(self.positional)
+        positional = [self.eager(node) for node in nodes]
+        pairs = _last_of_each(pairs)
         words = [word_of(pair.key) for pair in pairs]
         values = [self.build(pair.value, self.dialect) for pair in pairs]
 

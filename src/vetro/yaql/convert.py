@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import collections.abc as abc
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from vetro.yaql.context import Execution
 from vetro.yaql.errors import CollectionTooLarge
-from vetro.yaql.values import HostObject
+from vetro.yaql.values import SCALARS, FDict, HostObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,11 @@ class Options:
 
 
 def _iterates(value: Any) -> bool:
-    return isinstance(value, abc.Iterable) and not isinstance(value, (str, bytes, HostObject, type))
+    return (
+        value.__class__ not in SCALARS
+        and isinstance(value, abc.Iterable)
+        and not isinstance(value, (str, bytes, HostObject, type))
+    )
 
 
 def _items(value: Any, rt: Execution) -> list[Any]:
@@ -62,7 +66,8 @@ def _close(kind: str, parts: list[Any]) -> Any:
 def to_plain(value: Any, rt: Execution, options: Options) -> Any:
     """``value`` as dicts, lists, sets and scalars; lazy sequences are consumed.
 
-    Raises `CollectionTooLarge` beyond the item limit and `Limits.max_output`, TypeError where a mapping's key or a set's item is a list or a
+    Raises `CollectionTooLarge` beyond the item limit and `Limits.max_output`, TypeError where a
+    mapping's key or a set's item is a list or a
     mapping, and whatever a lazy sequence raises.
     """
     if not _iterates(value):
@@ -73,11 +78,25 @@ def to_plain(value: Any, rt: Execution, options: Options) -> Any:
         kind, todo, done = stack[-1]
         while todo:
             item = todo.pop()
+            if item.__class__ in SCALARS:
+                done.append(item)
+                continue
+            if item.__class__ is FDict and SCALARS.issuperset(map(type, chain(item, item.values()))):
+                rt.check_items(len(item))
+                total += 2 * len(item)
+                if total > rt.limits.max_output:
+                    raise CollectionTooLarge(
+                        f"the result has more than {rt.limits.max_output:,} items when written out"
+                    )
+                done.append(dict(item))
+                continue
             if _iterates(item):
                 opened = _open(item, rt, options)
                 total += len(opened[1])
                 if total > rt.limits.max_output:
-                    raise CollectionTooLarge(f"the result has more than {rt.limits.max_output:,} items when written out")
+                    raise CollectionTooLarge(
+                        f"the result has more than {rt.limits.max_output:,} items when written out"
+                    )
                 stack.append(opened)
                 break
             done.append(item)

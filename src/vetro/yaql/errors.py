@@ -81,42 +81,66 @@ class NoFunctionRegistered(UnresolvedCall):
     """A function name nobody defined."""
 
     code = "YAQ201"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoFunctionRegisteredException", OLD + "FunctionResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (
+        OLD + "NoFunctionRegisteredException",
+        OLD + "FunctionResolutionError",
+        OLD + "YaqlException",
+    )
 
 
 class NoMethodRegistered(UnresolvedCall):
     """A method name nobody defined for this receiver."""
 
     code = "YAQ202"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMethodRegisteredException", OLD + "MethodResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (
+        OLD + "NoMethodRegisteredException",
+        OLD + "MethodResolutionError",
+        OLD + "YaqlException",
+    )
 
 
 class NoMatchingFunction(UnresolvedCall):
     """The function exists, the arguments fit none of its overloads."""
 
     code = "YAQ203"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMatchingFunctionException", OLD + "FunctionResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (
+        OLD + "NoMatchingFunctionException",
+        OLD + "FunctionResolutionError",
+        OLD + "YaqlException",
+    )
 
 
 class NoMatchingMethod(UnresolvedCall):
     """The method exists, receiver or arguments fit none of its overloads."""
 
     code = "YAQ204"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMatchingMethodException", OLD + "MethodResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (
+        OLD + "NoMatchingMethodException",
+        OLD + "MethodResolutionError",
+        OLD + "YaqlException",
+    )
 
 
 class AmbiguousFunction(UnresolvedCall):
     """Several overloads of a function fit equally well."""
 
     code = "YAQ205"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousFunctionException", OLD + "FunctionResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (
+        OLD + "AmbiguousFunctionException",
+        OLD + "FunctionResolutionError",
+        OLD + "YaqlException",
+    )
 
 
 class AmbiguousMethod(UnresolvedCall):
     """Several overloads of a method fit equally well."""
 
     code = "YAQ206"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousMethodException", OLD + "MethodResolutionError", OLD + "YaqlException")
+    aliases: ClassVar[tuple[str, ...]] = (
+        OLD + "AmbiguousMethodException",
+        OLD + "MethodResolutionError",
+        OLD + "YaqlException",
+    )
 
 
 class MappingTranslation(YaqlError):

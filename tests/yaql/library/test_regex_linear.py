@@ -23,8 +23,8 @@ SAFE = (
 )  # fmt: skip
 UNSAFE = (
     "[0-9]+x", "a*b", "(a|b)*", "(a*)*", "(a+)+$", "^a*a*$", "^a*[ab]$", "^a*b?a*$", "^.*x.*y$", "^(a|ab)*c", "a*?",
-    r"^\d*\w$", "(a?){40}", "(a|a){20}b", r"(a)\1", "(?=a)b", "(?<=a)b", "^[^b]*b$", "a{1,300}", "[a-z]{1,50}[a-z]{1,50}x",
-    r"(?m)^a+$", r"\s+$",
+    r"^\d*\w$", "(a?){40}", "(a|a){20}b", r"(a)\1", "(?=a)b", "(?<=a)b", "^[^b]*b$", "a{1,300}",
+    "[a-z]{1,50}[a-z]{1,50}x", r"(?m)^a+$", r"\s+$",
 )  # fmt: skip
 
 
@@ -70,10 +70,10 @@ def _accepted(pattern: str) -> bool:
 
 def _fastest(regex: re.Pattern[str], text: str) -> float:
     def once() -> float:
-        before = time.perf_counter()
+        before = time.process_time()
         for _ in regex.finditer(text):
             pass
-        return time.perf_counter() - before
+        return time.process_time() - before
 
     return min(once(), once(), once())
 

@@ -108,7 +108,12 @@ class BlockMixin:
         except InvalidAssignmentTarget as error:
             # A run-time error in MuranoPL: the rest of the method may still be used.
             self.em.start(i.target)
-            return [py.Raise(b.call("_bad_target", b.const(str(error.args[0])), b.const(isinstance(error, AssignmentToCall))), None)]
+            return [
+                py.Raise(
+                    b.call("_bad_target", b.const(str(error.args[0])), b.const(isinstance(error, AssignmentToCall))),
+                    None,
+                )
+            ]
 
     def emit_Do(self, i: d.Do, scope: Scope) -> list[py.stmt]:
         return self.block(i.body, scope)
@@ -176,9 +181,7 @@ class BlockMixin:
         steps = b.attr(b.name("rt"), "steps")
         return [
             py.AugAssign(py.Attribute(b.name("rt"), "steps", b.STORE), py.Sub(), amount),
-            py.If(
-                py.Compare(steps, [py.Lt()], [b.const(0)]), [py.Expr(b.call(b.attr(b.name("rt"), "slow")))], []
-            ),
+            py.If(py.Compare(steps, [py.Lt()], [b.const(0)]), [py.Expr(b.call(b.attr(b.name("rt"), "slow")))], []),
         ]
 
     def emit_While(self, i: d.While, scope: Scope) -> list[py.stmt]:
@@ -230,7 +233,12 @@ class BlockMixin:
             name = self.fresh("b_")
             shared, local = branch_locals(instruction)
             outer = [scope.names[v][0] for v in shared]
-            self.loops, self.branch, self.depth, self.near_loops = 0, True, 0, 0  # what is being handled is known to each branch for itself
+            self.loops, self.branch, self.depth, self.near_loops = (
+                0,
+                True,
+                0,
+                0,
+            )  # what is being handled is known to each branch for itself
             body: list[py.stmt] = []
             if outer:
                 body.append(py.Nonlocal(sorted(set(outer))))

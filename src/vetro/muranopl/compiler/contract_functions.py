@@ -83,9 +83,7 @@ def contract_not_null(value: Any) -> Any:
     return value
 
 
-@function(
-    "check", style="M", params=(VALUE, Param("predicate", Type.LAMBDA), Param("msg", Type.STR, None))
-)
+@function("check", style="M", params=(VALUE, Param("predicate", Type.LAMBDA), Param("msg", Type.STR, None)))
 def contract_check(value: Any, predicate: Any, msg: str | None = None) -> Any:
     """The value when the predicate holds for it."""
     if not predicate(value):

@@ -41,9 +41,7 @@ def contract_unit(contract: Contract, owner: MuranoType, strict: bool, name: str
 class ContractCompiler:
     """Emits statements that put the checked value of a Python local back into it."""
 
-    def __init__(
-        self, emitter: MuranoEmitter, strict: bool, this: str | None = "self", argument: bool = False
-    ) -> None:
+    def __init__(self, emitter: MuranoEmitter, strict: bool, this: str | None = "self", argument: bool = False) -> None:
         self.em = emitter
         self.strict = strict
         #: Objects that an argument's contract makes are unowned, those of a property belong to the receiver.
@@ -75,7 +73,11 @@ class ContractCompiler:
     def expression(self, contract: Expression, v: str) -> list[py.stmt]:
         self.em.start(contract)
         steps = chain(contract.node)
-        if steps is None or any(name not in STEPS for name, _ in steps) or self.em.dialect.legacy and _has_pairs(contract.node):
+        if (
+            steps is None
+            or any(name not in STEPS for name, _ in steps)
+            or (self.em.dialect.legacy and _has_pairs(contract.node))
+        ):
             return [b.assign(v, self.general(contract, v))]
         made: list[py.stmt] = []
         if not steps or steps[0][0] not in CONVERTING:
@@ -180,7 +182,14 @@ class ContractCompiler:
             return None
         if exclude is not None and (call.name == "class" or not isinstance(exclude, ast.ListDisplay)):
             return None
-        args: list[py.expr] = [b.name(v), b.name("cx"), this, b.name(target), b.name(default) if default else b.const(None), b.const(wanted)]
+        args: list[py.expr] = [
+            b.name(v),
+            b.name("cx"),
+            this,
+            b.name(target),
+            b.name(default) if default else b.const(None),
+            b.const(wanted),
+        ]
         if call.name == "class":
             helper = "_strict_class" if self.strict else "_argument_class" if self.argument else "_class"
             known: list[py.stmt] = [py.Expr(b.call(target))]  # an unknown class is an error for null, too
@@ -226,7 +235,9 @@ class ContractCompiler:
             limits = [b.const(contract.minimum), b.const(contract.maximum)]
             made.append(py.Expr(b.call("_check_length", b.name(v), *limits)))
         if not contract.items:
-            made[0] = py.If(made[0].test, [*made[0].body, b.assign(v, b.call("_freeze_items", b.name("rt"), b.name(v)))], [])  # type: ignore[attr-defined]
+            first = made[0]
+            assert isinstance(first, py.If)
+            first.body.append(b.assign(v, b.call("_freeze_items", b.name("rt"), b.name(v))))
             if contract.minimum is not None:
                 # Numbers only: there is no contract for an item, which Murano notices at the first one.
                 made.append(py.If(b.name(v), [py.Raise(b.call("_no_item_contract"), None)], []))
@@ -238,9 +249,7 @@ class ContractCompiler:
         else:
             body = self._by_position(contract.items, e, i)
         body.append(py.Expr(b.call(b.attr(b.name(o), "append"), b.name(e))))
-        loop = py.For(
-            py.Tuple([b.target(i), b.target(e)], b.STORE), b.call("_enumerate", b.name(v)), body, []
-        )
+        loop = py.For(py.Tuple([b.target(i), b.target(e)], b.STORE), b.call("_enumerate", b.name(v)), body, [])
         statements: list[py.stmt] = [
             b.assign(o, py.List([], b.LOAD)),
             b.assign(i, b.const(0)),
@@ -301,9 +310,7 @@ class ContractCompiler:
             body += self.emit(key_contract, kk)
             body.append(b.assign(k, b.name(raw)))
             body += self.emit(value_contract, e)
-            body.append(
-                py.Assign([py.Subscript(b.name(r), b.call("_key", b.name(kk)), b.STORE)], b.name(e))
-            )
+            body.append(py.Assign([py.Subscript(b.name(r), b.call("_key", b.name(kk)), b.STORE)], b.name(e)))
             if literals:
                 skip = py.Compare(b.name(kk), [py.In()], [py.Tuple(list(literals), b.LOAD)])
                 body = [py.If(skip, [py.Continue()], []), *body]

@@ -107,9 +107,10 @@ class MuranoEmitter(Emitter):
         """The class name that ``:C`` or ``p:C`` writes; None for other expressions."""
         if isinstance(node, ast.Unary) and node.op == ":" and isinstance(node.operand, ast.Constant):
             return f":{node.operand.value}"
-        if isinstance(node, ast.Binary) and node.op == ":" and isinstance(node.left, ast.Constant):
-            if isinstance(node.right, ast.Constant):
-                return f"{node.left.value}:{node.right.value}"
+        if isinstance(node, ast.Binary) and node.op == ":":
+            prefix, name = node.left, node.right
+            if isinstance(prefix, ast.Constant) and isinstance(name, ast.Constant):
+                return f"{prefix.value}:{name.value}"
         return None
 
     def emit_Unary(self, node: ast.Unary, scope: Scope) -> Code:
@@ -132,7 +133,12 @@ class MuranoEmitter(Emitter):
         if isinstance(node.receiver, ast.Variable):
             receiver = self.variable(node.receiver.name, scope)
             method = self.owner._method_owners.get(node.name)
-            if receiver.kind == "self" and method and len(method) == 1 and not method[0].own_methods[node.name].extension:
+            if (
+                receiver.kind == "self"
+                and method
+                and len(method) == 1
+                and not method[0].own_methods[node.name].extension
+            ):
                 return self.direct(receiver.node, node, scope)
         if self.class_name(node.receiver) is not None:
             return self.direct(self.emit(node.receiver, scope).node, node, scope)

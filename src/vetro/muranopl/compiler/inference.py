@@ -1,8 +1,8 @@
 """Kinds of a method's variables, so that loops over integers run without guards.
 
-A variable has the kind ``int`` (or ``str``, ``tuple``…) when it is set before anything reads it and every assignment gives
-that kind. The first guess (everything assigned has the kind of its first assignment) is refined until nothing changes;
-whatever is uncertain stays ``frozen``.
+A variable has the kind ``int`` (or ``str``, ``tuple``…) when it is set before anything reads it and every assignment
+gives that kind. The first guess (everything assigned has the kind of its first assignment) is refined until nothing
+changes; whatever is uncertain stays ``frozen``.
 """
 
 from __future__ import annotations
@@ -39,12 +39,10 @@ def infer_kinds(compiler: MethodCompiler, scope: Scope, decl: d.MethodDecl, argu
             for handler in instruction.handlers:
                 if handler.variable is not None:
                     assigned.setdefault(handler.variable, []).append(None)
-    candidates = {
-        n for n, values in assigned.items() if None not in values and n not in ("1", "this")
-    }
+    candidates = {n for n, values in assigned.items() if None not in values and n not in ("1", "this")}
     unset = _read_before_set(decl.body, set(arguments))
     candidates -= unset
-    kinds: dict[str, str] = {n: "?" for n in candidates}
+    kinds: dict[str, str] = dict.fromkeys(candidates, "?")
     for _ in range(8):
         changed = False
         trial = _with(scope, {n: ("int" if k == "?" else k) for n, k in kinds.items()})

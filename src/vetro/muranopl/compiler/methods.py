@@ -1,7 +1,7 @@
 """Method bodies: argument contracts, instructions and blocks as Python statements (SEMANTICS 7 and 9).
 
-``$x`` is the Python local ``v_x``; blocks open no scope, as in MuranoPL. Branches of `Parallel` are nested functions that
-share the method's variables.
+``$x`` is the Python local ``v_x``; blocks open no scope, as in MuranoPL. Branches of `Parallel` are nested functions
+that share the method's variables.
 """
 
 from __future__ import annotations

@@ -273,6 +273,7 @@ def _for_items(rt: Any, value: Any) -> Any:
         rt.check_items(len(value))
         return value
     if isinstance(value, (str, abc.Mapping, FSet)):
+        rt.check_items(len(value))
         return tuple(value)
     if isinstance(value, abc.Iterable) and not isinstance(value, HostObject):
         return freeze(value, rt.limits.max_sequence)
@@ -305,7 +306,9 @@ MURANO_HELPERS: dict[str, Any] = {
     "_strict_int": _strict_int, "_strict_string": _strict_string, "_strict_bool": _strict_bool,
     "_check_failed": _check_failed, "_literal_violation": _literal_violation, "_items": _items,
     "_strict_items": _strict_items, "_check_length": _check_length, "_all_of": _all_of, "_all_entries": _all_entries,
-    "_mapping": _mapping, "_two_rests": _two_rests, "_freeze_items": _freeze_items, "_FROZEN": FROZEN, "_no_item_contract": _no_item_contract, "_class": _class, "_argument_class": _argument_class, "_strict_class": _strict_class,
+    "_mapping": _mapping, "_two_rests": _two_rests, "_freeze_items": _freeze_items, "_FROZEN": FROZEN,
+    "_no_item_contract": _no_item_contract, "_class": _class, "_argument_class": _argument_class,
+    "_strict_class": _strict_class,
     "_template": _template, "_strict_template": _strict_template, "_owned": _owned, "_not_owned": _not_owned,
     "_located": _located, "_CV": ContractViolation, "_enumerate": enumerate, "_slot": _slot, "_assign_in": _assign_in,
     "_assign": _assign, "_set": _set, "_bad_target": _bad_target, "_text_too_long": _text_too_long,

@@ -104,7 +104,9 @@ class TargetMixin:
         node = value.node
         if not (isinstance(node, py.IfExp) and isinstance(node.body, py.BinOp) and isinstance(node.body.op, py.Add)):
             call = node
-            if not (isinstance(call, py.Call) and isinstance(call.func, py.Name) and call.func.id in ("_add", "_freeze")):
+            if not (
+                isinstance(call, py.Call) and isinstance(call.func, py.Name) and call.func.id in ("_add", "_freeze")
+            ):
                 return None
             if call.func.id == "_freeze":
                 call = call.args[1]
@@ -124,12 +126,16 @@ class TargetMixin:
             return None
         temp = "g_"
         quick = py.Assign([b.target(local)], py.BinOp(b.name(local), py.Add(), b.name(temp)))
-        slow = b.assign(local, b.call("_freeze", b.name("rt"), b.call("_add", b.name("cx"), b.name(local), b.name(temp))))
+        slow = b.assign(
+            local, b.call("_freeze", b.name("rt"), b.call("_add", b.name("cx"), b.name(local), b.name(temp)))
+        )
         too_long = py.Compare(b.call("len", b.name(local)), [py.Gt()], [b.attr(b.name("rt"), "max_text")])
         check = py.If(too_long, [py.Expr(b.call("_text_too_long", b.name("rt"), b.name(local)))], [])
         text = b.both(b.is_class(b.name(local), "_str"), b.is_class(b.name(temp), "_str"))
         number = b.both(b.is_class(b.name(local), "_int"), b.is_class(b.name(temp), "_int"))
-        second: py.stmt = py.If(text, [py.Assign([b.target(local)], py.BinOp(b.name(local), py.Add(), b.name(temp))), check], [slow])
+        second: py.stmt = py.If(
+            text, [py.Assign([b.target(local)], py.BinOp(b.name(local), py.Add(), b.name(temp))), check], [slow]
+        )
         return [b.assign(temp, right), py.If(number, [quick], [second])]
 
     # -- properties ----------------------------------------------------------------------------------------------------

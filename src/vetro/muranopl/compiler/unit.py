@@ -16,15 +16,15 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.codecache import cache_key
-from vetro.muranopl.errors import NestingLimit
 from vetro.muranopl.compiler.runtime import MURANO_HELPERS
+from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.codegen.binding import HELPERS, bind
 
 if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
-COMPILER_VERSION = 3
+COMPILER_VERSION = 4
 
 
 @dataclass(slots=True)
@@ -73,7 +73,9 @@ def _too_deep(owner: MuranoType, key: str, reason: str) -> NestingLimit:
     kinds = {"m": "method", "c": "a contract of", "d": "a default of"}
     what, _, name = key.partition(":")
     place = f"method {owner.name}::{name}" if what == "m" else f"{kinds.get(what, 'a part of')} class {owner.name}"
-    return NestingLimit(f"{place} cannot be compiled: {reason}", hint="give the inner parts methods or classes of their own")
+    return NestingLimit(
+        f"{place} cannot be compiled: {reason}", hint="give the inner parts methods or classes of their own"
+    )
 
 
 def bundle_of(owner: MuranoType) -> dict[str, bytes]:
@@ -166,7 +168,7 @@ def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: MuranoTy
     ordinary = bind_murano(links, cx, namespace)
     bind(ordinary, cx, namespace, cx.grammar)
     defined: dict[str, Any] = {}
-    exec(code, namespace, defined)  # noqa: S102 - code comes from our compiler or an authenticated cache entry
+    exec(code, namespace, defined)
     (function,) = defined.values()
     namespace["__code__"] = function.__code__
     if sys.gettrace() is not None and not os.path.exists(function.__code__.co_filename):

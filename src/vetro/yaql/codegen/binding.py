@@ -98,7 +98,8 @@ def _format(cx: Any, template: str, *values: Any) -> Any:
 
 
 HELPERS: dict[str, Any] = {
-    "_FD": FDict, "_SIZED": frozenset({str, tuple, FDict, FSet}), "_SCALARS": SCALARS, "_FROZEN": FROZEN, "_batch": _batch, "_M": MISSING,
+    "_FD": FDict, "_SIZED": frozenset({str, tuple, FDict, FSet}), "_SCALARS": SCALARS,
+    "_FROZEN": FROZEN, "_batch": _batch, "_M": MISSING,
     "_freeze": _freeze, "_key": _key, "_tuple_of": _tuple_of, "_map_of": _map_of, "_charge": _charge, "_sum": _sum,
     "_big": _big, "_first": _first, "_plain": _plain, "_library": _library, "_format": _format, "_repeat": repeat,
     "_add": operators.add, "_sub": operators.sub, "_mul": operators.mul, "_div": operators.div,
@@ -202,7 +203,11 @@ def _matcher_site(pattern: str, operator: str) -> Callable[[Any, Any], bool]:
     def site(cx: Any, text: Any) -> bool:
         nonlocal regex, search, longest
         if text.__class__ is not str:
-            return operators.matches(cx, text, pattern) if operator == "=~" else not operators.not_matches(cx, text, pattern)
+            return (
+                operators.matches(cx, text, pattern)
+                if operator == "=~"
+                else not operators.not_matches(cx, text, pattern)
+            )
         if len(text) <= longest:
             return search(text) is not None
         if regex is None:
@@ -215,7 +220,9 @@ def _matcher_site(pattern: str, operator: str) -> Callable[[Any, Any], bool]:
     return site
 
 
-def _closure_site(spec: tuple[Any, ...], cx: Any, grammar: ParserDialect, env: Any) -> Callable[[Any, dict[str, Any]], Any]:
+def _closure_site(
+    spec: tuple[Any, ...], cx: Any, grammar: ParserDialect, env: Any
+) -> Callable[[Any, dict[str, Any]], Any]:
     built: list[Callable[[Any], Any]] = []
 
     def site(context: Any, variables: dict[str, Any]) -> Any:

@@ -13,8 +13,8 @@ from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, has_rules
 from vetro.yaql.codegen.formats import emit_format
-from vetro.yaql.codegen.queries import emit_pipeline
 from vetro.yaql.codegen.plans import narrowed, plan_for
+from vetro.yaql.codegen.queries import emit_pipeline
 from vetro.yaql.shape import KNOWN
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ RESULTS = {
     "len": "int", "str": "str", "int": "int", "bool": "bool", "toUpper": "str", "toLower": "str", "isEmpty": "bool",
     "startsWith": "bool", "endsWith": "bool", "toList": "tuple", "split": "tuple", "trim": "str", "indexOf": "int",
     "count": "int", "any": "bool", "all": "bool", "contains": "bool", "containsKey": "bool", "toDict": "map",
-    "isString": "bool", "isInteger": "bool", "isList": "bool", "isDict": "bool", "isNumber": "bool", "isBoolean": "bool",
+    "isString": "bool", "isInteger": "bool", "isList": "bool", "isDict": "bool", "isNumber": "bool",
+    "isBoolean": "bool",
     "format": "str", "list": "tuple", "dict": "map", "regex": "regex", "matches": "bool", "join": "str",
     "replaceBy": "str", "substring": "str", "trimLeft": "str", "trimRight": "str", "lastIndexOf": "int",
 }  # fmt: skip
@@ -73,7 +74,7 @@ def emit_call(em: Emitter, node: ast.Call, scope: Scope) -> Code:
         if quick is not None:
             return quick
     positional, named = shape(node.args)
-    if node.name == "regex" and len(positional) == 1 and not named and _result(em, "regex", "F", 1) == "regex":
+    if node.name == "regex" and len(positional) == 1 and not named and _result(em, "regex", "F", ["str"]) == "regex":
         pattern = positional[0]
         if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str):
             return Code(b.call(em.link("_r", "regex", pattern.value)), "regex")
@@ -120,18 +121,23 @@ def planned(
     if kinds and not narrowed(em.dialect, plan, form, kinds):
         kinds = ()
     site: py.expr = b.name(em.link("_p", "plan", *form, *([kinds] if kinds else [])))
-    guess = None if not shift or receiver[0].kind not in ("any", "frozen") or not receiver[0].simple else _likely(em, plan, form, kinds)
+    guess = (
+        None
+        if not shift or receiver[0].kind not in ("any", "frozen") or not receiver[0].simple
+        else _likely(em, plan, form, kinds)
+    )
     if guess is not None:
         quick = em.link("_p", "plan", *form, ((0, guess), *kinds))
         site = b.ternary(b.is_class(receiver[0].node, _CLASSES[guess]), b.name(quick), site)
-    return Code(b.call(site, b.name("cx"), *(c.node for c in codes)), _result(em, name, style, len(codes)))
+    return Code(b.call(site, b.name("cx"), *(c.node for c in codes)), _result(em, name, style, [c.kind for c in codes]))
 
 
-def _result(em: Emitter, name: str, style: str, arguments: int) -> str:
+def _result(em: Emitter, name: str, style: str, arguments: list[str]) -> str:
     """The kind of a library function's result; a host may have put other functions beside ours."""
-    if name == "join" and arguments != 2:
+    if name == "join" and len(arguments) != 2:
         return "any"
-    kind = RESULTS.get(name, "any")
+    # Lists and dates have a function of that name as well.
+    kind = "str" if name == "replace" and arguments[0] in ("str", "regex") else RESULTS.get(name, "any")
     if kind != "any":
         for layer in em.dialect.table.layers(name, style):
             if any(not o.impl.__module__.startswith("vetro.yaql.library.") for o in layer):

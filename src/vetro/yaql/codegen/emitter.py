@@ -1,7 +1,7 @@
 """`Emitter`: one method a kind of node, from YAQL tree to Python tree.
 
 Kinds of values (`Code.kind`) known at compile time: ``int str bool null float`` (exactly that class), ``tuple map``
-(frozen containers), ``regex``, ``scalar`` (any of the scalar classes), ``frozen`` (anything but an iterator), ``self`` (the
+(frozen containers), ``regex``, ``scalar`` (any scalar class), ``frozen`` (anything but an iterator), ``self`` (the
 receiver object), ``lazy`` (an iterator of ours), ``any``. The emitter may be wrong only towards ``any``.
 """
 
@@ -72,7 +72,9 @@ class Emitter:
     #: Leave every expression to the closure tier (the oracle of the compiled one).
     closures_only = False
 
-    def __init__(self, dialect: Dialect, text: str = "", locate: Callable[[ast.Span], tuple[int, ...]] | None = None) -> None:
+    def __init__(
+        self, dialect: Dialect, text: str = "", locate: Callable[[ast.Span], tuple[int, ...]] | None = None
+    ) -> None:
         self.dialect = dialect
         self.text = text
         self.locate = locate
@@ -299,7 +301,9 @@ class Emitter:
         used = b.names_in(body)
         bound = set(params)
         captured = sorted({n for n, _ in scope.names.values() if n in used and n not in bound})
-        captured += sorted(n for n in used if n[0] == "t" and n[1:].isdigit() and n not in captured and not _assigned(body, n))
+        captured += sorted(
+            n for n in used if n[0] == "t" and n[1:].isdigit() and n not in captured and not _assigned(body, n)
+        )
         return py.Lambda(b.arguments(params, captured), body)
 
     # -- hooks for host languages --------------------------------------------------------------------------------------
@@ -329,7 +333,9 @@ def _listed(node: py.GeneratorExp) -> py.expr:
 
 
 def _assigned(body: py.AST, name: str) -> bool:
-    return any(isinstance(n, py.NamedExpr) and isinstance(n.target, py.Name) and n.target.id == name for n in py.walk(body))
+    return any(
+        isinstance(n, py.NamedExpr) and isinstance(n.target, py.Name) and n.target.id == name for n in py.walk(body)
+    )
 
 
 def has_rules(overloads: list[list[Any]]) -> bool:

@@ -9,7 +9,12 @@ from vetro.yaql.codegen import pyast as b
 from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported
 
 ARITHMETIC = {"+": (py.Add, "_add"), "-": (py.Sub, "_sub"), "*": (py.Mult, "_mul"), "mod": (py.Mod, "_mod")}
-COMPARISON = {"<": (py.Lt, "_less"), "<=": (py.LtE, "_less_equal"), ">": (py.Gt, "_greater"), ">=": (py.GtE, "_greater_equal")}
+COMPARISON = {
+    "<": (py.Lt, "_less"),
+    "<=": (py.LtE, "_less_equal"),
+    ">": (py.Gt, "_greater"),
+    ">=": (py.GtE, "_greater_equal"),
+}
 SLOW = {"/": "_div", "=~": "_matches", "!~": "_not_matches"}
 #: Products beyond this leave the fast path to have their size checked.
 SMALL = 1 << 62
@@ -129,9 +134,9 @@ def _equality(em: Emitter, op: str, left: Code, right: Code) -> Code:
 def _membership(em: Emitter, node: ast.Binary, scope: Scope) -> Code:
     right = node.right
     items: tuple[ast.Node, ...] | None = None
-    if isinstance(right, ast.ListDisplay):
-        items = right.args
-    elif isinstance(right, ast.Call) and right.name == "list" and not em.has_extension("list"):
+    if isinstance(right, ast.ListDisplay) or (
+        isinstance(right, ast.Call) and right.name == "list" and not em.has_extension("list")
+    ):
         items = right.args
     left = em.emit(node.left, scope)
     if items and all(isinstance(i, ast.Constant) for i in items):

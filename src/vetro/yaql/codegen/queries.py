@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope
+from vetro.yaql.codegen.emitter import Code, Emitter, Scope
 
 STAGES = {"where": "where", "filter": "where", "select": "select", "map": "select"}
 TERMINALS = {"sum": 0, "len": 0, "count": 0, "toList": 0, "first": 0, "any": 1, "all": 1, "toDict": 2}
@@ -42,7 +42,9 @@ def emit_pipeline(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code | Non
         stages.append((STAGES[current.name], current.args[0]))
         current = current.receiver
     stages.reverse()
-    if not stages and (terminal is None or terminal.name not in ("any", "all", "toDict", "sum") or not _worth(terminal)):
+    if not stages and (
+        terminal is None or terminal.name not in ("any", "all", "toDict", "sum") or not _worth(terminal)
+    ):
         return None
     source = em.emit(current, scope)
     if source.kind in ("map", "str", "int", "bool", "null", "self"):

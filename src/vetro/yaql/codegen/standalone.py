@@ -16,7 +16,9 @@ from vetro.yaql.context import Dialect
 FILE = "<yaql>"
 
 
-def expression_function(node: ast.Node, dialect: Dialect, text: str) -> tuple[py.FunctionDef, dict[str, tuple[Any, ...]]]:
+def expression_function(
+    node: ast.Node, dialect: Dialect, text: str
+) -> tuple[py.FunctionDef, dict[str, tuple[Any, ...]]]:
     """``def expression(env)`` for ``node``, and what its global names stand for."""
     emitter = Emitter(dialect)
 

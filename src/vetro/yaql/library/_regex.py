@@ -60,7 +60,19 @@ class Found:
 class Regex(RegexBase):
     """A regular expression. Equal when pattern and flags are equal."""
 
-    __slots__ = ("_host", "_linear", "_longest", "_pattern", "_program", "_steps", "_written", "flags", "pattern")
+    __slots__ = (
+        "_host",
+        "_linear",
+        "_longest",
+        "_pattern",
+        "_program",
+        "_steps",
+        "_written",
+        "flags",
+        "pattern",
+        "short",
+        "substitute",
+    )
 
     def __init__(self, pattern: str, flags: Flags) -> None:
         self.pattern = pattern
@@ -73,6 +85,9 @@ class Regex(RegexBase):
         self._steps = effort(self._pattern.tree) or 0
         self._host: re.Pattern[str] | None = _host(pattern, flags) if self._steps else None
         self._longest = _MAX_HOST_WORK // self._steps if self._host is not None else -1
+        #: A replacement that costs no steps, for texts of such a length; -1 where there is none.
+        self.substitute: Callable[[str, str, int], str] | None = None if self._host is None else self._host.sub
+        self.short = -1 if self._host is None else _FREE // self._steps
 
     @property
     def groups(self) -> int:

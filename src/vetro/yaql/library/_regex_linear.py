@@ -113,7 +113,7 @@ def _single(node: Node) -> int:
     return 1 + (len(node.ranges) + len(node.categories)) // 8 if isinstance(node, CharSet) else 1
 
 
-# -- one unbounded repetition at the end --------------------------------------------------------------------------------
+# -- one unbounded repetition at the end -------------------------------------------------------------------------------
 
 
 def _tail(items: list[Node]) -> int:
@@ -124,7 +124,7 @@ def _tail(items: list[Node]) -> int:
     return _sequence([*(_effort(item) for item in items[:-1]), own]).steps + 1
 
 
-# -- anchored -----------------------------------------------------------------------------------------------------------
+# -- anchored ----------------------------------------------------------------------------------------------------------
 
 
 def _anchored(items: list[Node]) -> int:

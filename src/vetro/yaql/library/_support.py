@@ -49,7 +49,7 @@ class Batch:
 
 def selected(selector: Lambda, items: Items) -> list[Any]:
     """The selector's value for each item."""
-    return selector.all(items) if selector.__class__ is Batch else list(map(selector, items))  # type: ignore[attr-defined]
+    return selector.all(items) if selector.__class__ is Batch else list(map(selector, items))
 
 
 def varargs(name: str, type_: Type = Type.ANY, arity: int | None = 1) -> Param:

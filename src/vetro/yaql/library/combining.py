@@ -10,16 +10,16 @@ from typing import Any
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import NoMatchingFunction, NoMatchingMethod
 from vetro.yaql.library._support import (
-    Batch,
-    gather,
-    selected,
     COLLECTION,
+    Batch,
     Items,
     Lambda,
     Memorized,
     frozen,
+    gather,
     growing,
     key_of,
+    selected,
     varargs,
     walk,
 )
@@ -70,7 +70,11 @@ def _groups_at_once(
 
     So it is when one of them fails: which item is the first to fail shows only then.
     """
-    if collection.__class__ is not tuple or not _reads(key_selector) or not (value_selector is None or _reads(value_selector)):
+    if (
+        collection.__class__ is not tuple
+        or not _reads(key_selector)
+        or not (value_selector is None or _reads(value_selector))
+    ):
         return None
     items = gather(cx, collection)
     try:
@@ -87,7 +91,7 @@ def _groups_at_once(
 
 
 def _reads(selector: Lambda) -> bool:
-    return selector.__class__ is Batch and selector.pure  # type: ignore[attr-defined]
+    return selector.__class__ is Batch and selector.pure
 
 
 def _aggregated(pairs: Iterator[tuple[Any, Any]], aggregator: Lambda, fallback: bool) -> Iterator[Any]:

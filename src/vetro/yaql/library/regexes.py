@@ -25,6 +25,7 @@ _REPL_BY = Param("repl", Type.LAMBDA, arity=None)
 _COUNT = Param("count", Type.INT, default=0)
 #: What cannot become longer than this is made at once and measured afterwards.
 _SMALL_RESULT = 1 << 20
+_SHORT = 64
 
 
 def compile_regex(pattern: str, ignore_case: bool = False, multi_line: bool = False, dot_all: bool = False) -> Regex:
@@ -143,6 +144,12 @@ def replace(cx: CodeContext, regexp: Regex, string: str, repl: str, count: int =
 
     Raises ValueError for a bad ``repl``, IndexError for an unknown group name.
     """
+    if len(string) <= regexp.short and len(repl) <= _SHORT and count >= 0 and "\\" not in repl:
+        assert regexp.substitute is not None
+        made = regexp.substitute(repl, string, count)
+        if len(made) > _SHORT:
+            cx.rt.check_memory(len(made))
+        return made
     if (
         "\\" not in repl
         and count >= 0

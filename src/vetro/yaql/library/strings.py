@@ -232,7 +232,7 @@ def last_index_of_within(string: str, sub: str, start: int, length: int) -> int:
 
 
 def _strip(string: str, chars: str | None, *, left: bool = True, right: bool = True) -> str:
-    """``str.strip``, which looks through all of ``chars`` for each character; here many of them cost no more than few."""
+    """``str.strip``, which looks through all of ``chars`` for each character; here many cost no more than few."""
     if chars is not None and len(chars) > _FEW:
         known = frozenset(chars)
         start, end = 0, len(string)

@@ -1,0 +1,76 @@
+"""Fast paths of compiled expressions (known classes, likely receivers, batched selectors) change no result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vetro.yaql import compile
+from vetro.yaql.errors import VetroError
+
+ROWS = [{"k": f"k{i % 3}", "v": (i * 7) % 11, "n": i} for i in range(20)]
+DATA: dict[str, Any] = {
+    "rows": ROWS,
+    "mixed": [3, 1.5, 2, True],
+    "texts": ["b", "a", "c"],
+    "nulls": [{"v": 2}, {"v": None}, {"v": 1}],
+    "holes": [{"v": 1, "k": "a"}, {"k": "b"}, {"v": 2}],
+    "pairs": [["b", 1], ["a", 2], ["b", 3]],
+    "deep": {"text": "a-b-c", "list": ["x", "y"], "map": {"a": 1}},
+}
+EXPRESSIONS = """
+$.deep.text.split('-').join(':').toUpper()
+$.deep.list.join('-')
+'-'.join($.deep.list)
+$.deep.map.get(a)
+$.deep.map.get(b, 7)
+$.deep.text.replace('a', 'b')
+regex('[a-c]').replace($.deep.text, 'x')
+regex('([a-c])').replace($.deep.text, 'x', 1)
+regex('[a-c]').split($.deep.text)
+regex('(').search($.deep.text)
+$.deep.text =~ '^a'
+$.deep.text !~ '^a'
+$.deep.list =~ 'a'
+$.deep.list !~ 'a'
+$.deep.text =~ '('
+$.deep.list.toUpper()
+$.deep.text.get(a)
+$.rows.orderBy($.v).select($.n)
+$.rows.orderByDescending($.v).thenBy($.n).select($.n)
+$.rows.orderBy($.k).thenByDescending($.v).select($.n)
+$.rows.orderBy($.k).thenBy($.missing).select($.n)
+$.mixed.orderBy($)
+$.texts.orderByDescending($)
+$.nulls.orderBy($.v).select($.v)
+$.holes.orderBy($.v)
+$.rows.groupBy($.k)
+$.rows.groupBy($.k, $.v)
+$.rows.groupBy($.k, $.v, $.sum())
+$.rows.groupBy($.k, $.v, [$[0], $[1].sum()])
+$.rows.groupBy($.v mod 2, $.n, [$, 1])
+$.holes.groupBy($.k, $.v)
+$.holes.groupBy($.v, $.k)
+$.rows.groupBy([$.k, 1])
+$.rows.groupBy($.k, $.n).select($[1].orderByDescending($).first())
+$.pairs.toDict($[0], $[1])
+$.pairs.toDict($, $[1])
+$.pairs.toDict($.select($))
+$.rows.select({a => $.v, b => [$.k]}).where($.a > 5).select($.b)
+$.rows.select($.v + 1).where($ > 3).toList()
+[$.rows.select($.v), $.deep.text]
+{a => $.rows.where($.v > 100)}
+""".strip().splitlines()
+
+
+def outcome(text: str, tier: str) -> tuple[str, Any]:
+    try:
+        return "ok", compile(text, tier=tier)(DATA)
+    except (VetroError, KeyError, IndexError, ValueError, TypeError) as error:
+        return type(error).__name__, str(error)
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_result_is_that_of_the_closure_tier(text: str) -> None:
+    assert outcome(text, "compiled") == outcome(text, "closure")

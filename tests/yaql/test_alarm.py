@@ -1,0 +1,55 @@
+"""The alarm on a thread that may not use the timer signal."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from vetro.yaql.alarm import Alarm
+from vetro.yaql.errors import TimeExceeded
+
+
+def in_thread(work: Any) -> list[Any]:
+    """What ``work`` returns in a thread of its own; nothing when it does not end."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(20)
+    return found
+
+
+def test_it_rings_and_leaves_nothing_behind() -> None:
+    def work() -> tuple[str, int]:
+        with pytest.raises(TimeExceeded) as caught, Alarm(0.05):
+            while True:
+                pass
+        lines = 0
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal lines
+            lines += event == "line"
+            return trace
+
+        def traced() -> None:
+            pass
+
+        # A flag of the interpreter left up makes a trace function be called for one instruction for ever.
+        sys.settrace(trace)
+        try:
+            traced()
+        finally:
+            sys.settrace(None)
+        return str(caught.value), lines
+
+    assert in_thread(work) == [("the run used up its 0.05 seconds", 1)]
+
+
+def test_it_is_silent_when_the_work_is_done_in_time() -> None:
+    def work() -> int:
+        with Alarm(5.0):
+            return 1
+
+    assert in_thread(work) == [1]
