@@ -18,8 +18,10 @@ HARD_EXTRA_SECONDS = 60
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 all passed, 1 some failed, 2 no cases or malformed ones."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    default = Path(__file__).parent / "cases"
-    parser.add_argument("paths", nargs="*", default=[default], metavar="PATH", help="case files or folders")
+    here = Path(__file__).parent
+    parser.add_argument(
+        "paths", nargs="*", default=[here / "cases", here / "cases_own"], metavar="PATH", help="case files or folders"
+    )
     parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose id contains TEXT")
     parser.add_argument("-v", "--verbose", action="store_true", help="name every case; show tracebacks of failures")
     options = parser.parse_args(arguments)

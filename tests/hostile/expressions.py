@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """Attacks that are one expression: sizes, widths, endless sequences, regular expressions, escapes.
 
 Each is tried by the closures of the expression layer and inside a compiled method.
@@ -11,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from tests.hostile.arena import Attacks
-from tests.hostile.run import LIMITS, evaluated, expression, healthy
+from tests.hostile.run import LIMITS, PATIENT, evaluated, expression, healthy
 
 attacks = Attacks(healthy)
 #: For what only the clock ends.
@@ -20,9 +21,10 @@ LIMIT = "limit-exceeded"
 
 
 def _both(name: str, text: str, *kinds: str, seconds: float = 3.0, mebibytes: int = 160) -> None:
-    ways: dict[str, Callable[[str], Any]] = {"yaql": expression, "method": evaluated}
+    limits = LIMITS if LIMIT in kinds else PATIENT
+    ways: dict[str, Callable[..., Any]] = {"yaql": expression, "method": evaluated}
     for way, run in ways.items():
-        attacks(*kinds, seconds=seconds, mebibytes=mebibytes, name=f"{name}-{way}")(partial(run, text))
+        attacks(*kinds, seconds=seconds, mebibytes=mebibytes, name=f"{name}-{way}")(partial(run, text, limits=limits))
 
 
 # -- numbers and texts that grow ---------------------------------------------------------------------------------------

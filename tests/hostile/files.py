@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """Attacks with files: class files, archives, and the compile cache."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """Attacks with names: of Python, of generated code, of the engine's own objects, and ones that only look alike."""
 
 from __future__ import annotations

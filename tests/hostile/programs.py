@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """Attacks that are methods: loops without end, recursion by every way in, bodies of any size, Catch and Finally."""
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tests.hostile.arena import Attacks
-from tests.hostile.run import LIMITS, expression, healthy, method
+from tests.hostile.run import LIMITS, PATIENT, expression, healthy, method
 from vetro.muranopl.execution import RealClock
 from vetro.yaql.errors import TimeExceeded
 
@@ -18,6 +19,8 @@ TIMED = replace(LIMITS, max_steps=10**12, max_seconds=0.2)
 
 
 def _try(name: str, body: str, rest: str = "", *kinds: str, **more: Any) -> None:
+    if kinds and LIMIT not in kinds:
+        more.setdefault("limits", PATIENT)
     attacks(*(kinds or (LIMIT,)), name=name)(partial(method, body, rest, **more))
 
 
@@ -217,9 +220,9 @@ def _same_session() -> None:
 
 @attacks(LIMIT, name="real-clock-sleep", seconds=2.0)
 def _real_sleep() -> None:
+    from tests.support.host import HEAD
     from vetro.muranopl.api import Engine
     from vetro.packages import memory_package
-    from tests.support.host import HEAD
 
     text = f"{HEAD}Name: Main\nMethods:\n  run: {{Scope: Public, Body: [{{Parallel: [sleep(100), sleep(100)]}}]}}\n"
     package = memory_package({"name": "t", "format": "1.4", "classes": {"t.Main": text}})

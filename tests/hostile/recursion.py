@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """Recursion at the end of the stack: how deep it goes does not depend on where it begins."""
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tests.support.host import Host
@@ -19,6 +20,9 @@ LIMITS = Limits(
     max_object_nesting=5_000,
     max_output=200_000,
 )
+
+#: For what is harmless and must end well, on a busy machine too.
+PATIENT = replace(LIMITS, max_seconds=30.0)
 
 
 class _Host(Host):

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """Attacks with values of bad shape: a million levels deep, lists that hold each other, keys of which all hashes are equal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """Noise for lexer, parser, reader and compiler: only the language's own errors, and only permitted Python constructs."""
 
 from __future__ import annotations

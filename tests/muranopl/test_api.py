@@ -100,7 +100,7 @@ def test_the_outside_world_calls_public_methods_only() -> None:
     session = loaded()
     assert session.call("hello") == "hello"
     assert session.call("hello", object_id="c") == "hello"
-    with pytest.raises(MethodNotExposed, match="a.Main::secret is not public"):
+    with pytest.raises(MethodNotExposed, match=r"a\.Main::secret is not public"):
         session.call("secret")
     assert session.call("secret", public_only=False) == 5
     for name in ("nothing", ".init", "__class__", "m_add"):

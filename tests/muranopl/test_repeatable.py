@@ -15,16 +15,20 @@ RUNS = 10
 def test_a_hundred_runs_give_one_digest() -> None:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    digests = set()
-    for seed in range(PROCESSES):
-        done = subprocess.run(
+    running = [
+        subprocess.Popen(
             [sys.executable, "-m", "tests.support.repeatable", str(RUNS)],
             env={**environment, "PYTHONHASHSEED": str(seed * 7919)},
             cwd=ROOT,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
         )
-        assert done.returncode == 0, done.stderr
-        digests.add(done.stdout.strip())
+        for seed in range(PROCESSES)
+    ]
+    digests = set()
+    for process in running:
+        digest, complaint = process.communicate(timeout=100)
+        assert process.returncode == 0, complaint
+        digests.add(digest.strip())
     assert len(digests) == 1, digests

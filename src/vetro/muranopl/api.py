@@ -47,7 +47,8 @@ class Engine:
 
     ``packages``: package objects (`vetro.packages.load_path`, `memory_package`…) or one package source. The core
     library is added unless a package of its name is among them. ``functions``: host functions for all code.
-    ``effects``: the door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object with ``get``.
+    ``effects``: the door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object
+    with ``get``.
     ``seed``: ids and random names of a session follow from it; without one every session gets its own.
     ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
     """

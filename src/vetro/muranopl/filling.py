@@ -18,7 +18,7 @@ from vetro.muranopl.errors import CircularDefaults, ContractViolation, ObjectNot
 from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.plans import LoadPlan, PropertyPlan, Shape
 from vetro.muranopl.violations import holds_definition, nested_violation
-from vetro.muranopl.waiting import NOT_YET, Entry, ForwardReference, Pending, reason_to_wait
+from vetro.muranopl.waiting import NOT_YET, Entry, ForwardReference, Pending, definition_around, reason_to_wait
 from vetro.yaql.values import FROZEN, MISSING, FDict, freeze
 
 if TYPE_CHECKING:
@@ -270,35 +270,20 @@ class Filler:
                 work.extend(reversed(item))
 
     def _look_ahead(self) -> bool:
-        """Meets the definitions behind a reference that holds up its own property; True when there were any.
+        """Meets the definitions behind a reference to them that holds up their property; True when there were any.
 
         In ``[a, {'?': {id: a, …}}]`` the contract stops at the first item and never gets to the second.
         """
         met = False
         for entry in self.blocked:
             for pending in entry.pending:
-                if isinstance(pending.error, ForwardReference) and pending.raw is not MISSING:
+                error = pending.error
+                if not isinstance(error, ForwardReference) or error.object_id in self.local:
+                    continue
+                found = definition_around(pending.raw, error.object_id)
+                if found is not None and id(found) not in self.ahead:
                     self._depth, self._property = entry.depth, pending.plan.name
-                    met = self._ahead_in(pending.raw, entry.obj, pending.plan.prop.declaring) or met
-        return met
-
-    def _ahead_in(self, raw: Any, owner: MuranoObject, context: Any) -> bool:
-        met = False
-        work = [raw]
-        while work:
-            item = work.pop()
-            if isinstance(item, (list, tuple)):
-                work.extend(reversed(item))
-            elif isinstance(item, Mapping):
-                header = item.get("?")
-                if not isinstance(header, Mapping):
-                    work.extend(reversed(list(item.values())))
-                elif (
-                    header.get("type") is not None
-                    and isinstance(header.get("id"), str)
-                    and header["id"] not in self.local
-                ):
-                    self.ahead[id(item)] = item, self.define(item, owner, None, context)
+                    self.ahead[id(found)] = found, self.define(found, entry.obj, None, pending.plan.prop.declaring)
                     met = True
         return met
 

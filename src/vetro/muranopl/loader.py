@@ -183,7 +183,7 @@ class Loader(Filler):
         if found is None:
             found = self.store.get(object_id)
             if found is None:
-                raise ForwardReference(f"there is no object with id '{object_id}'")
+                raise ForwardReference(object_id)
         return found
 
     # -- the load ------------------------------------------------------------------------------------------------------

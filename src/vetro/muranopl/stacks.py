@@ -1,6 +1,6 @@
 """Room for deep calls: Python's recursion limit while the engine runs, and a larger stack where the own one is small.
 
-Package code may nest 500 calls of any kind and more; the costliest kind takes 19 Python frames a level. What is deeper
+Package code may nest 500 calls of any kind and more; the costliest kind takes 18 Python frames a level. What is deeper
 than the limit fails with `NestingLimit`. Frames of generated code need no C stack; those that run inside a library
 generator or a native class were measured with up to 160 bytes each, and we reckon with three times as much.
 """

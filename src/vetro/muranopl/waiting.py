@@ -13,6 +13,30 @@ from vetro.muranopl.plans import LoadPlan, PropertyPlan
 class ForwardReference(ObjectNotFound):
     """An id that no definition has introduced so far; final when the load ends without it."""
 
+    def __init__(self, object_id: str) -> None:
+        super().__init__(f"there is no object with id '{object_id}'")
+        self.object_id = object_id
+
+
+def definition_around(value: Any, object_id: str) -> Any:
+    """The outermost definition in a raw value that is, or holds, the one of ``object_id``; None where there is none.
+
+    Only definitions that name their class count: what class the others get is up to the contract.
+    """
+    work: list[tuple[Any, Any]] = [(value, None)]
+    while work:
+        item, around = work.pop()
+        if isinstance(item, Mapping):
+            header = item.get("?")
+            if isinstance(header, Mapping):
+                around = item if around is None else around
+                if header.get("id") == object_id:
+                    return around if around["?"].get("type") is not None else None
+            work.extend((inner, around) for inner in item.values())
+        elif isinstance(item, (list, tuple)):
+            work.extend((inner, around) for inner in item)
+    return None
+
 
 #: What compiled code raises when it meets something that may still come; an unset slot is an `AttributeError`.
 NOT_YET = (UninitializedProperty, ForwardReference, AttributeError)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of attacks read best with one attack a line
 """The closure tier and the compiled tier give the same result, or the same kind of error, for generated methods."""
 
 from __future__ import annotations
