@@ -1,7 +1,7 @@
 """Runs attacks where they can do no harm: in a process of its own, with little memory and little time.
 
-An attack is a function that tries to break the engine. It must end in one of the kinds it names (``ok`` for attacks that
-have to be harmless), within its seconds and its mebibytes, and afterwards the same process must still work.
+An attack is a function that tries to break the engine. It must end in one of the kinds it names (``ok`` for attacks
+that have to be harmless), within its seconds and its mebibytes, and afterwards the same process must still work.
 `python -m tests.hostile.arena MODULE` runs the attacks of a module and prints one JSON line each.
 """
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tests.hostile.arena import Attacks
-from tests.hostile.run import LIMITS, healthy, method
+from tests.hostile.run import LIMITS, PATIENT, healthy, method
 from vetro.yaql.api import compile
 from vetro.yaql.errors import CollectionTooLarge, VetroError, kind_of
 from vetro.yaql.values import FDict, FSet, check_depth, freeze, thaw
@@ -172,7 +172,7 @@ def _results() -> None:
     value: Any = (1,)
     for _ in range(60):
         value = (value, value)
-    for use in (lambda: thaw(value, 100_000), lambda: compile("$", limits=LIMITS)(value)):
+    for use in (lambda: thaw(value, 100_000), lambda: compile("$", limits=PATIENT)(value)):
         try:
             use()
         except CollectionTooLarge:

@@ -17,7 +17,8 @@ def outcomes(module: str) -> dict[str, Outcome]:
 
 
 def cases() -> list[object]:
-    return [pytest.param(module, attack, id=f"{module}-{attack.name}") for module in MODULES for attack in attacks_of(module)]
+    every = [(module, attack) for module in MODULES for attack in attacks_of(module)]
+    return [pytest.param(module, attack, id=f"{module}-{attack.name}") for module, attack in every]
 
 
 @pytest.mark.parametrize(("module", "attack"), cases())

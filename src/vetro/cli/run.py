@@ -102,13 +102,15 @@ def command(
 
 
 def _session(packages: list[Any], progress: Any, seed: str, max_seconds: float | None, max_steps: int | None) -> Any:
+    from vetro.cli.compiled import code_cache
     from vetro.muranopl import Engine, Limits
     from vetro.muranopl.effects import InProcessEffects
 
     defaults = Limits()
     limits = Limits(max_seconds=max_seconds, max_steps=max_steps or defaults.max_steps)
     effects = InProcessEffects({"log": progress.log}, on_report=progress.report)
-    return Engine(packages, limits=limits, effects=effects, seed=seed).session()
+    cache = code_cache(packages)
+    return Engine(packages, limits=limits, effects=effects, seed=seed, code_cache=cache).session()
 
 
 def _run(

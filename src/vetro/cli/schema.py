@@ -45,9 +45,11 @@ def command(
         packages = load_packages((path,))
         more = load_packages(others)
     with out.explained(source_finder([*packages, *more])):
+        from vetro.cli.compiled import code_cache
         from vetro.muranopl import Engine
 
-        session = Engine([*packages, *more]).session()
+        known = [*packages, *more]
+        session = Engine(known, code_cache=code_cache(known)).session()
         homes = sorted((p for p in packages if class_name in p.classes), key=lambda p: p.version)
         home = homes[-1] if homes else None
         spec = version or (f"=={home.version}" if home is not None else None)

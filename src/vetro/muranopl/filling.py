@@ -18,7 +18,7 @@ from vetro.muranopl.errors import CircularDefaults, ContractViolation, ObjectNot
 from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.plans import LoadPlan, PropertyPlan, Shape
 from vetro.muranopl.violations import holds_definition, nested_violation
-from vetro.muranopl.waiting import NOT_YET, Entry, ForwardReference, Pending, definition_around, reason_to_wait
+from vetro.muranopl.waiting import NOT_YET, Entry, ForwardReference, Pending, definitions_with, reason_to_wait
 from vetro.yaql.values import FROZEN, MISSING, FDict, freeze
 
 if TYPE_CHECKING:
@@ -280,11 +280,12 @@ class Filler:
                 error = pending.error
                 if not isinstance(error, ForwardReference) or error.object_id in self.local:
                     continue
-                found = definition_around(pending.raw, error.object_id)
-                if found is not None and id(found) not in self.ahead:
-                    self._depth, self._property = entry.depth, pending.plan.name
-                    self.ahead[id(found)] = found, self.define(found, entry.obj, None, pending.plan.prop.declaring)
-                    met = True
+                self._depth, self._property = entry.depth, pending.plan.name
+                placed = {id(known) for known, _ in pending.trail or ()}
+                for found in definitions_with(pending.raw, error.object_id):
+                    if id(found) not in self.ahead and id(found) not in placed:
+                        self.ahead[id(found)] = found, self.define(found, entry.obj, None, pending.plan.prop.declaring)
+                        met = True
         return met
 
     def define(self, mapping: Any, owner: Any, default: Any, context: Any) -> MuranoObject:

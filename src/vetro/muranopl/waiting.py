@@ -18,24 +18,27 @@ class ForwardReference(ObjectNotFound):
         self.object_id = object_id
 
 
-def definition_around(value: Any, object_id: str) -> Any:
-    """The outermost definition in a raw value that is, or holds, the one of ``object_id``; None where there is none.
+def definitions_with(value: Any, object_id: str) -> list[Mapping[Any, Any]]:
+    """The outermost definitions in a raw value, in order, if one of them is or holds that of ``object_id``.
 
-    Only definitions that name their class count: what class the others get is up to the contract.
+    Only definitions that name their class are given: what class the others get is up to the contract.
     """
-    work: list[tuple[Any, Any]] = [(value, None)]
+    outermost: list[Mapping[Any, Any]] = []
+    wanted = False
+    work: list[tuple[Any, bool]] = [(value, False)]
     while work:
-        item, around = work.pop()
+        item, inside = work.pop()
         if isinstance(item, Mapping):
             header = item.get("?")
             if isinstance(header, Mapping):
-                around = item if around is None else around
-                if header.get("id") == object_id:
-                    return around if around["?"].get("type") is not None else None
-            work.extend((inner, around) for inner in item.values())
+                wanted = wanted or header.get("id") == object_id
+                if not inside and header.get("type") is not None:
+                    outermost.append(item)
+                inside = True
+            work.extend((inner, inside) for inner in reversed(list(item.values())))
         elif isinstance(item, (list, tuple)):
-            work.extend((inner, around) for inner in item)
-    return None
+            work.extend((inner, inside) for inner in reversed(item))
+    return outermost if wanted else []
 
 
 #: What compiled code raises when it meets something that may still come; an unset slot is an `AttributeError`.
