@@ -108,9 +108,15 @@ for _name, _source in {
         _method = _end.split("(")[0]
         if _name not in ("sequence", "generate") and _method not in ("sum", "last", "any", "orderBy", "toSet", "skip"):
             continue
-        attacks(*_kinds, "unresolved-call", "ok", "bad-argument", "index-error", seconds=3.0, name=f"endless-{_name}-{_method}")(
-            partial(evaluated if _name in ("sequence", "generate") else expression, f"{_source}.{_end}")
-        )
+        attacks(
+            *_kinds,
+            "unresolved-call",
+            "ok",
+            "bad-argument",
+            "index-error",
+            seconds=3.0,
+            name=f"endless-{_name}-{_method}",
+        )(partial(evaluated if _name in ("sequence", "generate") else expression, f"{_source}.{_end}"))
 
 _both("in-endless", "a in sequence()", LIMIT)
 _both("list-of-endless", "[sequence()]", LIMIT)
@@ -158,7 +164,9 @@ for _name, _pattern in (
     ("nested-look", "(?=(?=(?=(a+)+b)))"), ("named", "(?P<x>(a|aa)+)(?P=x)b"),
 ):  # fmt: skip
     _both(f"regex-{_name}", f"('a' * 5000 + '!') =~ '{_pattern}'", LIMIT, "ok", "value-error")
-    attacks(LIMIT, "ok", "value-error", name=f"regex-all-{_name}")(partial(expression, f"regex('{_pattern}').searchAll('a' * 3000 + '!').len()"))
+    attacks(LIMIT, "ok", "value-error", name=f"regex-all-{_name}")(
+        partial(expression, f"regex('{_pattern}').searchAll('a' * 3000 + '!').len()")
+    )
 _both("regex-counts", "'a' =~ '((a{1000}){1000}){1000}'", LIMIT, "value-error", "ok")
 _both("regex-deep", "'a' =~ ('(' * 100000 + 'a' + ')' * 100000)", LIMIT, "value-error")
 _both("regex-deep-look", "'a' =~ ('(?=' * 100000 + 'a' + ')' * 100000)", LIMIT, "value-error")
@@ -182,7 +190,17 @@ for _name, _text in (
     ("duck", "dict(__class__ => 1).__class__"), ("iterator", "range(3).__next__"), ("ordered", "[1].orderBy($)._cx"),
     ("memorized", "[1].memorize()._cx.rt"), ("type", "type(1).__class__"), ("real", "1.real"), ("keys", "{}.keys().mapping"),
 ):  # fmt: skip
-    _both(f"escape-{_name}", _text, "unresolved-call", "key-error", "ok", "syntax", "bad-argument", "property-error", "value-error")
+    _both(
+        f"escape-{_name}",
+        _text,
+        "unresolved-call",
+        "key-error",
+        "ok",
+        "syntax",
+        "bad-argument",
+        "property-error",
+        "value-error",
+    )
 _both("open-brackets", "(" * 5000, "syntax")
 _both("brackets", "[" * 5000 + "]" * 5000, "syntax")
 _both("brackets-allowed", "[" * 350 + "]" * 350, "ok", LIMIT)
@@ -190,7 +208,16 @@ _both("nots", "not " * 5000 + "1", "syntax")
 _both("minuses", "-" * 5000 + "1", "syntax")
 _both("additions", " + ".join("1" * 1900), "ok", LIMIT)
 _both("too-many-additions", " + ".join("1" * 3000), "syntax")
-_both("attributes", "$" + ".a" * 1900, "key-error", "unresolved-call", "ok", "property-error", "uninitialized-property", LIMIT)
+_both(
+    "attributes",
+    "$" + ".a" * 1900,
+    "key-error",
+    "unresolved-call",
+    "ok",
+    "property-error",
+    "uninitialized-property",
+    LIMIT,
+)
 _both("calls", "[1]" + ".select($)" * 300, "ok")
 _both("more-calls", "[1]" + ".select($)" * 1500, "ok", LIMIT)
 _both("methods", "[1]" + ".toList()" * 1500, "ok", LIMIT)

@@ -22,7 +22,18 @@ from vetro.packages.cache import DiskCache
 attacks = Attacks(healthy)
 MANIFEST = "Format: 1.4\nType: Library\nFullName: t\nVersion: 1.0.0\nClasses: {t.Main: Main.yaml}\n"
 MAIN = "Namespaces: {=: t}\nName: Main\nMethods:\n  run: {Scope: Public, Body: [{Return: 42}]}\n"
-REFUSED = ("syntax", "limit-exceeded", "value-error", "error", "package-format", "package", "archive", "key-error", "package-not-found", "method-not-found")
+REFUSED = (
+    "syntax",
+    "limit-exceeded",
+    "value-error",
+    "error",
+    "package-format",
+    "package",
+    "archive",
+    "key-error",
+    "package-not-found",
+    "method-not-found",
+)
 
 
 def _run(package: Any, **options: Any) -> Any:
@@ -61,9 +72,16 @@ for _name, _text in {
     "empty": "", "set": "? a\n? b\n", "long-expression": "Methods: {m: {Body: [{Return: !yaql \"" + "1 + " * 100_000 + "1\"}]}}\n", "not-utf8-escape": 'a: "\\xff\\u0000"\n',
     "deep-yaql": "Methods: {m: {Body: [{Return: !yaql \"" + "(" * 100_000 + "\"}]}}\n", "bom": "\ufeff\ufeffa: 1\n",
 }.items():  # fmt: skip
-    attacks("ok", *REFUSED, seconds=4.0, mebibytes=400, name=f"class-{_name}")(partial(_class, MAIN + _text if not _text.startswith(("[", "- ", "!", "\ufeff")) else _text))
+    attacks("ok", *REFUSED, seconds=4.0, mebibytes=400, name=f"class-{_name}")(
+        partial(_class, MAIN + _text if not _text.startswith(("[", "- ", "!", "\ufeff")) else _text)
+    )
     attacks("ok", *REFUSED, seconds=4.0, mebibytes=400, name=f"manifest-{_name}")(partial(_manifest, MANIFEST + _text))
-for _name, _bad in {"unknown-tag": "a: !foo 1\n", "python-tag": "a: !!python/object/apply:os.system ['true']\n", "alias-bomb": _BOMB, "deep": "a: " + "[" * 100_000}.items():
+for _name, _bad in {
+    "unknown-tag": "a: !foo 1\n",
+    "python-tag": "a: !!python/object/apply:os.system ['true']\n",
+    "alias-bomb": _BOMB,
+    "deep": "a: " + "[" * 100_000,
+}.items():
     attacks("syntax", "limit-exceeded", "value-error", name=f"refused-{_name}")(partial(_class, MAIN + _bad))
 attacks("syntax", name="refused-duplicate")(partial(_class, MAIN + "Name: Other\n"))
 
@@ -89,8 +107,23 @@ def _lying(size: int) -> bytes:
 
 
 attacks("ok", name="archive-good")(lambda: _archive(_zip(_GOOD)))
-for _name in ("../evil", "/etc/passwd", "a/../../evil", "C:\\evil", "..\\evil", "a\0b", "a//b", "./a", "~/x", "Classes/../../x", "\\\\host\\share", "x" * 7_000):
-    attacks("ok", *REFUSED, name=f"archive-name-{_name[:12]!r}")(partial(lambda name: _archive(_zip(_GOOD | {name: "evil"})), _name))
+for _name in (
+    "../evil",
+    "/etc/passwd",
+    "a/../../evil",
+    "C:\\evil",
+    "..\\evil",
+    "a\0b",
+    "a//b",
+    "./a",
+    "~/x",
+    "Classes/../../x",
+    "\\\\host\\share",
+    "x" * 7_000,
+):
+    attacks("ok", *REFUSED, name=f"archive-name-{_name[:12]!r}")(
+        partial(lambda name: _archive(_zip(_GOOD | {name: "evil"})), _name)
+    )
 attacks(*REFUSED, name="archive-bomb", seconds=5.0)(lambda: _archive(_zip(_GOOD | {"bomb": b"\0" * 100_000_000})))
 attacks(*REFUSED, name="archive-many")(lambda: _archive(_zip(_GOOD | {f"f{i}": "" for i in range(30_000)})))
 attacks("ok", *REFUSED, name="archive-lies-small")(lambda: _archive(_lying(10)))

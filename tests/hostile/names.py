@@ -79,17 +79,61 @@ for _number, _name in enumerate(WORDS):
     attacks("ok", "syntax", name=_shown)(partial(_word, _name))
 
 # -- what objects show -------------------------------------------------------------------------------------------------
-_HIDDEN = ("__class__", "__dict__", "_type", "_owner", "_state", "_id", "session", "p_x", "m_run", "q:0:x", "yaql_attribute", "__init__", "error", "type", "decl")
+_HIDDEN = (
+    "__class__",
+    "__dict__",
+    "_type",
+    "_owner",
+    "_state",
+    "_id",
+    "session",
+    "p_x",
+    "m_run",
+    "q:0:x",
+    "yaql_attribute",
+    "__init__",
+    "error",
+    "type",
+    "decl",
+)
 for _hidden in _HIDDEN:
-    for _object in ("$", "$this", ":Main", "type($)", "$.x", "name($)", "typeinfo($)", "typeinfo($).methods", "typeinfo($).package", "$e"):
+    for _object in (
+        "$",
+        "$this",
+        ":Main",
+        "type($)",
+        "$.x",
+        "name($)",
+        "typeinfo($)",
+        "typeinfo($).methods",
+        "typeinfo($).package",
+        "$e",
+    ):
         if (":" in _hidden and _object == ":Main") or (_hidden == "type" and _object == "typeinfo($)"):
             continue
         _text = f"{_object}.'{_hidden}'" if ":" in _hidden else f"{_object}.{_hidden}"
         for _call in ("", "()"):
             attacks(
-                "property-error", "unresolved-call", "uninitialized-property", "property-not-found", "syntax", "method-not-found",
-                "no-property", "property-read-error", "bad-argument", "ok", "key-error", name=f"hidden-{_object}-{_hidden}{_call}",
-            )(partial(lambda text: _harmless(evaluated(text, "- $e: null", rest="Properties: {x: {Contract: $, Default: {}}}\n")), _text + _call))
+                "property-error",
+                "unresolved-call",
+                "uninitialized-property",
+                "property-not-found",
+                "syntax",
+                "method-not-found",
+                "no-property",
+                "property-read-error",
+                "bad-argument",
+                "ok",
+                "key-error",
+                name=f"hidden-{_object}-{_hidden}{_call}",
+            )(
+                partial(
+                    lambda text: _harmless(
+                        evaluated(text, "- $e: null", rest="Properties: {x: {Contract: $, Default: {}}}\n")
+                    ),
+                    _text + _call,
+                )
+            )
 
 
 def _harmless(value: Any) -> None:
@@ -97,19 +141,56 @@ def _harmless(value: Any) -> None:
 
 
 _KEYS = "self => 1, cx => 2, rt => 3, v_self => 4, this => 5, args => 6, kwargs => 7"
-attacks("ok", name="keywords")(partial(method, f"- Return: $.m({_KEYS})", "  m: {Arguments: [{a: {Contract: $, Usage: KwArgs}}], Body: [{Return: $a}]}\n"))
-attacks("ok", "unresolved-call", name="keywords-call")(partial(method, f"- Return: call(m, [], {{{_KEYS}}}, $this)", "  m: {Arguments: [{a: {Contract: $, Usage: KwArgs}}], Body: [{Return: $a}]}\n"))
+attacks("ok", name="keywords")(
+    partial(
+        method,
+        f"- Return: $.m({_KEYS})",
+        "  m: {Arguments: [{a: {Contract: $, Usage: KwArgs}}], Body: [{Return: $a}]}\n",
+    )
+)
+attacks("ok", "unresolved-call", name="keywords-call")(
+    partial(
+        method,
+        f"- Return: call(m, [], {{{_KEYS}}}, $this)",
+        "  m: {Arguments: [{a: {Contract: $, Usage: KwArgs}}], Body: [{Return: $a}]}\n",
+    )
+)
 attacks("unresolved-call", name="keyword-self")(partial(method, "- Return: $.m(self => 1)", "  m: {Body: []}\n"))
-attacks("unresolved-call", name="keyword-twice")(partial(method, "- Return: $.m(1, a => 1)", "  m: {Arguments: [{a: {Contract: $}}], Body: []}\n"))
+attacks("unresolved-call", name="keyword-twice")(
+    partial(method, "- Return: $.m(1, a => 1)", "  m: {Arguments: [{a: {Contract: $}}], Body: []}\n")
+)
 attacks("ok", name="extra-names")(
-    partial(method, "- Try:\n  - Throw: X\n    Message: {a: 1}\n    Extra: {__class__: 1, self: 2}\n  Catch:\n    As: e\n    Do: [{Return: [$e.extra.__class__, $e.message.a]}]")
+    partial(
+        method,
+        "- Try:\n  - Throw: X\n    Message: {a: 1}\n    Extra: {__class__: 1, self: 2}\n  Catch:\n    As: e\n    Do: [{Return: [$e.extra.__class__, $e.message.a]}]",
+    )
 )
 attacks("ok", "syntax", name="null-in-text")(partial(method, '- Return: "a\\0b"'))
-attacks("ok", "syntax", "value-error", name="null-in-name")(partial(method, '- Return: 1', '  "m\\0": {Body: []}\n'))
-attacks("ok", "syntax", name="odd-names")(partial(method, "- Return: 1", '  "a b": {Body: []}\n  "": {Body: []}\n  "1": {Body: []}\n  "a.b": {Body: []}\n  "\\ud83d": {Body: []}\n'))
-attacks("ok", "syntax", "value-error", name="odd-properties")(partial(method, "- Return: 1", 'Properties:\n  "a b": {Contract: $}\n  "": {Contract: $}\n  "1": {Contract: $}\n  "?": {Contract: $}\n'))
-attacks("ok", "syntax", "value-error", name="odd-arguments")(partial(method, "- Return: 1", '  m: {Arguments: [{"a b": {Contract: $}}, {"": {Contract: $}}, {"1": {Contract: $}}], Body: []}\n'))
-attacks("ok", "syntax", "value-error", "error", "limit-exceeded", name="same-arguments")(partial(method, "- $.m(1, 2)", "  m: {Arguments: [{a: {Contract: $}}, {a: {Contract: $}}], Body: []}\n"))
+attacks("ok", "syntax", "value-error", name="null-in-name")(partial(method, "- Return: 1", '  "m\\0": {Body: []}\n'))
+attacks("ok", "syntax", name="odd-names")(
+    partial(
+        method,
+        "- Return: 1",
+        '  "a b": {Body: []}\n  "": {Body: []}\n  "1": {Body: []}\n  "a.b": {Body: []}\n  "\\ud83d": {Body: []}\n',
+    )
+)
+attacks("ok", "syntax", "value-error", name="odd-properties")(
+    partial(
+        method,
+        "- Return: 1",
+        'Properties:\n  "a b": {Contract: $}\n  "": {Contract: $}\n  "1": {Contract: $}\n  "?": {Contract: $}\n',
+    )
+)
+attacks("ok", "syntax", "value-error", name="odd-arguments")(
+    partial(
+        method,
+        "- Return: 1",
+        '  m: {Arguments: [{"a b": {Contract: $}}, {"": {Contract: $}}, {"1": {Contract: $}}], Body: []}\n',
+    )
+)
+attacks("ok", "syntax", "value-error", "error", "limit-exceeded", name="same-arguments")(
+    partial(method, "- $.m(1, 2)", "  m: {Arguments: [{a: {Contract: $}}, {a: {Contract: $}}], Body: []}\n")
+)
 attacks("ok", name="model-with-odd-keys")(lambda: _odd_model())
 
 
@@ -117,6 +198,18 @@ def _odd_model() -> None:
     from tests.support.host import Host
 
     host = Host()
-    odd = {"__class__": 1, "_state": "destroyed", "p_x": 2, "m_run": 3, "": 4, "\0": 5, "\ud800": 6, "x": {"__class__": 1}}
-    host.load("Properties: {x: {Contract: $, Default: 1}}\nMethods: {run: {Scope: Public, Body: [{Return: $.x}]}}\n", model=odd)
+    odd = {
+        "__class__": 1,
+        "_state": "destroyed",
+        "p_x": 2,
+        "m_run": 3,
+        "": 4,
+        "\0": 5,
+        "\ud800": 6,
+        "x": {"__class__": 1},
+    }
+    host.load(
+        "Properties: {x: {Contract: $, Default: 1}}\nMethods: {run: {Scope: Public, Body: [{Return: $.x}]}}\n",
+        model=odd,
+    )
     assert host.call("run") == {"__class__": 1}

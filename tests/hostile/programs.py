@@ -34,7 +34,11 @@ _try("nested-for", "- For: i\n  In: range(100000)\n  Do:\n  - For: j\n    In: ra
 _try("for-endless", "- For: i\n  In: sequence()\n  Do: []")
 _try("doubling-text", "- $x: x\n- While: 1 = 1\n  Do: [{$x: $x + $x}]")
 _try("doubling-list", "- $x: [1]\n- While: 1 = 1\n  Do: [{$x: $x + $x}]")
-_try("growing-property", "- While: 1 = 1\n  Do:\n  - $.x: $.x + [1]", "Properties:\n  x: {Contract: [$.int()], Usage: Runtime, Default: []}\n")
+_try(
+    "growing-property",
+    "- While: 1 = 1\n  Do:\n  - $.x: $.x + [1]",
+    "Properties:\n  x: {Contract: [$.int()], Usage: Runtime, Default: []}\n",
+)
 _try("squaring", "- $x: 3\n- While: 1 = 1\n  Do: [{$x: $x * $x}]")
 _try("doubling-number", "- $x: 3\n- While: 1 = 1\n  Do: [{$x: $x + $x}]", limits=TIMED)
 _try("many-keys", "- $x: {}\n- $i: 0\n- While: 1 = 1\n  Do:\n  - $x[$i]: 1\n  - $i: $i + 1", limits=TIMED)
@@ -45,17 +49,43 @@ _try("timed-for", "- For: i\n  In: range(200000)\n  Do:\n  - For: j\n    In: ran
 _try("timed-any", "- Return: range(200000).any(range(200000).any($ = a))", limits=TIMED)
 _try("timed-sum", "- Return: range(200000).select(range(200000).select($ + 1).sum()).sum()", limits=TIMED)
 _try("timed-order", "- Return: range(200000).orderBy(range(2000).sum()).first()", limits=TIMED)
-_try("caught-stop", "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Catch:\n    - Do: [{$x: 1}]")
-_try("caught-time", "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Catch:\n    - Do: [{$x: 1}]", limits=TIMED)
+_try(
+    "caught-stop", "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Catch:\n    - Do: [{$x: 1}]"
+)
+_try(
+    "caught-time",
+    "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Catch:\n    - Do: [{$x: 1}]",
+    limits=TIMED,
+)
 _try("finally-loops", "- Try:\n  - While: 1 = 1\n    Do: []\n  Finally:\n  - While: 1 = 1\n    Do: []")
-_try("finally-loops-timed", "- Try:\n  - While: 1 = 1\n    Do: []\n  Finally:\n  - While: 1 = 1\n    Do: []", limits=TIMED)
-_try("finally-returns", "- Try:\n  - While: 1 = 1\n    Do: []\n  Finally:\n  - Return: 1", "", LIMIT, "ok", limits=TIMED)
-_try("finally-breaks", "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Finally:\n    - Continue:", limits=TIMED)
-_try("finally-breaks-steps", "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Finally:\n    - Continue:")
+_try(
+    "finally-loops-timed",
+    "- Try:\n  - While: 1 = 1\n    Do: []\n  Finally:\n  - While: 1 = 1\n    Do: []",
+    limits=TIMED,
+)
+_try(
+    "finally-returns", "- Try:\n  - While: 1 = 1\n    Do: []\n  Finally:\n  - Return: 1", "", LIMIT, "ok", limits=TIMED
+)
+_try(
+    "finally-breaks",
+    "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Finally:\n    - Continue:",
+    limits=TIMED,
+)
+_try(
+    "finally-breaks-steps",
+    "- While: 1 = 1\n  Do:\n  - Try:\n    - While: 1 = 1\n      Do: []\n    Finally:\n    - Continue:",
+)
 _try("finally-calls", "- Try:\n  - While: 1 = 1\n    Do: []\n  Finally:\n  - $.run()")
 _try("parallel-loops", "- Parallel:\n  - While: 1 = 1\n    Do: []\n  - While: 1 = 1\n    Do: []")
-_try("parallel-sleeps", "- Parallel:\n  - Do:\n    - Try: [sleep(1000)]\n      Finally: [sleep(1000)]\n  - While: 1 = 1\n    Do: []")
-_try("parallel-timed", "- Parallel:\n  - Do:\n    - Try: [sleep(0)]\n      Finally: [sleep(0)]\n  - While: 1 = 1\n    Do: []", limits=TIMED)
+_try(
+    "parallel-sleeps",
+    "- Parallel:\n  - Do:\n    - Try: [sleep(1000)]\n      Finally: [sleep(1000)]\n  - While: 1 = 1\n    Do: []",
+)
+_try(
+    "parallel-timed",
+    "- Parallel:\n  - Do:\n    - Try: [sleep(0)]\n      Finally: [sleep(0)]\n  - While: 1 = 1\n    Do: []",
+    limits=TIMED,
+)
 _try("parallel-nested", "- Parallel:\n  - $.run()\n  - $.run()")
 _try("parallel-catch", "- Try:\n  - Parallel:\n    - While: 1 = 1\n      Do: []\n  Catch:\n  - Do: [{Return: 1}]")
 
@@ -73,14 +103,50 @@ for _name, _call in {
     "mutual": "[2, 1].orderBy($this.other()).toList()", "distinct": "[1, 2].distinct($this.run()).toList()", "coalesce": "coalesce($this.run())",
     "set": "set([1].select($this.run()))", "join": "[1].join([2], $this.run(), 1).toList()", "merge": "{a => [1]}.mergeWith({a => [1]}, $this.run())",
 }.items():  # fmt: skip
-    _try(f"recursion-{_name}", f'- Return: !yaql "{_call}"', "  other: {Body: [{Return: $.run()}]}\n", LIMIT, "unresolved-call", "property-error", "bad-argument")
-    _try(f"recursion-caught-{_name}", f'- Try:\n  - Return: !yaql "{_call}"\n  Catch:\n  - Do: [{{Return: 1}}]', "  other: {Body: [{Return: $.run()}]}\n", LIMIT, "ok")
+    _try(
+        f"recursion-{_name}",
+        f'- Return: !yaql "{_call}"',
+        "  other: {Body: [{Return: $.run()}]}\n",
+        LIMIT,
+        "unresolved-call",
+        "property-error",
+        "bad-argument",
+    )
+    _try(
+        f"recursion-caught-{_name}",
+        f'- Try:\n  - Return: !yaql "{_call}"\n  Catch:\n  - Do: [{{Return: 1}}]',
+        "  other: {Body: [{Return: $.run()}]}\n",
+        LIMIT,
+        "ok",
+    )
 _try("recursion-default", "- $.m()", "  m: {Arguments: [{a: {Contract: $, Default: $.m()}}], Body: []}\n")
-_try("recursion-check", "- $.m(1)", "  m: {Arguments: [{a: {Contract: $.check($this.m($))}}], Body: []}\n", LIMIT, "contract-violation")
+_try(
+    "recursion-check",
+    "- $.m(1)",
+    "  m: {Arguments: [{a: {Contract: $.check($this.m($))}}], Body: []}\n",
+    LIMIT,
+    "contract-violation",
+)
 _try("recursion-init", "- new(:A)", "", classes={"A": "Methods: {.init: {Body: [new(:A)]}}"})
-_try("recursion-property-default", "- new(:A)", "", LIMIT, classes={"A": "Properties: {a: {Contract: $.class(:A), Default: {':A': {}}}}"})
-_try("recursion-setter", "- $.x: 1", "  m: {Body: [{$.x: 1}, {Return: true}]}\nProperties: {x: {Contract: $.check($this.m()), Usage: InOut, Default: 0}}\n", LIMIT, "contract-violation", "uninitialized", "property-error")
-_try("recursion-static", "- :A.m()", "", classes={"A": "Methods: {m: {Usage: Static, Body: [{Return: !yaql \":A.m()\"}]}}"})
+_try(
+    "recursion-property-default",
+    "- new(:A)",
+    "",
+    LIMIT,
+    classes={"A": "Properties: {a: {Contract: $.class(:A), Default: {':A': {}}}}"},
+)
+_try(
+    "recursion-setter",
+    "- $.x: 1",
+    "  m: {Body: [{$.x: 1}, {Return: true}]}\nProperties: {x: {Contract: $.check($this.m()), Usage: InOut, Default: 0}}\n",
+    LIMIT,
+    "contract-violation",
+    "uninitialized",
+    "property-error",
+)
+_try(
+    "recursion-static", "- :A.m()", "", classes={"A": 'Methods: {m: {Usage: Static, Body: [{Return: !yaql ":A.m()"}]}}'}
+)
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
 
@@ -106,7 +172,9 @@ for _name, _opening in {
         for _levels in (15, 30, 150):
             _text = "- Return: 1"
             for _ in range(_levels):
-                _text = "- Try:\n" + "\n".join("    " + line for line in _text.split("\n")) + "\n  Finally:\n    - $x: 1"
+                _text = (
+                    "- Try:\n" + "\n".join("    " + line for line in _text.split("\n")) + "\n  Finally:\n    - $x: 1"
+                )
             _try(f"nested-try-{_levels}", _text, "", "ok", LIMIT, "syntax")
         continue
     for _levels in (15, 30, 150):
@@ -115,22 +183,125 @@ _try("ten-thousand-statements", "\n".join(["- $x: 0"] + ["- $x: $x + 1"] * 10_00
 _try("many-variables", "\n".join([f"- $v{i}: {i}" for i in range(3000)] + ["- Return: $v2999"]), "", "ok")
 _try("many-cases", "- Match:\n" + "\n".join(f"   {i}: []" for i in range(3000)) + "\n  Value: 2999", "", "ok", LIMIT)
 _try("many-switches", "- Switch:\n" + "\n".join(f"   $x = {i}: []" for i in range(3000)), "", "ok")
-_try("many-handlers", "- Try: [{Throw: Y}]\n  Catch:\n" + "\n".join(f"  - {{With: X{i}, Do: []}}" for i in range(2000)), "", "thrown", LIMIT)
-_try("many-branches-written", "- Parallel:\n" + "\n".join(f"  - $v{i}: {i}" for i in range(1000)) + "\n- Return: $v999", "", "ok")
-_try("many-arguments", "- $.m()", "  m:\n    Arguments:\n" + "\n".join(f"    - a{i}: {{Contract: $.int(), Default: {i}}}" for i in range(500)) + "\n    Body: [{Return: $a499}]\n", "ok")
-_try("pass-many-arguments", "- $.m(" + ", ".join(str(i) for i in range(500)) + ")", "  m: {Arguments: [{a: {Contract: $, Usage: VarArgs}}], Body: [{Return: $a.len()}]}\n", "ok")
-_try("pass-many-keywords", "- $.m(" + ", ".join(f"k{i} => {i}" for i in range(500)) + ")", "  m: {Arguments: [{a: {Contract: $, Usage: KwArgs}}], Body: [{Return: $a.len()}]}\n", "ok")
+_try(
+    "many-handlers",
+    "- Try: [{Throw: Y}]\n  Catch:\n" + "\n".join(f"  - {{With: X{i}, Do: []}}" for i in range(2000)),
+    "",
+    "thrown",
+    LIMIT,
+)
+_try(
+    "many-branches-written",
+    "- Parallel:\n" + "\n".join(f"  - $v{i}: {i}" for i in range(1000)) + "\n- Return: $v999",
+    "",
+    "ok",
+)
+_try(
+    "many-arguments",
+    "- $.m()",
+    "  m:\n    Arguments:\n"
+    + "\n".join(f"    - a{i}: {{Contract: $.int(), Default: {i}}}" for i in range(500))
+    + "\n    Body: [{Return: $a499}]\n",
+    "ok",
+)
+_try(
+    "pass-many-arguments",
+    "- $.m(" + ", ".join(str(i) for i in range(500)) + ")",
+    "  m: {Arguments: [{a: {Contract: $, Usage: VarArgs}}], Body: [{Return: $a.len()}]}\n",
+    "ok",
+)
+_try(
+    "pass-many-keywords",
+    "- $.m(" + ", ".join(f"k{i} => {i}" for i in range(500)) + ")",
+    "  m: {Arguments: [{a: {Contract: $, Usage: KwArgs}}], Body: [{Return: $a.len()}]}\n",
+    "ok",
+)
 _try("many-methods", "- $.m1999()", "".join(f"  m{i}: {{Body: [{{Return: {i}}}]}}\n" for i in range(2000)), "ok")
-_try("many-properties", "- Return: $.p1999", "Properties:\n" + "".join(f"  p{i}: {{Contract: $.int(), Default: {i}}}\n" for i in range(2000)), "ok")
-_try("many-classes", "- Return: new(:C999).m()", "", "ok", classes={f"C{i}": f"Extends: :C{i - 1}\n" if i % 50 else "Methods: {m: {Body: [{Return: 1}]}}" for i in range(1000)})
-_try("deep-hierarchy", "- Return: new(:C1499).m()", "", "ok", LIMIT, classes={f"C{i}": f"Extends: :C{i - 1}\n" if i else "Methods: {m: {Body: [{Return: 1}]}}" for i in range(1500)})
-_try("diamonds", "- Return: new(:C40b).m()", "", "ok", LIMIT, classes={f"C{i}{x}": f"Extends: [':C{i - 1}a', ':C{i - 1}b']\n" if i else "Methods: {m: {Body: [{Return: 1}]}}" for i in range(41) for x in "ab"} | {"C0b": "Extends: :C0a"})
-_try("self-parent", "- new(:A)", "", "invalid-inheritance", LIMIT, "class-not-found", classes={"A": "Extends: :B", "B": "Extends: :A"})
-_try("deep-contract", "- $.m([[1]])", "  m: {Arguments: [{a: {Contract: " + "[" * 300 + "$.int()" + "]" * 300 + "}}], Body: []}\n", "ok", "contract-violation", LIMIT, "syntax", "unresolved-call")
-_try("deep-map-contract", "- $.m({})", "  m: {Arguments: [{a: {Contract: " + "{a: " * 150 + "$.int()" + "}" * 150 + "}}], Body: []}\n", "ok", "contract-violation", LIMIT, "syntax")
-_try("long-contract", "- $.m(1)", "  m: {Arguments: [{a: {Contract: $" + ".check($ = 1)" * 1500 + "}}], Body: []}\n", "ok", LIMIT, "contract-syntax")
-_try("wide-contract", "- $.m({})", "  m: {Arguments: [{a: {Contract: {" + ", ".join(f"k{i}: $.int()" for i in range(3000)) + "}}}], Body: []}\n", "ok")
-_try("regex-contract", "- $.m('" + "a" * 5000 + "!')", "  m: {Arguments: [{a: {Contract: \"$.string().check($ =~ '(a+)+$')\"}}], Body: []}\n", "contract-violation", LIMIT)
+_try(
+    "many-properties",
+    "- Return: $.p1999",
+    "Properties:\n" + "".join(f"  p{i}: {{Contract: $.int(), Default: {i}}}\n" for i in range(2000)),
+    "ok",
+)
+_try(
+    "many-classes",
+    "- Return: new(:C999).m()",
+    "",
+    "ok",
+    classes={
+        f"C{i}": f"Extends: :C{i - 1}\n" if i % 50 else "Methods: {m: {Body: [{Return: 1}]}}" for i in range(1000)
+    },
+)
+_try(
+    "deep-hierarchy",
+    "- Return: new(:C1499).m()",
+    "",
+    "ok",
+    LIMIT,
+    classes={f"C{i}": f"Extends: :C{i - 1}\n" if i else "Methods: {m: {Body: [{Return: 1}]}}" for i in range(1500)},
+)
+_try(
+    "diamonds",
+    "- Return: new(:C40b).m()",
+    "",
+    "ok",
+    LIMIT,
+    classes={
+        f"C{i}{x}": f"Extends: [':C{i - 1}a', ':C{i - 1}b']\n" if i else "Methods: {m: {Body: [{Return: 1}]}}"
+        for i in range(41)
+        for x in "ab"
+    }
+    | {"C0b": "Extends: :C0a"},
+)
+_try(
+    "self-parent",
+    "- new(:A)",
+    "",
+    "invalid-inheritance",
+    LIMIT,
+    "class-not-found",
+    classes={"A": "Extends: :B", "B": "Extends: :A"},
+)
+_try(
+    "deep-contract",
+    "- $.m([[1]])",
+    "  m: {Arguments: [{a: {Contract: " + "[" * 300 + "$.int()" + "]" * 300 + "}}], Body: []}\n",
+    "ok",
+    "contract-violation",
+    LIMIT,
+    "syntax",
+    "unresolved-call",
+)
+_try(
+    "deep-map-contract",
+    "- $.m({})",
+    "  m: {Arguments: [{a: {Contract: " + "{a: " * 150 + "$.int()" + "}" * 150 + "}}], Body: []}\n",
+    "ok",
+    "contract-violation",
+    LIMIT,
+    "syntax",
+)
+_try(
+    "long-contract",
+    "- $.m(1)",
+    "  m: {Arguments: [{a: {Contract: $" + ".check($ = 1)" * 1500 + "}}], Body: []}\n",
+    "ok",
+    LIMIT,
+    "contract-syntax",
+)
+_try(
+    "wide-contract",
+    "- $.m({})",
+    "  m: {Arguments: [{a: {Contract: {" + ", ".join(f"k{i}: $.int()" for i in range(3000)) + "}}}], Body: []}\n",
+    "ok",
+)
+_try(
+    "regex-contract",
+    "- $.m('" + "a" * 5000 + "!')",
+    "  m: {Arguments: [{a: {Contract: \"$.string().check($ =~ '(a+)+$')\"}}], Body: []}\n",
+    "contract-violation",
+    LIMIT,
+)
 for _chain in (300, 1500):
     _try(f"chain-{_chain}", "- Return: $" + ".m()" * _chain, "  m: {Body: [{Return: $}]}\n", "ok", LIMIT)
     _try(f"path-{_chain}", "- $x: {}\n- ? $x" + ".a" * _chain + "\n  : 1\n- Return: 1", "", "ok", LIMIT)
@@ -207,7 +378,9 @@ def _same_session() -> None:
     from tests.support.host import Host
 
     host = Host(limits=replace(TIMED, max_seconds=0.3))
-    session = host.load("Methods:\n  loop: {Scope: Public, Body: [{While: 1 = 1, Do: []}]}\n  fine: {Scope: Public, Body: [{Return: 1}]}\n")
+    session = host.load(
+        "Methods:\n  loop: {Scope: Public, Body: [{While: 1 = 1, Do: []}]}\n  fine: {Scope: Public, Body: [{Return: 1}]}\n"
+    )
     for _ in range(2):
         try:
             session.call("loop")
@@ -229,5 +402,3 @@ def _real_sleep() -> None:
     session = Engine([package], clock=RealClock(), limits=TIMED).session()
     session.load({"Objects": {"?": {"type": "t.Main", "id": "root"}}})
     session.call("run")
-
-

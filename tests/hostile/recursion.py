@@ -43,7 +43,11 @@ def _in_threads() -> None:
     failures: list[BaseException] = []
 
     def work() -> None:
-        for body in ("- $.run()", "- Return: $this.run() + [1, 2].orderBy($this.run()).toList()", "- Parallel: [$.run(), $.run()]"):
+        for body in (
+            "- $.run()",
+            "- Return: $this.run() + [1, 2].orderBy($this.run()).toList()",
+            "- Parallel: [$.run(), $.run()]",
+        ):
             try:
                 method(body)
             except (NestingLimit, Stop):
@@ -72,7 +76,10 @@ for _levels in (500,):
             continue  # two calls a level: its depth is tested by the benchmarks with one item
         attacks("ok", name=f"{_levels}-levels-{_name}")(
             partial(
-                method, f"- Return: $.m({_levels}) != null",
-                "  m:\n    Arguments: [{n: {Contract: $.int()}}]\n    Body:\n    - If: $n > 0\n      Then:\n      - Return: !yaql \"" + _call + "\"\n    - Return: 1\n",
+                method,
+                f"- Return: $.m({_levels}) != null",
+                '  m:\n    Arguments: [{n: {Contract: $.int()}}]\n    Body:\n    - If: $n > 0\n      Then:\n      - Return: !yaql "'
+                + _call
+                + '"\n    - Return: 1\n',
             )
         )

@@ -16,6 +16,7 @@ from vetro.yaql.values import FDict, FSet, check_depth, freeze, thaw
 attacks = Attacks(healthy)
 LIMIT = "limit-exceeded"
 
+
 #: Instructions that make ``$v`` and, in the same way, ``$w``.
 def _loop(start: str, step: str, rounds: int = 100_000) -> str:
     lines = [f'- ${name}: !yaql "{start}"' for name in "vw"]
@@ -137,7 +138,12 @@ def _together(shape: str, group: str) -> None:
     for text in _instructions(group).values():
         if "Parallel" in text or "bind(" in text:
             continue
-        lines += ["- Try:", *("  " + line for line in text.replace("- Return:", "- $r:").split("\n")), "  Catch:", "    Do: []"]
+        lines += [
+            "- Try:",
+            *("  " + line for line in text.replace("- Return:", "- $r:").split("\n")),
+            "  Catch:",
+            "    Do: []",
+        ]
     method("\n".join([*lines, "- Return: 1"]), rest=REST, limits=replace(LIMITS, max_steps=20_000_000, max_seconds=3.0))
 
 
@@ -146,7 +152,9 @@ for _shape in SHAPES:
         if _group == "expressions" and _shape in ("deep-map", "deep-pairs", "thin-dag", "wide-nested"):
             continue  # their like is tried already
         if _shape.startswith("deep"):
-            attacks("ok", LIMIT, seconds=8.0, mebibytes=300, name=f"{_shape}-{_group}")(partial(_together, _shape, _group))
+            attacks("ok", LIMIT, seconds=8.0, mebibytes=300, name=f"{_shape}-{_group}")(
+                partial(_together, _shape, _group)
+            )
         else:
             attacks("ok", seconds=15.0, mebibytes=500, name=f"{_shape}-{_group}")(partial(_alone, _shape, _group))
 

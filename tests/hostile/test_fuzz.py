@@ -97,7 +97,9 @@ def test_any_class_file_is_read_or_refused(pieces: list[str], between: str) -> N
 def _run(text: str) -> None:
     host_errors = (ValueError, TypeError, KeyError, IndexError, ArithmeticError)
     try:
-        session = Engine([memory_package({"name": "t", "format": "1.4", "classes": {"t.Main": text}})], limits=LIMITS).session(seed=1)
+        session = Engine(
+            [memory_package({"name": "t", "format": "1.4", "classes": {"t.Main": text}})], limits=LIMITS
+        ).session(seed=1)
         session.load({"Objects": {"?": {"type": "t.Main", "id": "root"}}})
         session.call("run")
     except VetroError:
@@ -107,7 +109,9 @@ def _run(text: str) -> None:
         trace = error.__traceback__
         while trace is not None:
             name = trace.tb_frame.f_globals.get("__name__", "")
-            assert not name.startswith(("vetro.muranopl.compiler", "vetro.muranopl.read", "vetro.muranopl.source")) or name.endswith("runtime"), repr(error)
+            assert not name.startswith(
+                ("vetro.muranopl.compiler", "vetro.muranopl.read", "vetro.muranopl.source")
+            ) or name.endswith("runtime"), repr(error)
             trace = trace.tb_next
 
 
@@ -121,4 +125,6 @@ def test_generated_methods_consist_of_permitted_constructs(body: list[list[str]]
 @given(EXPRESSIONS)
 def test_generated_contracts_consist_of_permitted_constructs(expression: str) -> None:
     contract = _yaql(f"$.check({expression})")
-    _run(f"{HEAD}Name: Main\nProperties:\n  p: {{Contract: {contract}, Default: 1}}\n  l: {{Contract: [{contract}], Default: []}}\nMethods:\n  run: {{Scope: Public, Body: []}}\n")
+    _run(
+        f"{HEAD}Name: Main\nProperties:\n  p: {{Contract: {contract}, Default: 1}}\n  l: {{Contract: [{contract}], Default: []}}\nMethods:\n  run: {{Scope: Public, Body: []}}\n"
+    )

@@ -84,7 +84,8 @@ def test_code_objects_are_named_after_the_yaml_file_and_carry_its_lines(session:
 
 
 def test_positions_name_the_failing_part_of_an_expression() -> None:
-    text = "Namespaces: {=: t}\nName: Main\nMethods:\n  run:\n    Scope: Public\n    Body:\n      - $x: 1 + 2 * $this.nothing\n"
+    text = "Namespaces: {=: t}\nName: Main\nMethods:\n  run:\n    Scope: Public\n    Body:\n"
+    text += "      - $x: 1 + 2 * $this.nothing\n"
     session = Engine([memory_package({"name": "t", "format": "1.4", "classes": {"t.Main": text}})]).session()
     session.load({"Objects": {"?": {"type": "t.Main"}}})
     with pytest.raises(Exception) as caught:
@@ -102,7 +103,15 @@ def test_a_warm_method_visits_no_syntax_tree(session: Any) -> None:
     shown = io.StringIO()
     pstats.Stats(profile, stream=shown).print_stats()
     ran = shown.getvalue()
-    for module in ("yaql/ast.py", "yaql/parser.py", "yaql/lexer.py", "closures.py", "closure_", "codegen/", "muranopl/reader.py"):
+    for module in (
+        "yaql/ast.py",
+        "yaql/parser.py",
+        "yaql/lexer.py",
+        "closures.py",
+        "closure_",
+        "codegen/",
+        "muranopl/reader.py",
+    ):
         assert module not in ran.replace("codegen/binding.py", ""), ran
 
 

@@ -17,7 +17,26 @@ from vetro.yaql.errors import kind_of
 from vetro.yaql.values import thaw
 
 VARIABLES = ("a", "b", "c", "l")
-LEAVES = ("0", "1", "2", "-3", "'x'", "''", "true", "null", "[]", "[3, 1, 2]", "{k => 1}", "$a", "$b", "$c", "$l", "$.p", "$.q", "$i")
+LEAVES = (
+    "0",
+    "1",
+    "2",
+    "-3",
+    "'x'",
+    "''",
+    "true",
+    "null",
+    "[]",
+    "[3, 1, 2]",
+    "{k => 1}",
+    "$a",
+    "$b",
+    "$c",
+    "$l",
+    "$.p",
+    "$.q",
+    "$i",
+)
 FORMS = (
     "{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} mod {}", "{} = {}", "{} != {}", "{} < {}", "{} >= {}", "{} and {}", "{} or {}",
     "not {}", "[{}, {}]", "{{k => {}, m => {}}}", "{} in {}", "len({})", "{}.len()", "str({})", "{}.select($ + {})", "{}.where($ > {})",
@@ -51,7 +70,9 @@ def _simple() -> st.SearchStrategy[list[str]]:
     targets = st.sampled_from(["$a", "$b", "$c", "$l", "$.p", "$.q", "$l[0]", "$c.k", "$.q.k", "$.q[0]"])
     return st.one_of(
         st.builds(lambda t, e: [f"- {t}: {_yaql(e)}"], targets, EXPRESSIONS),
-        st.builds(lambda t, e: [f"- {t}: {_yaql(f'{t} + {e}')}"], st.sampled_from(["$a", "$l", "$.p", "$.q"]), EXPRESSIONS),
+        st.builds(
+            lambda t, e: [f"- {t}: {_yaql(f'{t} + {e}')}"], st.sampled_from(["$a", "$l", "$.p", "$.q"]), EXPRESSIONS
+        ),
         st.builds(lambda e: [f"- {_yaql(f'$.m({e})')}"], EXPRESSIONS),
         st.builds(lambda e: [f"- Return: {_yaql(e)}"], EXPRESSIONS),
         st.just(["- Break:"]),
@@ -139,13 +160,28 @@ def test_blocks_that_are_nested_deeper_than_python_allows(levels: int, leave: st
     for level in range(levels):
         kind = level % 4
         if kind == 0:
-            lines += [f"{indent}- For: i", f"{indent}  In: [1, 2]", f"{indent}  Do:"] if level < 12 else [f"{indent}- Repeat: 1", f"{indent}  Do:"]
+            lines += (
+                [f"{indent}- For: i", f"{indent}  In: [1, 2]", f"{indent}  Do:"]
+                if level < 12
+                else [f"{indent}- Repeat: 1", f"{indent}  Do:"]
+            )
         elif kind == 1:
-            lines += [f"{indent}- Try: [{{$b: $a}}]", f"{indent}  Finally: [{{$.p: $.p + 1}}]", f"{indent}- If: 1 = 1", f"{indent}  Then:"]
+            lines += [
+                f"{indent}- Try: [{{$b: $a}}]",
+                f"{indent}  Finally: [{{$.p: $.p + 1}}]",
+                f"{indent}- If: 1 = 1",
+                f"{indent}  Then:",
+            ]
         elif kind == 2:
             lines += [f"{indent}- $n: 0", f"{indent}- While: $n < 1", f"{indent}  Do:", f"{indent}    - $n: 1"]
         else:
-            lines += [f"{indent}- Try: [{{Throw: Oops}}]", f"{indent}  Catch:", f"{indent}    With: Oops", f"{indent}    As: e", f"{indent}    Do:"]
+            lines += [
+                f"{indent}- Try: [{{Throw: Oops}}]",
+                f"{indent}  Catch:",
+                f"{indent}    With: Oops",
+                f"{indent}    As: e",
+                f"{indent}    Do:",
+            ]
             indent += "    "
         indent += "    "
     lines.append(indent + leave)

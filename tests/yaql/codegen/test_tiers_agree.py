@@ -1,4 +1,4 @@
-"""The compiled tier against its oracle, the closure tier: same value, or same class of error, on generated expressions."""
+"""The compiled tier against its oracle, the closure tier: same value or same class of error, over generated texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ from vetro.yaql.parser import parse
 def outcome(text: str, tier: Any, dialect: str) -> tuple[str, Any]:
     try:
         return "ok", compile(text, tier=tier, dialect=dialect)(DATA, x=5, items=[{"n": 1}, {"n": 2}])
-    except (VetroError, KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, AssertionError, OverflowError) as error:
+    except (
+        VetroError,
+        KeyError,
+        IndexError,
+        ValueError,
+        TypeError,
+        ZeroDivisionError,
+        AssertionError,
+        OverflowError,
+    ) as error:
         return "error", type(error).__name__
 
 
