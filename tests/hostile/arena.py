@@ -81,7 +81,8 @@ def _peak() -> int:
 
 
 def _forget_peak() -> int:
-    gc.collect()
+    if _peak() > 64 * MIB:
+        gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

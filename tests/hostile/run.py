@@ -54,6 +54,13 @@ def classes(texts: Mapping[str, str], body: str = "- Return: 1", **more: Any) ->
 _HEALTHY = "- $x: 0\n- For: i\n  In: range(100)\n  Do:\n    - $x: $x + $i\n- Return: $x"
 
 
+_standing: list[Any] = []
+
+
 def healthy() -> bool:
-    """Whether this process still evaluates expressions and runs methods."""
-    return bool(expression("[1, 2, 3].select($ * 2).sum()") == 12 and method(_HEALTHY) == 4950)
+    """Whether this process still evaluates expressions and runs methods, in a session from before the attack."""
+    if not _standing:
+        host = Host()
+        host.run(_HEALTHY)
+        _standing.append(host)
+    return bool(expression("[1, 2, 3].select($ * 2).sum()") == 12 and _standing[0].call("run") == 4950)
