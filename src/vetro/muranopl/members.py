@@ -205,8 +205,10 @@ def call_function(
     """Calls a compiled method with MuranoPL argument names; a signature mismatch becomes `NoMatchingMethod`."""
     if any(a is MISSING for a in args):
         args, kwargs = _skip_missing(method, args, kwargs)
-    args = tuple([a if a.__class__ in FROZEN else freeze(a) for a in args])
-    return call_plain(method, function, this, args, {k: freeze(v) for k, v in kwargs.items()} if kwargs else kwargs)
+    limit = method.declaring.session.rt.limits.max_sequence
+    args = tuple([a if a.__class__ in FROZEN else freeze(a, limit) for a in args])
+    named = {k: freeze(v, limit) for k, v in kwargs.items()} if kwargs else kwargs
+    return call_plain(method, function, this, args, named)
 
 
 def call_plain(

@@ -33,13 +33,24 @@ def inject(cx: Any, target: Any, method_name: str, mock: Callable[..., Any], moc
     if method is None or method.extension:
         raise MethodNotFound(f"class {type_.name} has no method '{method_name}'")
     attribute = "m_" + method_name
-    original = getattr(type_.pyclass, attribute)
-    original = getattr(original, "mocked_original", original)
+    if method.static:
+        original: Any = method.function.__get__(method.declaring.type_object)
+    else:
+        original = getattr(type_.pyclass, attribute)
+        original = getattr(original, "mocked_original", original)
     replacement = _expression(mock) if mock_name is None else _method_of(cx, mock(), mock_name)
-    wrapper: Any = _wrapper(original, replacement)
+    wrapper: Any = _wrapper(original, replacement, bound=method.static)
     setattr(type_.pyclass, attribute, staticmethod(wrapper) if method.static else wrapper)
     if method.static:
         type_.type_object.__dict__[attribute] = wrapper
+
+
+def mock_of(holder: Any, name: str) -> Callable[..., Any] | None:
+    """The mock of static method ``name`` of a type object or flat class, taking MuranoPL names; None: there is none."""
+    found = getattr(holder, "m_" + name, None)
+    if found is None or not hasattr(found, "mocked_original"):
+        return None
+    return lambda *args, **kwargs: found(*args, **{"v_" + key: value for key, value in kwargs.items()})
 
 
 def _expression(mock: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,11 +64,14 @@ def _method_of(cx: Any, obj: Any, name: str) -> Callable[..., Any]:
     return lambda args, named: found(*args, **{key[2:]: value for key, value in named.items()})
 
 
-def _wrapper(original: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapper(original: Callable[..., Any], replacement: Callable[..., Any], *, bound: bool) -> Callable[..., Any]:
+    """The function that takes the method's place; ``bound``: a static one, which gets no receiver."""
+    first = 0 if bound else 1
+
     def mocked_call(*args: Any, **named: Any) -> Any:
         # `originalMethod` reads `mocked` from this frame.
-        mocked = (original, args, named)
-        result = replacement(args[1:], named)
+        mocked = (original, args, named, first)
+        result = replacement(args[first:], named)
         del mocked
         return result
 
@@ -77,9 +91,9 @@ def _mocked_frame() -> FrameType:
 
 def original_method(*args: Any, **kwargs: Any) -> Any:
     """Calls the replaced method: with the arguments of the mocked call, or with those given here."""
-    original, given, named = _mocked_frame().f_locals["mocked"]
+    original, given, named, first = _mocked_frame().f_locals["mocked"]
     if args or kwargs:
-        return original(given[0], *args, **{"v_" + key: value for key, value in kwargs.items()})
+        return original(*given[:first], *args, **{"v_" + key: value for key, value in kwargs.items()})
     return original(*given, **named)
 
 

@@ -55,6 +55,12 @@ class MuranoObject(HostObject):
         if method is None or method.extension:
             return None
         if method.static and method.native is None:
+            if self._type.session.mocking:
+                from vetro.muranopl.mocks import mock_of
+
+                mock = mock_of(type(self), name)
+                if mock is not None:
+                    return mock
             return lambda *args, **kwargs: method.invoke(None, args, kwargs)
         if self._state == DESTROYED and not method.static:
             raise destroyed_error(self, name)

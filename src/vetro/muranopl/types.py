@@ -64,6 +64,12 @@ class TypeObject(HostObject):
         method = self.type.find_method(name)
         if method is None or not method.static:
             return None
+        if self.type.session.mocking:
+            from vetro.muranopl.mocks import mock_of
+
+            mock = mock_of(self, name)
+            if mock is not None:
+                return mock
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return method.invoke(None, args, kwargs)
