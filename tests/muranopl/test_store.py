@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from tests.muranopl.world import World, define
-from vetro.muranopl.errors import ObjectNotFound
+from vetro.muranopl.errors import DeclarationError, ObjectNotFound
 
 CLASSES = {
     "Main": "Properties: {kids: {Contract: [$.class(Item)]}}",
@@ -79,3 +79,22 @@ def test_objects_whose_end_nobody_notices_go_when_they_are_dropped(world: World)
     assert store.get(loud_id) is not None
     store.discard(store.require(loud_id))
     assert store.get(loud_id) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("SystemData", 7),
+        ("SystemData", {"Packages": 3}),
+        ("SystemData", {"Packages": {"t": {"a": 1}}}),
+        ("SystemData", {"Packages": {"t": ["no version"]}}),
+        ("Attributes", 5),
+        ("Attributes", {"a": 1}),
+        ("Objects", [1]),
+        ("ObjectsCopy", "x"),
+    ],
+)
+def test_a_malformed_part_of_a_model_is_named(key: str, value: object) -> None:
+    session = World(CLASSES).session
+    with pytest.raises(DeclarationError):
+        session.load({"Objects": {"?": {"type": "t.Item"}}, key: value})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vetro.muranopl.errors import ClassNotFound, PackageForClassNotFound, PackageNotFound
+from vetro.muranopl.errors import ClassNotFound, DeclarationError, PackageForClassNotFound, PackageNotFound
 from vetro.muranopl.package_protocols import (
     CORE_LIBRARY,
     ClassText,
@@ -46,6 +46,9 @@ __all__ = [
 ]
 
 SpecLike = VersionSpec | str | int | float | None
+
+
+FIXATIONS = "it maps names of packages to lists of the versions that earlier deployments used"
 
 
 class _Versions:
@@ -97,9 +100,13 @@ class PackageResolver:
     # -- fixations ----------------------------------------------------------------------------------------------
 
     def load_fixations(self, table: Mapping[str, Iterable[Any]] | None) -> None:
-        """Adds the versions of a stored table. Raises `DeclarationError` for what is no version."""
+        """Adds the versions of a stored table. Raises `DeclarationError` for what is no table or no version."""
+        if table is not None and not isinstance(table, Mapping):
+            raise DeclarationError("SystemData.Packages of a model must be a mapping", hint=FIXATIONS)
         for name, versions in (table or {}).items():
             listed = [versions] if isinstance(versions, str | int | float | Version) else versions
+            if listed is not None and not isinstance(listed, list | tuple | set | frozenset):
+                raise DeclarationError(f"SystemData.Packages.{name} of a model must be a list", hint=FIXATIONS)
             self._fixed.setdefault(name, set()).update(parse_version(v) for v in listed or ())
         self._found.clear()
 

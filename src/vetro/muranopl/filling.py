@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
@@ -44,7 +45,7 @@ class Fill(Enum):
     GONE = 3
 
 
-class Filler:
+class Filler(ABC):
     """Fills in the objects of one load. The loader defines the objects and queues them here."""
 
     store: ObjectStore
@@ -288,9 +289,9 @@ class Filler:
                         met = True
         return met
 
+    @abstractmethod
     def define(self, mapping: Any, owner: Any, default: Any, context: Any) -> MuranoObject:
         """The object of a definition, queued."""
-        raise NotImplementedError
 
     def _lenient(self, obj: MuranoObject, values: Mapping[Any, Any], plan: LoadPlan) -> None:
         """What a destroyed object still shows: values that fit."""

@@ -2,7 +2,8 @@
 
 One class per linked class, with a slot for each declared property, ``m_x`` for each method by MuranoPL's look-up rule
 and ``set_x``/``add_x`` holding the whole chain of contracts and usages of a property. Python's inheritance plays no
-part; a mock is a plain ``setattr``. Methods are compiled when first called: until then a stub stands in their place.
+part; a mock is a plain ``setattr``. Methods are compiled when first called, by a function that
+stands in their place until then.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def build_class(of: MuranoType) -> type[MuranoObject]:
         if not method.extension:
             # Under a debugger methods are compiled at once: a step leads into the method, not into the compiler.
             eager = sys.gettrace() is not None and method.native is None and not method.static
-            setattr(made, "m_" + name, method.function if eager else _stub(made, method))
+            setattr(made, "m_" + name, method.function if eager else _compiled_on_first_call(made, method))
     return made  # type: ignore[no-any-return]
 
 
@@ -59,7 +60,7 @@ def _ambiguous(of: MuranoType, name: str) -> Callable[..., Any]:
     return refuse
 
 
-def _stub(owner: Any, method: Method) -> Callable[..., Any]:
+def _compiled_on_first_call(owner: Any, method: Method) -> Callable[..., Any]:
     """Compiles the method at its first call and puts it in its own place."""
     attribute = "m_" + method.name
 

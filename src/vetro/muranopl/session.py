@@ -19,7 +19,7 @@ from vetro.muranopl.catalog import PackageResolver
 from vetro.muranopl.compiler import evaluate_template
 from vetro.muranopl.dialects import DialectSet
 from vetro.muranopl.effects import UnknownEffect
-from vetro.muranopl.errors import InvalidOperation, MethodNotExposed, MethodNotFound, ObjectNotFound
+from vetro.muranopl.errors import DeclarationError, InvalidOperation, MethodNotExposed, MethodNotFound, ObjectNotFound
 from vetro.muranopl.exceptions import frames_of, translate
 from vetro.muranopl.execution import MuranoExecution
 from vetro.muranopl.gc import GarbageCollector
@@ -209,9 +209,10 @@ class Session:
         return self.run(partial(self._load, model or {}))
 
     def _load(self, data: Mapping[str, Any]) -> MuranoObject | None:
-        table = (data.get("SystemData") or {}).get("Packages")
-        if table:
-            self.resolver.load_fixations(table)
+        system = data.get("SystemData") or {}
+        if not isinstance(system, Mapping):
+            raise DeclarationError("SystemData of a model must be a mapping")
+        self.resolver.load_fixations(system.get("Packages"))
         self.root = self.store.load_model(data)
         return self.root
 

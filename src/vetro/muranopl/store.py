@@ -135,7 +135,10 @@ class ObjectStore:
 
         Raises what contracts, defaults and ``.init`` raise; the store is not to be used after that.
         """
-        self.session.attributes.load(model.get("Attributes") or ())
+        rows = model.get("Attributes") or ()
+        if not isinstance(rows, (list, tuple)):
+            raise DeclarationError("Attributes of a model must be a list of rows [id, class, name, value]")
+        self.session.attributes.load(rows)
         objects = model.get("Objects")
         if objects is not None:
             self.root = self._load_tree(objects, shadow=False)
