@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +82,32 @@ def test_exit_status_and_json(
     assert [line["n"] for line in lines] == [8, 12, 15]
     assert lines[-1]["met"] is True
     assert "1 of 1 goals met" in capsys.readouterr().out
+
+
+def run_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`benchmarks/run.py` of a copy of the benchmarks, as a person starts it."""
+    return subprocess.run(
+        [sys.executable, str(folder / "benchmarks" / "run.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+def test_the_command_measures_and_compares(tmp_path: Path) -> None:
+    shutil.copytree(Path(command.__file__).parent, tmp_path / "benchmarks")
+    good = run_copy(tmp_path, "--only", "b2_fib", "--quick")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert good.stdout.rstrip().endswith("all results are right")
+    recorded = tmp_path / "benchmarks" / "recorded.json"
+    data = json.loads(recorded.read_text())
+    for row in data["murano"]["b2_fib"].values():
+        row["checksum"] = "0" * 16
+    recorded.write_text(json.dumps(data))
+    bad = run_copy(tmp_path, "--only", "b2_fib", "--quick")
+    assert bad.returncode == 1
+    assert "differs from the recorded one" in bad.stdout
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,35 @@ def test_a_folder_that_cannot_be_used_is_no_error(package: Path, tmp_path: Path)
     assert run(package, occupied) == "21"
 
 
+def start(package: Path, cache: Path) -> subprocess.Popen[str]:
+    arguments = ["run", str(package), "--model", str(package.parent / "model.json"), "--result", "--json", "-q"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "vetro", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "VETRO_CACHE": str(cache)},
+    )
+
+
+def test_commands_that_fill_the_same_cache_at_once(package: Path, tmp_path: Path) -> None:
+    running = [start(package, tmp_path / "cache") for _ in range(4)]
+    assert [r.communicate(timeout=60)[0].strip() for r in running] == ["21"] * 4
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.4, 0.5])
+def test_a_command_killed_while_it_fills_the_cache_harms_no_later_one(
+    package: Path, tmp_path: Path, seconds: float
+) -> None:
+    killed = start(package, tmp_path / "cache")
+    try:
+        killed.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        killed.kill()
+        killed.communicate()
+    assert run(package, tmp_path / "cache") == "21"
+
+
 def test_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VETRO_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -84,7 +84,7 @@ class _Run:
         return Failure(title, expected, self.bindings.show(actual), self.trace_text)
 
 
-def run_case(case: Case) -> Failure | None:
+def run_case(case: Case, *, tier: Literal["compiled", "closure"] = "compiled") -> Failure | None:
     """Runs the case; None when every outcome was the expected one, else the first that was not."""
     run = _Run(case)
     session: Any = None
@@ -99,6 +99,7 @@ def run_case(case: Case) -> Failure | None:
             mocking=case.mocking,
             clock=VirtualClock(),
             seed=0,
+            tier=tier,
         )
         session = engine.session()
         if case.model:
