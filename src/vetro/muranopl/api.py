@@ -15,31 +15,13 @@ from collections.abc import Callable, Iterable, Mapping
 from secrets import token_hex
 from typing import Any, Literal
 
+from vetro.muranopl.configs import MemoryConfigs
 from vetro.muranopl.effects import InProcessEffects
 from vetro.muranopl.execution import Clock, MuranoExecution
 from vetro.muranopl.native import NativeRegistry
 from vetro.muranopl.session import Session
 from vetro.yaql.context import Limits
 from vetro.yaql.signature import Overload
-
-
-class Configs:
-    """Class configurations given in memory: rows of ``{class, version?, values}`` (SEMANTICS 5.7)."""
-
-    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self._rows = [(r["class"], r.get("version"), r.get("values") or {}) for r in rows]
-
-    def get(self, name: str, version: Any) -> Mapping[str, Any]:
-        """Values for a class version: exact file first, then minor, major, and none at all for major 0."""
-        tries: list[str | None] = [f"{version.major}.{version.minor}.{version.patch}"]
-        tries += [f"{version.major}.{version.minor}", f"{version.major}"]
-        if version.major == 0:
-            tries.append(None)
-        for wanted in tries:
-            for row_name, row_version, values in self._rows:
-                if row_name == name and (None if row_version is None else str(row_version)) == wanted:
-                    return values
-        return {}
 
 
 class Engine:
@@ -76,7 +58,7 @@ class Engine:
         self.source = source_of(packages, core)
         self.limits = limits or Limits()
         self.configs = (
-            configs if hasattr(configs, "get") and not isinstance(configs, Mapping) else Configs(configs or ())
+            configs if hasattr(configs, "get") and not isinstance(configs, Mapping) else MemoryConfigs(configs or ())
         )
         self.natives = NativeRegistry(parent=natives if natives is not None else default_natives())
         for name, implementation in (functions or {}).items():

@@ -50,9 +50,3 @@ class MuranoContext(CodeContext):
             if method.accepts_receiver(receiver):
                 return method.bind_receiver(receiver)
         return None
-
-    def set_attribute(self, target: Any, name: str, value: Any) -> None:
-        """``target.name: value`` from this class's code; access rules of SEMANTICS 5.2 to 5.4."""
-        from vetro.muranopl.access import write_property
-
-        write_property(self, target, name, value)

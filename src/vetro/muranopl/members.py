@@ -14,7 +14,7 @@ from vetro.muranopl.declarations import (
     PropertyDecl,
     PropertyUsage,
 )
-from vetro.muranopl.errors import ContractViolation, DslSyntaxError, ObjectDestroyed
+from vetro.muranopl.errors import ContractViolation, ObjectDestroyed
 from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.values import FROZEN, MISSING, freeze
 
@@ -249,8 +249,3 @@ def mismatch(method: Method, python_text: str) -> str:
         takes = f"{least} to {most}" if least is not None else f"{most}"
         text = f"takes {takes} argument{'' if takes == '1' else 's'}, {given} given"
     return f"method {method.declaring.name}::{method.name} {text}; it takes: {wanted}"
-
-
-def require_declared(kind: str, name: str) -> DslSyntaxError:
-    """The error for a member that a native class names but nothing declares."""
-    return DslSyntaxError(f"{kind} '{name}' is not declared")

@@ -30,11 +30,11 @@ from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.scheduler import Scheduler
 from vetro.muranopl.stacks import deep_calls, enough_stack, on_large_stack
 from vetro.muranopl.store import ObjectStore
-from vetro.muranopl.types import MuranoType, TypeObject
+from vetro.muranopl.types import MuranoType
 from vetro.muranopl.views import View
 from vetro.yaql.errors import Stop
 from vetro.yaql.signature import Overload
-from vetro.yaql.values import MISSING, HostObject, freeze, thaw
+from vetro.yaql.values import HostObject, freeze
 
 _T = TypeVar("_T")
 
@@ -313,6 +313,3 @@ class Session:
     def close(self) -> None:
         """Lets threads and objects go."""
         self.scheduler.close()
-
-
-__all__ = ["MISSING", "Session", "TypeObject", "thaw"]

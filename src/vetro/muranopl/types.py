@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.access import write_static
 from vetro.muranopl.context import MuranoContext
 from vetro.muranopl.declarations import ClassDecl, ClassUsage, PropertyUsage
 from vetro.muranopl.errors import AmbiguousMethodName, AmbiguousPropertyName, PropertyNotFound
@@ -274,6 +273,3 @@ class MuranoType:
     def write_static(self, prop: Property, value: Any) -> None:
         """Sets a static property through its contract."""
         self._statics[prop.name] = prop.apply(value, self.type_object)
-
-
-__all__ = ["MuranoType", "TypeObject", "write_static"]

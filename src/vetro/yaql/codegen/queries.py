@@ -51,8 +51,7 @@ def emit_pipeline(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code | Non
         return None
     lazy = source.kind == "lazy"
     first, again = em.bind_once(source)
-    loop = b.name("d1")
-    generators, item = _generators(em, scope, loop, again.node, stages)
+    generators, item = _generators(em, scope, again.node, stages)
     if terminal is None:
         fused = Code(py.GeneratorExp(item.node, generators), "lazy")
     else:
@@ -79,7 +78,7 @@ def _plain_args(node: ast.MethodCall) -> bool:
 
 
 def _generators(
-    em: Emitter, scope: Scope, loop: py.Name, source: py.expr, stages: list[tuple[str, ast.Node]]
+    em: Emitter, scope: Scope, source: py.expr, stages: list[tuple[str, ast.Node]]
 ) -> tuple[list[py.comprehension], Code]:
     inner, _ = scope.child(1)
     item = Code(b.name("d1"))
