@@ -284,7 +284,7 @@ class BlockMixin:
 
     def emit_Try(self, i: d.Try, scope: Scope) -> list[py.stmt]:
         body = self.block(i.body, scope)
-        final = self.block(i.final, scope) if i.final else []
+        final = [py.Expr(b.call("_unchain")), *self.block(i.final, scope)] if i.final else []
         handlers: list[py.ExceptHandler] = []
         orelse = self.block(i.orelse, scope) if i.orelse else []
         if i.handlers:

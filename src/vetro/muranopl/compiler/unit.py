@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
-COMPILER_VERSION = 5
+COMPILER_VERSION = 6
 
 
 @dataclass(slots=True)
