@@ -34,13 +34,27 @@ KINDS: Mapping[str, str] = {
     "track": "statistics {event, instance, environment, instance_type, ...}; the answer is ignored",
     "identity": "{what: user|project, of: caller|environment}: the record of the identity service",
     "execution": "{event: start|finish}: an execution session begins or ends; the answer is ignored",
-    "agent.listen": "{queue, on}: begins or ends listening for agents' answers; the answer is ignored",
     "clock": "seconds since the epoch as a float",
     "sleep": "waits {seconds}; the answer is ignored",
     "entropy": "{bytes} random bytes as hexadecimal text",
-    "stack.read": "{name, region, wait?}: {template, parameters, outputs} or null when there is no such stack",
-    "stack.push": "{name, region, template, parameters, files, environment, wait}: {outputs}",
-    "stack.delete": "{name, region}; the answer is ignored",
+    "secret": "{data}: the text behind a reference to the secret store (decryptData)",
+    "stack.read": "{name, region, wait}: {template, parameters, outputs, digest} or null when there is no such stack;"
+    " with wait it is settled first",
+    "stack.push": "{name, region, base, digest, put, drop, known}: brings the stack to the state with this digest"
+    " (`vetro.library.stackdata`): put [[section, key, value]] and drop [[section, key]] change the state with the"
+    " digest base, null: they are the whole. Answer {outputs, gone, whole}: outputs that differ from those with the"
+    " digest known (null: none), or all of them when whole; or {stale: true} when the stack is in neither state:"
+    " nothing was done, send the whole. An error says the state and reason of a failed stack",
+    "stack.delete": "{name, region}: deletes and waits; the answer is ignored",
+    "agent.listen": "{queue, on}: begins or ends listening for agents' answers; the answer is ignored",
+    "agent.key": "{}: the public key (PEM, PKCS#1) with which agents check plans, or null: nothing is signed",
+    "agent.send": "{queue, listener, id, plan}: hands a plan over and does not wait; the answer is ignored",
+    "agent.call": "{queue, listener, id, plan, timeout}: {result: the agent's message} or {timeout: seconds}",
+    "network": "{region, query, ...}: query is one of router {}, cidr {router, network, version}, dns {version},"
+    " external_of_router {router}, external_of_network {network}, networks {}, subnets {}, ports {}, extensions {};"
+    " the answer is an id, a text, null, or a list of records",
+    "metadef": "{region, query: namespaces {resource_type} | objects {namespace}}: a list of records",
+    "workflow": "{region, query: upload {definition} | run {name, timeout, inputs, params}}: the answer of the service",
 }
 
 _CONTAINERS = (dict, list, tuple, set, frozenset)
@@ -152,6 +166,9 @@ class InProcessEffects:
             "entropy": lambda args: secrets.token_hex(int(args["bytes"])),
             "stack.read": lambda args: None,
             "stack.push": _no_cloud,
+            "network": _nothing_there,
+            "metadef": lambda args: [],
+            "agent.key": lambda args: None,
             "stack.delete": lambda args: None,
         }
         self._handlers.update(handlers or {})
@@ -179,9 +196,12 @@ def _log(args: dict[str, Any]) -> None:
 
 
 def _no_cloud(args: dict[str, Any]) -> Any:
-    if not (args.get("template") or {}).get("resources"):
-        return {"outputs": {}}
     raise EffectError(f"no cloud is configured, stack '{args.get('name')}' cannot be created")
+
+
+def _nothing_there(args: dict[str, Any]) -> Any:
+    """A network service that has nothing and makes nothing."""
+    return [] if args["query"] in ("networks", "subnets", "ports", "extensions", "dns") else None
 
 
 # -- recording and replaying -------------------------------------------------------------------------------------------

@@ -1,0 +1,216 @@
+"""What every cloud offers: stacks, networks, images, flavors, key pairs, zones, volumes, security groups, consoles.
+
+The effects host calls these methods with the `Owner` of its environment; packages never do. Whatever belongs to another
+owner is not there for this one. All values are plain JSON data, times are seconds since the epoch, sizes of memory are
+MiB and of disks GiB. Source of the rules: LOCAL_CLOUD.md 1-3, CORE_LIBRARY.md 3 (HeatStack, NetworkExplorer,
+MetadefBrowser).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from vetro.yaql.errors import VetroError
+
+#: What `Cloud.catalog` lists.
+Catalog = Literal[
+    "images",
+    "flavors",
+    "keypairs",
+    "zones",
+    "networks",
+    "subnets",
+    "security_groups",
+    "volumes",
+    "snapshots",
+    "backups",
+]
+
+
+class CloudError(VetroError):
+    """A cloud cannot do what it was asked."""
+
+    kind = "error"
+    code = "CLD100"
+
+
+class StackFailed(CloudError):
+    """A stack ended in a failed state; ``message`` holds the state and the reason."""
+
+    code = "CLD101"
+
+
+class TemplateInvalid(CloudError):
+    """A template that cannot be understood. Nothing was done."""
+
+    code = "CLD102"
+
+
+class NotFound(CloudError):
+    """There is no such thing, or it belongs to somebody else."""
+
+    code = "CLD103"
+
+
+class NotAvailable(CloudError):
+    """This cloud has no such service, or this machine lacks what it takes; the message says which and what to do."""
+
+    code = "CLD104"
+
+
+class Conflict(CloudError):
+    """The thing is in use by another operation or taken by another owner."""
+
+    code = "CLD105"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """To whom stacks and servers belong: a project (tenant) and one environment of it."""
+
+    project: str
+    environment: str
+    user: str = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class StackChange:
+    """A wanted state, as the effect ``stack.push`` sends it (`vetro.library.stackdata`)."""
+
+    digest: str
+    #: Digest of the state that ``put`` and ``drop`` change; None: they are the whole.
+    base: str | None = None
+    #: ``[section, key, value]`` and ``[section, key]``.
+    put: Sequence[Sequence[Any]] = ()
+    drop: Sequence[Sequence[str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StackState:
+    """A stack as it is."""
+
+    name: str
+    region: str
+    status: str  # CREATE_COMPLETE, UPDATE_FAILED, ...
+    reason: str
+    digest: str
+    template: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    created: float = 0.0
+    updated: float = 0.0
+
+
+class StaleStack(CloudError):
+    """The stack is in another state than the change begins with; send the whole. Nothing was done."""
+
+    code = "CLD106"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """A server as it is."""
+
+    id: str
+    name: str
+    stack: str
+    region: str
+    status: str  # BUILD, ACTIVE, SHUTOFF, ERROR
+    addresses: Sequence[str] = ()
+    image: str = ""
+    flavor: str = ""
+    created: float = 0.0
+
+
+@runtime_checkable
+class Cloud(Protocol):
+    """One cloud with one or several regions; '' is the home region. May be used from several threads."""
+
+    #: For messages: 'local (record)', 'OpenStack'.
+    name: str
+
+    def regions(self) -> Sequence[str]:
+        """Names of the regions besides the home region."""
+        ...  # pragma: no cover - protocol
+
+    def read_stack(self, owner: Owner, region: str, name: str, *, settled: bool = False) -> StackState | None:
+        """The stack, or None. With ``settled`` an operation under way is waited for."""
+        ...  # pragma: no cover - protocol
+
+    def push_stack(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
+        """Creates or updates and waits until it is done. The same digest again is a no-op unless the stack failed.
+
+        Raises `StaleStack`, `TemplateInvalid`, `StackFailed`, `Conflict`. A failed stack stays and can be updated.
+        """
+        ...  # pragma: no cover - protocol
+
+    def delete_stack(self, owner: Owner, region: str, name: str) -> None:
+        """Deletes and waits; nothing when there is none. Raises `StackFailed`."""
+        ...  # pragma: no cover - protocol
+
+    def stacks(self, owner: Owner) -> Sequence[StackState]:
+        """All stacks of the environment, without templates."""
+        ...  # pragma: no cover - protocol
+
+    def servers(self, owner: Owner) -> Sequence[ServerState]:
+        """All servers of the environment."""
+        ...  # pragma: no cover - protocol
+
+    def console(self, owner: Owner, server: str, lines: int = 200) -> str:
+        """The end of what a server (by id) wrote to its console. Raises `NotFound`."""
+        ...  # pragma: no cover - protocol
+
+    def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """Answers the effect ``network`` (`vetro.muranopl.effects.KINDS`). Raises `NotFound`, `NotAvailable`."""
+        ...  # pragma: no cover - protocol
+
+    def metadef(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """Answers the effect ``metadef``."""
+        ...  # pragma: no cover - protocol
+
+    def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
+        """Records to choose from: at least ``id`` and ``name`` each, and what OpenStack's own records call the rest."""
+        ...  # pragma: no cover - protocol
+
+    def close(self) -> None:
+        """Lets files, connections and threads go; stacks and servers stay."""
+        ...  # pragma: no cover - protocol
+
+
+# -- messages to and from servers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message on a queue (AGENT.md 1): body is JSON text, ``id`` that of the plan."""
+
+    id: str
+    body: str
+    signature: bytes | None = None
+    reply_to: str | None = None
+
+
+@runtime_checkable
+class Channel(Protocol):
+    """Durable queues between the engine and the agents of one environment: AMQP, local sockets, or a recorder."""
+
+    def send(self, queue: str, message: Message) -> None:
+        """Hands a message over for good. A message with an id that the queue has or had already is dropped.
+
+        Raises `NotFound` when the queue is not one of this environment's.
+        """
+        ...  # pragma: no cover - protocol
+
+    def receive(self, queue: str, timeout: float) -> Message | None:
+        """The next message that was not received yet; None after ``timeout`` seconds. It stays until acknowledged."""
+        ...  # pragma: no cover - protocol
+
+    def acknowledge(self, queue: str, id: str) -> None:
+        """The message was stored: it is not delivered again."""
+        ...  # pragma: no cover - protocol
+
+    def close(self) -> None:
+        """Lets connections go. Messages that were not acknowledged are delivered to the next who receives."""
+        ...  # pragma: no cover - protocol

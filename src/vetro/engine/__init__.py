@@ -1,0 +1,1 @@
+"""Runs one task: zygote, task process, effects host, worker, journal, replay, checkpoints (DESIGN, "Running tasks")."""

@@ -1,0 +1,61 @@
+"""`Task`: everything a run is a function of, as plain data. What is not in here comes as answers of effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+#: ``deploy``: load, clean up, call ``deploy`` of the root (unless the model is empty: then everything is destroyed),
+#: finalise. ``action``: the same with a public method of an object. ``static``: a public static method of a class.
+#: ``builder``: a model builder. ``schema``: JSON Schemas of a class. ``call``: one method, for tools; nothing is
+#: destroyed or serialised.
+Kind = Literal["deploy", "action", "static", "builder", "schema", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a task may use. None means no limit."""
+
+    steps: int | None = None
+    #: CPU seconds of the task process.
+    cpu_seconds: float | None = 600.0
+    memory_mib: int | None = 1024
+    #: Seconds a cancelled task may take for its Finally blocks before it is killed.
+    grace_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run over one model. JSON both ways with `as_json` and `from_json`."""
+
+    id: str
+    kind: Kind
+    #: Folders and archives, absolute paths; the standard packages are added by the task process.
+    packages: Sequence[str] = ()
+    #: The start model: {Objects, ObjectsCopy, Attributes, SystemData}.
+    model: Mapping[str, Any] = field(default_factory=dict)
+    method: str | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    object_id: str | None = None
+    #: {name, version, package} for static methods, builders and schemas.
+    on_class: Mapping[str, Any] | None = None
+    seed: str = "0"
+    #: Engine settings that packages see through ``config`` (CORE_LIBRARY.md); no secrets.
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    #: Rows of class configurations (`Usage: Config`).
+    configs: Sequence[Mapping[str, Any]] = ()
+    budget: Budget = field(default_factory=Budget)
+    #: The engine that began the task: only the same one may continue it.
+    engine: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """A mapping that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        """The task written by `as_json`."""
+        values = dict(data)
+        values["budget"] = Budget(**values.get("budget", {}))
+        return cls(**values)
