@@ -27,10 +27,14 @@ def test_plain_thaws_frozen_values_all_the_way() -> None:
     assert plain(FDict(a=(1, FDict(b=None)))) == {"a": [1, {"b": None}]}
 
 
-@pytest.mark.parametrize("value", [object(), FDict({1: 2}), (b"x",), {"a": {1, 2}}])
+@pytest.mark.parametrize("value", [object(), FDict({(1, 2): 2}), (b"x",), {"a": {1, 2}}])
 def test_plain_refuses_what_json_does_not_know(value: object) -> None:
     with pytest.raises(NotPlainData):
         plain(value)
+
+
+def test_keys_become_what_json_makes_of_them() -> None:
+    assert plain(FDict({80: 1, None: 2, True: 3, "x": 4, 1.5: 5})) == {"80": 1, "null": 2, "true": 3, "x": 4, "1.5": 5}
 
 
 def test_digest_does_not_depend_on_the_order_of_keys() -> None:
@@ -74,9 +78,11 @@ def test_in_process_entropy_is_hexadecimal() -> None:
 def test_without_a_cloud_there_are_no_stacks() -> None:
     effects = InProcessEffects()
     assert effects.perform("0/1", "stack.read", {"name": "s"}) is None
-    assert effects.perform("0/2", "stack.push", {"name": "s", "template": {}}) == {"outputs": {}}
+    assert effects.perform("0/2", "stack.delete", {"name": "s"}) is None
+    assert effects.perform("0/3", "network", {"query": "networks"}) == []
+    assert effects.perform("0/4", "network", {"query": "router"}) is None
     with pytest.raises(EffectError, match="no cloud is configured, stack 's'"):
-        effects.perform("0/3", "stack.push", {"name": "s", "template": {"resources": {"a": {}}}})
+        effects.perform("0/5", "stack.push", {"name": "s", "put": [["resources", "a", {}]]})
 
 
 def test_handlers_can_be_registered_and_unknown_kinds_are_refused() -> None:

@@ -11,6 +11,8 @@ from vetro import __version__
 
 #: Command -> (module, one-line help). Modules offer the click command as `command`.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "deploy": ("vetro.cli.deploy", "Deploy an application on servers of this machine."),
+    "env": ("vetro.cli.env", "Look at environments, change and destroy them."),
     "package": ("vetro.cli.package", "Create and build packages."),
     "check": ("vetro.cli.check", "Find every problem of packages, with file, line and fix."),
     "test": ("vetro.cli.test", "Run the MuranoPL tests of packages, with coverage if wanted."),
@@ -18,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("vetro.cli.schema", "Print the JSON Schema of a class or of its methods."),
     "eval": ("vetro.cli.eval", "Evaluate one YAQL expression over a data file."),
     "repl": ("vetro.cli.repl", "Try out expressions interactively."),
+    "doctor": ("vetro.cli.doctor", "Say what this machine offers and what is missing."),
 }
 
 EXAMPLES = """

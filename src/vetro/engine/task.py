@@ -58,4 +58,6 @@ class Task:
         """The task written by `as_json`."""
         values = dict(data)
         values["budget"] = Budget(**values.get("budget", {}))
+        for name in ("packages", "configs"):
+            values[name] = tuple(values.get(name, ()))
         return cls(**values)

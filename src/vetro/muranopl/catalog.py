@@ -213,10 +213,23 @@ class PackageResolver:
                 if class_name in found.classes:
                     break
             else:
-                raise self._not_visible(package, class_name)
+                found = self._undeclared(package, class_name)
             self.use(found)
         self._from[key] = found
         return found
+
+    def _undeclared(self, package: Package, class_name: str) -> Package:
+        """Where a package from before requirements existed finds its class: in whatever package has it.
+
+        Formats before 1.3 were written without ``Require`` and saw every class of the catalog (USAGE 9, incubator).
+        Raises `ClassNotFound`.
+        """
+        if tuple(package.format)[:2] < (1, 3) and not package.requirements and class_name.partition(".")[2]:
+            try:
+                return self.find_package_for_class(class_name)
+            except PackageForClassNotFound:
+                pass
+        raise self._not_visible(package, class_name)
 
     def _find_with_spec(self, package: Package, class_name: str, spec: VersionSpec) -> Package:
         candidates = self._all_with_class(class_name)

@@ -102,22 +102,36 @@ class Effects(Protocol):
 
 
 def plain(value: Any) -> Any:
-    """``value`` as plain JSON data. Raises `NotPlainData` for what JSON does not know, `NestingTooDeep`."""
+    """``value`` as plain JSON data; keys that are no text become what JSON makes of them (ports of Docker packages).
+
+    Raises `NotPlainData` for what JSON does not know, `NestingTooDeep`.
+    """
     check_depth(value)  # lists that hold each other twice would fill the memory
     data = thaw(value)
     stack = [data]
     while stack:
         item = stack.pop()
         if isinstance(item, dict):
-            for key in item:
-                if not isinstance(key, str):
-                    raise NotPlainData(f"keys of an effect's data must be text, not {type(key).__name__}")
+            if any(key.__class__ is not str for key in item):
+                _name_keys(item)
             stack.extend(item.values())
         elif isinstance(item, list):
             stack.extend(item)
         elif item is not None and not isinstance(item, (str, int, float, bool)):
             raise NotPlainData(f"an effect's data may not hold {type(item).__name__} values")
     return data
+
+
+def _name_keys(mapping: dict[Any, Any]) -> None:
+    """Makes all keys text, in place and in order. Of two that become the same the last one wins, as in JSON."""
+    entries = list(mapping.items())
+    mapping.clear()
+    for key, value in entries:
+        if key is None or isinstance(key, (bool, int, float)):
+            key = json.dumps(key)
+        elif not isinstance(key, str):
+            raise NotPlainData(f"keys of an effect's data must be text, not {type(key).__name__}")
+        mapping[str(key)] = value
 
 
 def digest(args: Mapping[str, Any]) -> str:

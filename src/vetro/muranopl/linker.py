@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,18 @@ def read_source(
     from vetro.muranopl.reader import read_file
 
     return read_file(text, file, format_version=format_version, default_name=default_name, digest=digest)
+
+
+def misnamed(package: Any, source: SourceFile, name: str) -> ClassDecl | None:
+    """The only class of a file that the manifest knows by the name ``name`` and the file by another one.
+
+    Old packages have it, and were used: the manifest decides (USAGE 10). None where it cannot be meant, and from format
+    1.4 on.
+    """
+    if tuple(package.format)[:2] >= (1, 4) or len(source.classes) != 1:
+        return None
+    (decl,) = source.classes.values()
+    return None if decl.name in package.classes else replace(decl, name=name)
 
 
 class TypeRegistry:
@@ -82,7 +95,7 @@ class TypeRegistry:
         """What the package's file declares for the class. Raises `ClassNotFound` when the file lacks it."""
         source = self._source(package, name)
         file_id = source.file
-        decl = source.classes.get(name)
+        decl = source.classes.get(name) or misnamed(package, source, name)
         if decl is None:
             raise ClassNotFound(name, [package.name], hint=f"the manifest says that {file_id} defines it")
         return decl

@@ -85,9 +85,15 @@ def read_argument(context: ReadContext, key: ScalarNode, node: YNode, namespaces
 
 
 def read_arguments(context: ReadContext, node: YNode, namespaces: Namespaces) -> tuple[ArgumentDecl, ...]:
-    """A list of mappings with one key each; a plain mapping only for one argument (SEMANTICS 7.1)."""
+    """A list of mappings with one key each; a plain mapping only for one argument (SEMANTICS 7.1).
+
+    Packages before format 1.3 wrote several arguments as one mapping, too (USAGE 1.9): in the order of the file.
+    """
     result: list[ArgumentDecl] = []
-    for item in context.items(node):
+    items = context.items(node)
+    if context.format_version < (1, 3) and node.__class__ is MappingNode:
+        items = [MappingNode(node.tag, [pair], pair[0].start_mark, pair[1].end_mark) for pair in node.value]
+    for item in items:
         if item.__class__ is not MappingNode or len(item.value) != 1 or item.value[0][0].__class__ is not ScalarNode:
             many = item.__class__ is MappingNode and len(item.value) > 1
             raise DslSyntaxError(

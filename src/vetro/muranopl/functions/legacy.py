@@ -55,6 +55,11 @@ def new_with_pairs(cx: Any, type_: Any, *rest: Any) -> Any:
     return create(cx, cx.resolve(type_), dict(pairs), owner, name)
 
 
+@function("initialize", style="M", params=(Param("object", Type.HOST, check=is_object),))
+def initialize(object: Any) -> None:
+    """Nothing: constructors of all levels run by themselves, base first. Old classes call those of their parents."""
+
+
 def add_function_forms(table: FunctionTable) -> None:
     """Adds the function form of every standard method in `FUNCTION_FORMS`."""
     layer = table.parent

@@ -1,0 +1,335 @@
+"""`vetro env`: the environments of a workspace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.deploying import run_options, workspace_option
+
+
+@click.group("env")
+def command() -> None:
+    """Look at environments and change them.
+
+    \b
+    Examples:
+      vetro env list
+      vetro env show shop
+      vetro env action shop backup --app db
+      vetro env log shop
+      vetro env destroy shop
+    """
+
+
+@command.command("list")
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def list_command(workspace: str | None, output: str) -> None:
+    """List the environments with their state."""
+    from vetro.cli.deploying import open_workspace
+
+    with out.explained():
+        place = open_workspace(workspace)
+        found = [_overview(place.get(name)) for name in place.names()]
+    if output != "table":
+        out.print_data(found, output)
+    elif not found:
+        out.note("no environments yet; 'vetro deploy PATH' makes one")
+    else:
+        rows = [(e["name"], e["status"], e["applications"], e["driver"], _when(e["changed"])) for e in found]
+        out.print_table(("name", "status", "applications", "servers by", "changed"), rows)
+
+
+def _overview(folder: Any) -> dict[str, Any]:
+    outcomes = [t.outcome() for t in folder.tasks() if t.finished]
+    return {
+        "name": folder.name,
+        "id": folder.id,
+        "status": folder.status(),
+        "applications": len(folder.model().applications),
+        "driver": folder.setting("driver"),
+        "created": folder.created,
+        "changed": outcomes[-1]["ended"] if outcomes else folder.created,
+    }
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--model", "number", type=int, metavar="N", help="Print model N instead ('-1': the newest).")
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
+    """Show an environment: components, servers, addresses, packages, history."""
+    from vetro.cli.deploying import open_workspace
+    from vetro.cli.summary import outputs, rows
+
+    with out.explained():
+        folder = open_workspace(workspace).get(name)
+        environment = folder.model(None if number is None or number < 0 else number)
+        if number is not None:
+            out.print_data(environment.model, "yaml" if output == "table" else output)
+            return
+        history = [(t.number, t.task(), t.outcome()) for t in folder.tasks()]
+    table = rows(environment)
+    if output != "table":
+        data = {
+            **_overview(folder),
+            "packages": folder.packages,
+            "components": [dict(zip(("component", "class", "server", "addresses"), r, strict=True)) for r in table],
+            "tasks": [
+                {"number": n, "kind": t.kind, "method": t.method, "state": (o or {}).get("state", "open")}
+                for n, t, o in history
+            ],
+        }
+        out.print_data(data, output)
+        return
+    out.echo(f"{folder.name}: {folder.status()}, servers by {folder.setting('driver')}, {folder.path}")
+    if table:
+        out.echo("")
+        out.print_table(("component", "class", "server", "addresses"), table)
+    for component, key, value in outputs(environment):
+        out.echo(f"{component}.{key}: {value}")
+    if history:
+        out.echo("")
+        shown = [
+            (n, t.method or t.kind, (o or {}).get("state", "open"), _when(o["ended"]) if o else "")
+            for n, t, o in history
+        ]
+        out.print_table(("task", "what", "state", "ended"), shown)
+    if folder.packages:
+        out.echo("")
+        out.print_table(("package", "version"), [(p["name"], p["version"]) for p in folder.packages])
+
+
+@command.command("deploy")
+@click.argument("name")
+@run_options
+def deploy_command(name: str, workspace: str | None, timeout: float | None, quiet: bool, verbose: bool) -> None:
+    """Deploy an environment again as it is: repairs what a failed deployment left undone."""
+    from vetro.engine.models import Environment
+
+    def build(folder: Any) -> tuple[str, Mapping[str, Any], dict[str, Any]]:
+        model = folder.model()
+        if model.root is None:
+            out.fail(f"environment '{name}' is empty", "vetro deploy PATH --env " + name)
+        return "deploy", Environment(model.model).deployed().model, {}
+
+    _run(name, workspace, timeout, quiet, verbose, build)
+
+
+@command.command("action")
+@click.argument("name")
+@click.argument("method")
+@click.option("--app", metavar="NAME", help="Application (name or id) when there are several; any object id.")
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Argument; the value is YAML. Repeatable.")
+@out.output_option("yaml", "json")
+@run_options
+def action_command(
+    name: str,
+    method: str,
+    app: str | None,
+    pairs: tuple[str, ...],
+    output: str,
+    workspace: str | None,
+    timeout: float | None,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Run a public method of an application; its result goes to standard output."""
+    from vetro.cli.arguments import named_values
+
+    args = named_values(pairs, "--arg")
+
+    def build(folder: Any) -> tuple[str, Mapping[str, Any], dict[str, Any]]:
+        model = folder.model()
+        target = _target(model, name, app)
+        return "action", model.deployed().model, {"method": method, "args": args, "object_id": target}
+
+    outcome = _run(name, workspace, timeout, quiet, verbose, build, summary=False)
+    out.print_data(outcome.result, output)
+
+
+def _target(model: Any, name: str, app: str | None) -> str:
+    """The id of the object whose method is meant."""
+    applications = model.applications
+    if app is not None:
+        found = model.application(app) or next((o for o in model.objects() if o["?"].get("id") == app), None)
+        if found is None:
+            names = ", ".join(_label(a) for a in applications) or "no applications"
+            out.fail(f"environment '{name}' has no application '{app}'", f"there are {names}")
+        return str(found["?"]["id"])
+    if len(applications) != 1:
+        names = ", ".join(_label(a) for a in applications)
+        out.fail(f"environment '{name}' has {len(applications)} applications", f"say which with --app: {names}")
+    return str(applications[0]["?"]["id"])
+
+
+def _label(application: Mapping[str, Any]) -> str:
+    from vetro.cli.summary import name_of
+
+    return name_of(application)
+
+
+@command.command("destroy")
+@click.argument("name")
+@click.option("--keep", is_flag=True, help="Keep the empty environment with its history.")
+@click.option("--abandon", is_flag=True, help="Only forget it: servers and resources stay where they are.")
+@run_options
+def destroy_command(
+    name: str,
+    keep: bool,
+    abandon: bool,
+    workspace: str | None,
+    timeout: float | None,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Destroy everything in an environment, then the environment."""
+    from vetro.cli.deploying import open_workspace
+
+    with out.explained():
+        place = open_workspace(workspace)
+        folder = place.get(name)
+        if abandon:
+            place.remove(folder.name)
+            out.note(f"environment '{name}' is forgotten; what it deployed is still there")
+            return
+
+    def build(folder: Any) -> tuple[str, Mapping[str, Any], dict[str, Any]]:
+        return "deploy", folder.model().emptied().model, {}
+
+    if folder.tasks() and folder.status() != "destroyed":
+        _run(name, workspace, timeout, quiet, verbose, build, summary=keep)
+    if not keep:
+        with out.explained():
+            place.remove(folder.name)
+        out.note(click.style(f"environment '{name}' is gone", fg="green"))
+
+
+@command.command("resume")
+@click.argument("name")
+@click.option("--cancel", is_flag=True, help="End the interrupted task instead: its Finally blocks run.")
+@run_options
+def resume_command(
+    name: str, cancel: bool, workspace: str | None, timeout: float | None, quiet: bool, verbose: bool
+) -> None:
+    """Go on with a task that was interrupted, where it was: nothing that was done is done again."""
+    from vetro.cli.deploying import conclude, execute, open_workspace, show_summary
+    from vetro.engine.journal_sqlite import SqliteJournal
+
+    with out.explained():
+        place = open_workspace(workspace)
+        folder = place.get(name)
+        with folder.lock():
+            begun = folder.open_task()
+            if begun is None:
+                out.note(f"environment '{name}' has no interrupted task")
+                return
+            if cancel:
+                journal = SqliteJournal(folder.journal, begun.task().id)
+                journal.cancel("cancelled by vetro env resume --cancel")
+                journal.commit()
+                journal.close()
+            started = time.monotonic()
+            outcome = execute(place, folder, begun, quiet=quiet, verbose=verbose, timeout=timeout)
+        conclude(folder, outcome)
+        show_summary(folder, time.monotonic() - started)
+
+
+@command.command("resolve")
+@click.argument("name")
+@click.argument("key")
+@click.option("--done", "answer", flag_value="done", help="It was done: go on with an empty answer.")
+@click.option("--redo", "answer", flag_value="redo", help="It was not done: do it (again).")
+@workspace_option
+def resolve_command(name: str, key: str, answer: str | None, workspace: str | None) -> None:
+    """Decide about an effect of which nobody knows whether it was done; then 'vetro env resume'."""
+    from vetro.cli.deploying import open_workspace
+    from vetro.engine.journal_decisions import resolve
+    from vetro.engine.journal_sqlite import SqliteJournal
+
+    if answer is None:
+        raise click.UsageError("Say --done or --redo.")
+    with out.explained():
+        folder = open_workspace(workspace).get(name)
+        with folder.lock():
+            begun = folder.open_task()
+            if begun is None:
+                out.fail(f"environment '{name}' has no interrupted task")
+            journal = SqliteJournal(folder.journal, begun.task().id)
+            try:
+                resolve(journal, key, redo=answer == "redo")
+            finally:
+                journal.close()
+    out.note(f"decided; 'vetro env resume {name}' goes on")
+
+
+@command.command("log")
+@click.argument("name")
+@click.option("--task", "number", type=int, metavar="N", help="Only task N.")
+@click.option(
+    "--level", type=click.Choice(("debug", "info", "warning", "error")), help="Only lines of at least this level."
+)
+@click.option("--effects", is_flag=True, help="Show what was done outside, too: the journal.")
+@workspace_option
+@out.output_option("text", "json", "yaml")
+def log_command(
+    name: str, number: int | None, level: str | None, effects: bool, workspace: str | None, output: str
+) -> None:
+    """Print what the tasks of an environment reported and logged, oldest first."""
+    from vetro.cli.deploying import open_workspace
+    from vetro.cli.envlog import read_log
+
+    with out.explained():
+        folder = open_workspace(workspace).get(name)
+        lines = read_log(folder, number, level, effects)
+    if output != "text":
+        out.print_data(lines, output)
+        return
+    for line in lines:
+        stamp = _when(line["at"])
+        out.echo(f"{stamp} {line['task']:>3} {line['level']:<7} {line['text']}")
+    if not lines:
+        out.note("nothing was reported yet")
+
+
+def _run(
+    name: str,
+    workspace: str | None,
+    timeout: float | None,
+    quiet: bool,
+    verbose: bool,
+    build: Any,
+    *,
+    summary: bool = True,
+) -> Any:
+    """Runs a task over the environment's newest model. Ends the command when it does not end well."""
+    from vetro.cli.deploying import conclude, execute, open_workspace, show_summary
+    from vetro.engine.workspace.running import new_task
+
+    with out.explained():
+        place = open_workspace(workspace)
+        folder = place.get(name)
+        with folder.lock():
+            if folder.open_task() is not None:
+                out.fail(
+                    f"environment '{name}' has a task that was interrupted",
+                    f"vetro env resume {name} goes on with it; with --cancel it is ended",
+                )
+            kind, model, more = build(folder)
+            started = time.monotonic()
+            begun = folder.begin(new_task(folder, kind, model, **more))
+            outcome = execute(place, folder, begun, quiet=quiet, verbose=verbose, timeout=timeout)
+        conclude(folder, outcome)
+        if summary:
+            show_summary(folder, time.monotonic() - started)
+    return outcome

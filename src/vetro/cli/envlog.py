@@ -1,0 +1,52 @@
+"""The log of an environment: reports, log lines and, if wanted, effects, read from its journal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "error": 4, "critical": 5}
+
+
+def read_log(folder: Any, number: int | None, level: str | None, effects: bool) -> list[dict[str, Any]]:
+    """Lines {task, at, level, text, key} in the order of time."""
+    from vetro.engine.journal import NoSuchTask
+    from vetro.engine.journal_sqlite import SqliteJournal
+
+    least = _LEVELS[level] if level else 0
+    lines: list[dict[str, Any]] = []
+    if not folder.journal.exists():
+        return lines
+    for begun in folder.tasks():
+        if number is not None and begun.number != number:
+            continue
+        journal = SqliteJournal(folder.journal, begun.task().id)
+        try:
+            found = [_note(note) for note in journal.notes("report", "log")]
+            if effects:
+                found += [_effect(entry) for entry in journal.entries()]
+        except NoSuchTask:
+            found = []
+        finally:
+            journal.close()
+        lines += [{"task": begun.number, **line} for line in sorted(found, key=lambda line: line["at"])]
+    return [line for line in lines if _LEVELS.get(line["level"], 2) >= least]
+
+
+def _note(note: Any) -> dict[str, Any]:
+    args = note.args
+    text = str(args.get("text", ""))
+    if note.kind == "log":
+        text = f"{args.get('logger')}: {text}"
+    return {"at": note.at, "level": str(args.get("level") or "info").lower(), "text": text, "key": note.key}
+
+
+def _effect(entry: Any) -> dict[str, Any]:
+    about = json.dumps(dict(entry.about), ensure_ascii=False)
+    if entry.error is not None:
+        state, level = f"failed: {entry.error.get('message')}", "error"
+    elif entry.open:
+        state, level = "open", "warning"
+    else:
+        state, level = f"done after {entry.ended - entry.begun:.2f} s", "debug"
+    return {"at": entry.begun, "level": level, "text": f"[{entry.key}] {entry.kind} {about} {state}", "key": entry.key}

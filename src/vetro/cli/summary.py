@@ -1,0 +1,57 @@
+"""What a person wants to know after a deployment: components, servers, addresses, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from vetro.engine.models import Environment
+from vetro.engine.models.environment import class_of
+
+
+def servers(obj: Any) -> Iterator[dict[str, Any]]:
+    """The servers inside an object, however deep: objects that have addresses and an id in the cloud."""
+    stack = [obj]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if "?" in item and "ipAddresses" in item and "openstackId" in item:
+                yield item
+            stack.extend(reversed(list(item.values())))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+
+
+def addresses(server: Mapping[str, Any]) -> list[str]:
+    """Addresses of a server, the floating one first."""
+    floating = server.get("floatingIpAddress")
+    others = [str(a) for a in server.get("ipAddresses") or () if a != floating]
+    return [str(floating), *others] if floating else others
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    """What people call an object: its own name, that of its header, or its class."""
+    header = obj.get("?") or {}
+    return str(header.get("name") or obj.get("name") or class_of(obj).rsplit(".", 1)[-1])
+
+
+def rows(environment: Environment) -> list[tuple[str, str, str, str]]:
+    """(component, class, server, addresses) for a table: a row a server, and one for a component without."""
+    made = []
+    for application in environment.applications:
+        label, kind = name_of(application), class_of(application)
+        found = list(servers(application))
+        for server in found:
+            made.append((label, kind, str(server.get("name", "")), ", ".join(addresses(server)) or "-"))
+            label = kind = ""
+        if not found:
+            made.append((label, kind, "", ""))
+    return made
+
+
+def outputs(environment: Environment) -> Iterator[tuple[str, str, Any]]:
+    """(component, property, value) of plain results that applications offer: texts and numbers of ``Out`` kind."""
+    for application in environment.applications:
+        for key, value in application.items():
+            if key != "?" and isinstance(value, (str, int)) and not isinstance(value, bool) and "://" in str(value):
+                yield name_of(application), key, value

@@ -1,0 +1,123 @@
+"""The live view of a task: what each component last reported, what it waits for, and since when.
+
+On a terminal a tree that changes in place; elsewhere a line a report, as in a log file.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+
+_STYLES = {"error": "red", "critical": "red", "warning": "yellow", "debug": "bright_black", "trace": "bright_black"}
+#: Effects worth showing while they are under way, and how.
+_STEPS = {
+    "stack.push": "updating resources",
+    "stack.delete": "deleting resources",
+    "agent.call": "running {name} on {server}",
+    "sleep": "waiting",
+}
+
+
+class Watch:
+    """Context manager; `event` takes the events of a `Worker`. ``names`` labels ids of objects."""
+
+    def __init__(self, names: Mapping[str, str], *, quiet: bool = False, verbose: bool = False) -> None:
+        self._names = dict(names)
+        self._quiet = quiet
+        self._verbose = verbose
+        self._started = time.monotonic()
+        self._open: dict[str, tuple[str, float]] = {}
+        self._last: dict[str, tuple[str, str, float]] = {}
+        self._lock = threading.Lock()
+        self._live: Any = None
+
+    def __enter__(self) -> Watch:
+        if not self._quiet and sys.stderr.isatty() and out.colored(sys.stderr):
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(
+                get_renderable=self._render,
+                console=Console(stderr=True, highlight=False),
+                refresh_per_second=8,
+                transient=True,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """One event of the worker."""
+        what = event.get("event")
+        if what == "note":
+            self._note(str(event.get("kind")), event.get("args") or {})
+        elif what == "begun" and event.get("kind") in _STEPS:
+            with self._lock:
+                self._open[str(event.get("key"))] = (self._step(event), time.monotonic())
+        elif what == "ended":
+            with self._lock:
+                self._open.pop(str(event.get("key")), None)
+        elif what == "restarted":
+            self._line("warning", "", f"the {event.get('what')} process died and was started again")
+
+    def _step(self, event: Mapping[str, Any]) -> str:
+        args = event.get("args") or event.get("about") or {}
+        plan = args.get("plan")
+        name = (plan.get("Name") if isinstance(plan, Mapping) else None) or args.get("name") or "a plan"
+        queue = str(args.get("queue", ""))
+        server = self._names.get(queue.rpartition("-h")[2], "a server")
+        return _STEPS[str(event.get("kind"))].format(name=name, server=server)
+
+    def _note(self, kind: str, args: Mapping[str, Any]) -> None:
+        level = str(args.get("level") or "info").lower()
+        if kind == "report":
+            id = str(args.get("id") or "")
+            label, text = self._names.get(id, ""), str(args.get("text", ""))
+            with self._lock:
+                self._last[label] = (level, text, time.monotonic())
+            self._line(level, label, text)
+        elif kind == "log" and self._verbose:
+            self._line(level, str(args.get("logger")), str(args.get("text", "")))
+
+    def _line(self, level: str, label: str, text: str) -> None:
+        if self._quiet:
+            return
+        from vetro.muranopl.render import clean
+
+        seconds = time.monotonic() - self._started
+        shown = click.style(f"{level:<7}", fg=_STYLES.get(level, "green"))
+        who = click.style(f"{label}: ", bold=True) if label else ""
+        line = f"{click.style(f'{seconds:8.2f}s', dim=True)} {shown} {who}{clean(text)}"
+        if self._live is None:
+            out.note(line)
+            return
+        from rich.text import Text
+
+        self._live.console.print(Text.from_ansi(line))
+
+    def _render(self) -> Any:
+        from rich.text import Text
+        from rich.tree import Tree
+
+        now = time.monotonic()
+        tree = Tree(Text(f"deploying  {now - self._started:.0f} s", style="bold"))
+        with self._lock:
+            for label, (level, text, since) in self._last.items():
+                line = Text(f"{label or 'environment'}: ", style="bold")
+                line.append(text[:100], style=_STYLES.get(level, "default"))
+                line.append(f"  {now - since:.0f} s", style="dim")
+                tree.add(line)
+            for text, since in self._open.values():
+                tree.add(Text(f"… {text}  {now - since:.0f} s", style="cyan"))
+        return tree

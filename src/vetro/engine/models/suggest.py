@@ -1,0 +1,345 @@
+"""`Suggester`: an object of a class from some answers, with everything else chosen so that it can be deployed.
+
+What a person leaves out gets the class's own default; where the class has none and needs a value, something that fits
+the contract: a server for a property that wants one, a text that matches the pattern. Each choice is listed in
+`Suggestions.chosen`, so that a command can show what it decided. Nothing is chosen for properties that may be empty,
+except servers, networks and other parts that applications in practice do not live without (``eager``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vetro.engine.models.environment import ENVIRONMENT
+from vetro.muranopl.declarations import NO_DEFAULT
+from vetro.muranopl.errors import MuranoError
+from vetro.yaql.api import compile
+from vetro.yaql.errors import VetroError
+
+APPLICATION = "io.murano.Application"
+STANDARD = ("io.murano", "io.murano.applications")
+#: Abstract classes of the standard library and what stands in for them.
+USUAL: Mapping[str, str] = {
+    "io.murano.resources.Instance": "io.murano.resources.LinuxMuranoInstance",
+    "io.murano.resources.LinuxInstance": "io.murano.resources.LinuxMuranoInstance",
+    "io.murano.resources.Network": "io.murano.resources.NeutronNetwork",
+    "io.murano.resources.Volume": "io.murano.resources.CinderVolume",
+    "io.murano.applications.ServerGroup": "io.murano.applications.ServerReplicationGroup",
+    "io.murano.applications.ReplicaProvider": "io.murano.applications.TemplateServerProvider",
+}
+#: Values of properties that contracts cannot describe, by class and name.
+KNOWN: Mapping[tuple[str, str], Any] = {
+    ("io.murano.resources.Instance", "flavor"): "m1.small",
+    ("io.murano.resources.Instance", "image"): "debian-12-murano",
+    ("io.murano.applications.TemplateServerProvider", "serverNamePattern"): "server-{0}",
+}
+#: The same for `Suggester` with ``eager``: what people usually switch on.
+EAGER: Mapping[tuple[str, str], Any] = {("io.murano.resources.Instance", "assignFloatingIp"): True}
+#: How deep objects are made that could be left out.
+EAGER_DEPTH = 4
+#: Tried in this order for texts with a pattern or another constraint.
+TEXTS = (
+    *("sample", "sample-1", "Sample1", "Passw0rd!", "8080", "10.0.0.10", "10.0.0.0/24", "example.com", "a@example.com"),
+    *("a", "http://example.com/", "/srv/sample", "1.0.0", "SAMPLE", "0", "yes", "Sample text"),
+)
+#: First tries by a word in the property's name.
+HINTS: Mapping[str, str] = {
+    "pass": "Passw0rd!1",
+    "email": "admin@example.com",
+    "port": "8080",
+    "domain": "example.com",
+    "url": "http://example.com/",
+    "host": "example-host",
+    "user": "sample",
+    "path": "/srv/sample",
+}
+DEEPEST = 12
+
+#: The expression language's own bounded engine: patterns are written by packages.
+_MATCHES = compile("regex($.pattern).matches($.text)")
+
+
+class CannotSuggest(MuranoError):
+    """No value fits; the message names the property. Answer it."""
+
+    kind = "bad-argument"
+    code = "ENG120"
+
+
+@dataclass
+class Suggestions:
+    """An object and what was chosen for it."""
+
+    object: dict[str, Any]
+    #: Further applications that it refers to by id.
+    applications: list[dict[str, Any]] = field(default_factory=list)
+    #: ``instance.flavor`` -> value.
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+
+class Suggester:
+    """Makes objects of the classes of ``packages`` with the types of ``session``.
+
+    ``new_id`` gives ids; ``server_name`` names servers; ``eager`` also fills object properties that may be empty, and
+    ``hints`` gives values by property name that are tried first.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        packages: Iterable[Any],
+        new_id: Callable[[], str],
+        *,
+        eager: bool = False,
+        hints: Mapping[str, Any] | None = None,
+        server_name: Callable[[], str] | None = None,
+    ) -> None:
+        self._session = session
+        self._packages = sorted(packages, key=lambda p: (p.type != "Application", p.name, p.version))
+        self._new_id = new_id
+        self._eager = eager
+        self._hints = dict(hints or {})
+        self._within: list[str] = []
+        self._count = 0
+        self._server_name = server_name or self._numbered
+
+    def suggest(self, type_: Any, answers: Mapping[str, Any] | None = None) -> Suggestions:
+        """An object of class ``type_``. Raises `CannotSuggest`, `UnknownProperty` for answers the class lacks."""
+        made = Suggestions({})
+        made.object = self._object(type_, dict(answers or {}), "", made, 0)
+        return made
+
+    # -- objects -------------------------------------------------------------------------------------------------
+
+    def _object(self, type_: Any, answers: dict[str, Any], path: str, made: Suggestions, depth: int) -> dict[str, Any]:
+        if depth > DEEPEST:
+            raise CannotSuggest(f"{path.rstrip('.')}: objects are nested too deeply to choose them")
+        schema = self._session.schema(type_.name, f"=={type_.version}", type_.package.name)[""]
+        properties = schema.get("properties", {})
+        self._within.append(type_.name)
+        for name in answers:
+            if name != "?" and name not in properties:
+                raise unknown_property(type_.name, path + name, name, properties)
+        header = dict(answers.get("?") or {})
+        header.setdefault("type", f"{type_.name}/{type_.version}@{type_.package.name}")
+        header.setdefault("id", self._new_id())
+        obj: dict[str, Any] = {"?": header}
+        for name, item in properties.items():
+            value = self._property(type_, name, item, answers, path + name, made, depth)
+            if value is not _LEAVE:
+                obj[name] = value
+        self._within.pop()
+        return obj
+
+    def _property(
+        self, type_: Any, name: str, schema: Any, answers: dict[str, Any], path: str, made: Suggestions, depth: int
+    ) -> Any:
+        if name in answers:
+            return self._answered(answers[name], schema, path, made, depth)
+        for owner in type_.ancestors:
+            if (owner.name, name) in KNOWN:
+                return self._chosen(made, path, KNOWN[owner.name, name])
+            if self._eager and (owner.name, name) in EAGER:
+                return self._chosen(made, path, EAGER[owner.name, name])
+        if name == "name" and any(a.name == "io.murano.resources.Instance" for a in type_.ancestors):
+            return self._chosen(made, path, self._server_name())
+        if "default" in schema or self._has_default(type_, name):
+            return _LEAVE
+        eager = self._eager
+        # Parts of the standard library's own classes do without what may be empty.
+        self._eager = eager and type_.properties[name].declaring.package.name not in STANDARD
+        try:
+            return self._value(schema, name, path, made, depth)
+        finally:
+            self._eager = eager
+
+    @staticmethod
+    def _has_default(type_: Any, name: str) -> bool:
+        return any(p.decl.default is not NO_DEFAULT for p in type_.property_chain(name))
+
+    def _answered(self, answer: Any, schema: Any, path: str, made: Suggestions, depth: int) -> Any:
+        """Completes objects inside an answer; everything else is taken as given."""
+        if not isinstance(schema, Mapping):
+            return answer
+        if isinstance(answer, Mapping) and schema.get("muranoType"):
+            written = (answer.get("?") or {}).get("type")
+            wanted = self._named(str(written)) if written else self._concrete(schema)
+            if wanted is None or schema.get("owned") is False:
+                return answer
+            return self._object(wanted, dict(answer), path + ".", made, depth + 1)
+        if isinstance(answer, list) and isinstance(schema.get("items"), Mapping):
+            items = schema["items"]
+            return [self._answered(v, items, f"{path}[{i}]", made, depth) for i, v in enumerate(answer)]
+        if isinstance(answer, Mapping) and isinstance(schema.get("properties"), Mapping):
+            known, rest = schema["properties"], schema.get("additionalProperties")
+            return {k: self._answered(v, known.get(k, rest), f"{path}.{k}", made, depth) for k, v in answer.items()}
+        return answer
+
+    def _named(self, written: str) -> Any:
+        name, _, rest = written.partition("/")
+        version, _, package = rest.partition("@")
+        return self._session.type_for(name.partition("@")[0], version or None, package or None)
+
+    def _concrete(self, schema: Mapping[str, Any]) -> Any:
+        """The class to make an object of where a contract wants ``schema['muranoType']``."""
+        wanted = str(schema["muranoType"])
+        if wanted in USUAL:
+            return self._session.type_by_name(USUAL[wanted])
+        for package in self._packages:
+            for name in sorted(package.classes):
+                try:
+                    type_ = self._session.types.in_package(package, name)
+                except VetroError:
+                    continue
+                if package.type == "Application" and any(a.name == wanted for a in type_.ancestors):
+                    return type_
+        return self._session.type_by_name(wanted, schema.get("version"))
+
+    # -- plain values --------------------------------------------------------------------------------------------
+
+    def _value(self, schema: Mapping[str, Any], name: str, path: str, made: Suggestions, depth: int) -> Any:
+        kind = schema.get("type")
+        if schema.get("muranoType"):
+            if not self._wants_object(schema, kind, depth):
+                return _LEAVE
+            return self._part(schema, path, made, depth)
+        if name in self._hints and _accepts(schema, self._hints[name]):
+            return self._chosen(made, path, self._hints[name])
+        if "enum" in schema:
+            return self._chosen(made, path, schema["enum"][0]) if not _nullable(kind) else _LEAVE
+        if kind == "array":
+            return self._list(schema, name, path, made, depth)
+        if kind == "object":
+            return self._map(schema, path, made, depth)
+        if self._eager and _nullable(kind) and "string" in kind and any(w in name.lower() for w in HINTS):
+            return self._chosen(made, path, self._text(schema, name, path))
+        if kind is None or _nullable(kind):
+            return _LEAVE
+        if kind == "boolean":
+            return self._chosen(made, path, False)
+        if kind == "integer":
+            return self._chosen(made, path, _number(schema))
+        if kind == "string":
+            return self._chosen(made, path, self._text(schema, name, path))
+        return _LEAVE
+
+    def _wants_object(self, schema: Mapping[str, Any], kind: Any, depth: int) -> bool:
+        """Whether an object is made: where it must be, or eagerly where it does not lead in circles."""
+        if not _nullable(kind):
+            return True
+        if not self._eager or depth >= EAGER_DEPTH or schema.get("owned") is False:
+            return False
+        try:
+            return self._concrete(schema).name not in self._within
+        except VetroError:
+            return False
+
+    def _part(self, schema: Mapping[str, Any], path: str, made: Suggestions, depth: int) -> Any:
+        type_ = self._concrete(schema)
+        if type_.name == ENVIRONMENT:
+            raise CannotSuggest(f"{path}: an environment cannot be chosen")
+        obj = self._object(type_, {}, path + ".", made, depth + 1)
+        for name in schema.get("excludedProperties", ()):
+            obj.pop(name, None)
+            made.chosen.pop(f"{path}.{name}", None)
+        if any(a.name == APPLICATION for a in type_.ancestors) and schema.get("owned") is not True:
+            made.applications.append(obj)
+            return self._chosen(made, path, obj["?"]["id"])
+        if schema.get("owned") is False:
+            raise CannotSuggest(f"{path}: name an object of class {type_.name} that belongs to something else")
+        return obj
+
+    def _list(self, schema: Mapping[str, Any], name: str, path: str, made: Suggestions, depth: int) -> Any:
+        count = int(schema.get("minItems", 0))
+        items = schema.get("items")
+        if self._eager and not count and isinstance(items, Mapping) and items.get("muranoType"):
+            count = int(self._wants_object({**items, "type": ["muranoObject", "null"]}, [None, "null"], depth))
+        made_items = []
+        for index in range(count):
+            item = items[min(index, len(items) - 1)] if isinstance(items, list) else items
+            value = self._value(item or {}, name, f"{path}[{index}]", made, depth + 1)
+            if value is not _LEAVE:
+                made_items.append(value)
+        return made_items
+
+    def _map(self, schema: Mapping[str, Any], path: str, made: Suggestions, depth: int) -> Any:
+        values = {}
+        for key, item in (schema.get("properties") or {}).items():
+            value = self._value(item, key, f"{path}.{key}", made, depth + 1)
+            if value is not _LEAVE:
+                values[key] = value
+        return values
+
+    def _text(self, schema: Mapping[str, Any], name: str, path: str) -> str:
+        hints = [text for word, text in HINTS.items() if word in name.lower()]
+        for text in (*hints, *TEXTS, "x" * int(schema.get("minLength", 1))):
+            if _fits(text, schema):
+                return text
+        raise CannotSuggest(f"{path}: no text fits {schema.get('pattern') or 'the constraints'}", hint="give a value")
+
+    def _chosen(self, made: Suggestions, path: str, value: Any) -> Any:
+        made.chosen[path] = value
+        return value
+
+    def _numbered(self) -> str:
+        self._count += 1
+        return f"server-{self._count}"
+
+
+class UnknownProperty(MuranoError):
+    """An answer for something that the class does not have."""
+
+    kind = "bad-argument"
+    code = "ENG121"
+
+
+def unknown_property(class_name: str, path: str, name: str, known: Iterable[str]) -> UnknownProperty:
+    """The error for an answer without property, with the likely one."""
+    from vetro.yaql.didyoumean import suggest
+
+    names = sorted(known)
+    close = suggest(name, names)
+    hint = f"did you mean '{close}'?" if close else f"it has {', '.join(names)}" if names else "it takes no input"
+    return UnknownProperty(f"{path}: class {class_name} has no input property '{name}'", hint=hint)
+
+
+_LEAVE = object()
+
+
+def _nullable(kind: Any) -> bool:
+    return isinstance(kind, list) and "null" in kind
+
+
+def _accepts(schema: Mapping[str, Any], value: Any) -> bool:
+    """Whether a hint is of the right kind."""
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "enum" in schema:
+        return value in schema["enum"]
+    if isinstance(value, bool):
+        return "boolean" in kinds
+    if isinstance(value, int):
+        return "integer" in kinds
+    return isinstance(value, str) and "string" in kinds and _fits(value, schema)
+
+
+def _number(schema: Mapping[str, Any]) -> int:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None:
+        return int(low) + (1 if schema.get("exclusiveMinimum") is True else 0)
+    if high is not None:
+        return min(1, int(high) - (1 if schema.get("exclusiveMaximum") is True else 0))
+    return 1
+
+
+def _fits(text: str, schema: Mapping[str, Any]) -> bool:
+    if not int(schema.get("minLength", 0)) <= len(text) <= int(schema.get("maxLength", 1 << 30)):
+        return False
+    patterns = [schema["pattern"]] if "pattern" in schema else []
+    patterns += [part["pattern"] for part in schema.get("allOf", ()) if "pattern" in part]
+    try:
+        return all(_MATCHES({"pattern": pattern, "text": text}) for pattern in patterns)
+    except VetroError:
+        return False

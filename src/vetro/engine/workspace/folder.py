@@ -1,0 +1,218 @@
+"""`EnvironmentFolder` and `TaskFolder`: what one environment and one task are on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from vetro.engine.models.environment import Environment
+from vetro.engine.task import Task
+from vetro.engine.workspace.files import WorkspaceError, locked, read_json, write_bytes, write_json
+
+#: Version of the layout; newer ones are refused.
+FORMAT = 1
+
+
+class TaskFolder:
+    """One task: what it was to do, its journal, how it ended."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        self.path = path
+        self.number = number
+
+    def task(self) -> Task:
+        """What is, or was, to do."""
+        return Task.from_json(read_json(self.path / "task.json"))
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended, in whatever way; otherwise it runs or was interrupted."""
+        return (self.path / "outcome.json").exists()
+
+    def outcome(self) -> dict[str, Any] | None:
+        """How it ended: {state, error, result, started, ended, ...}; None before."""
+        return dict(read_json(self.path / "outcome.json")) if self.finished else None
+
+
+class EnvironmentFolder:
+    """One environment of a workspace."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._data: dict[str, Any] = read_json(path / "environment.json")
+        if self._data.get("format", 0) > FORMAT:
+            raise WorkspaceError(f"{path} was written by a newer Vetro", hint="use that version for it")
+
+    @classmethod
+    def create(cls, path: Path, name: str, id: str, **more: Any) -> EnvironmentFolder:
+        """Makes the folder of a new environment. Raises `WorkspaceError` when there is one already."""
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            if (path / "environment.json").exists():
+                raise WorkspaceError(f"there is an environment '{name}' already") from None
+        data = {"format": FORMAT, "id": id, "name": name, "created": time.time(), "packages": [], **more}
+        write_json(path / "model-0.json", Environment.new(name, id).model)
+        write_json(path / "environment.json", data)
+        return cls(path)
+
+    @property
+    def id(self) -> str:
+        """The id of the environment and of its root object."""
+        return str(self._data["id"])
+
+    @property
+    def name(self) -> str:
+        """The name, which is also that of the folder."""
+        return str(self._data["name"])
+
+    @property
+    def created(self) -> float:
+        """Seconds since the epoch."""
+        return float(self._data["created"])
+
+    def setting(self, name: str) -> Any:
+        """One of the values given at creation (driver, region…), or None."""
+        return self._data.get(name)
+
+    def set(self, **values: Any) -> None:
+        """Changes such values."""
+        self._data.update(values)
+        write_json(self.path / "environment.json", self._data)
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Held while something is changed or run. Raises `EnvironmentBusy`."""
+        return locked(self.path / "lock", f"environment '{self.name}'")
+
+    @property
+    def journal(self) -> Path:
+        """The journal's file: one for all tasks of the environment."""
+        return self.path / "journal.db"
+
+    # -- packages ------------------------------------------------------------------------------------------------
+
+    def add_packages(self, packages: Iterable[Any]) -> list[str]:
+        """Keeps copies of these packages; those of the same name and version are replaced. What changed, as text."""
+        entries = {(e["name"], e["version"]): e for e in self._data["packages"]}
+        changed = []
+        for package in packages:
+            blob = package.blob
+            digest = hashlib.sha256(blob).hexdigest()
+            key = (package.name, str(package.version))
+            if key in entries and entries[key]["digest"] == digest:
+                continue
+            file = self.path / "packages" / f"{digest}.zip"
+            if not file.exists():
+                write_bytes(file, blob)
+            changed.append(f"{'changed' if key in entries else 'added'} {package.name} {package.version}")
+            entries[key] = {"name": key[0], "version": key[1], "digest": digest}
+        if changed:
+            self._data["packages"] = [entries[key] for key in sorted(entries)]
+            self.set()
+        return changed
+
+    @property
+    def packages(self) -> list[dict[str, str]]:
+        """{name, version, digest} of the packages."""
+        return [dict(entry) for entry in self._data["packages"]]
+
+    def package_paths(self) -> list[str]:
+        """Absolute paths of their archives."""
+        return [str((self.path / "packages" / f"{e['digest']}.zip").absolute()) for e in self._data["packages"]]
+
+    # -- models --------------------------------------------------------------------------------------------------
+
+    def latest(self) -> int:
+        """The number of the newest model; 0 before the first task ended."""
+        return max(int(p.stem[6:]) for p in self.path.glob("model-*.json") if p.stem[6:].isdigit())
+
+    def model(self, number: int | None = None) -> Environment:
+        """The model with this number, the newest without. Raises `WorkspaceError` when there is none."""
+        path = self.path / f"model-{self.latest() if number is None else number}.json"
+        try:
+            return Environment(read_json(path))
+        except FileNotFoundError:
+            raise WorkspaceError(f"environment '{self.name}' has no model {number}") from None
+
+    # -- tasks ---------------------------------------------------------------------------------------------------
+
+    def tasks(self) -> list[TaskFolder]:
+        """All tasks, oldest first."""
+        folder = self.path / "tasks"
+        numbers = sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit()) if folder.is_dir() else []
+        return [TaskFolder(folder / str(n), n) for n in numbers if (folder / str(n) / "task.json").exists()]
+
+    def open_task(self) -> TaskFolder | None:
+        """The task that was begun and has not ended."""
+        tasks = self.tasks()
+        return tasks[-1] if tasks and not tasks[-1].finished else None
+
+    def begin(self, task: Task) -> TaskFolder:
+        """Writes down a task that is to run. Raises `WorkspaceError` while another one is open."""
+        if self.open_task() is not None:
+            raise WorkspaceError(f"environment '{self.name}' has a task that was interrupted")
+        number = max([self.latest(), *(t.number for t in self.tasks())]) + 1
+        folder = TaskFolder(self.path / "tasks" / str(number), number)
+        write_json(folder.path / "task.json", task.as_json())
+        return folder
+
+    def end(self, folder: TaskFolder, model: Mapping[str, Any] | None, outcome: Mapping[str, Any]) -> None:
+        """Writes down how a task ended. The model first: an outcome promises that it is there."""
+        if model is not None:
+            write_json(self.path / f"model-{folder.number}.json", model)
+        write_json(folder.path / "outcome.json", dict(outcome))
+
+    # -- reports -------------------------------------------------------------------------------------------------
+
+    def report(self, task: int, key: str, entry: Mapping[str, Any]) -> None:
+        """Adds a status or log line. It is kept once: a continued task reports under the same key again."""
+        line = json.dumps({"task": task, "key": key, **entry}, ensure_ascii=False)
+        with open(self.path / "reports.jsonl", "a", encoding="utf-8", errors="surrogatepass") as file:
+            file.write(line + "\n")
+
+    def reports(self) -> Iterator[dict[str, Any]]:
+        """All lines in order, each once; a line that a crash cut off is left out."""
+        seen: set[tuple[Any, Any]] = set()
+        try:
+            file = open(self.path / "reports.jsonl", encoding="utf-8", errors="surrogatepass")  # noqa: SIM115
+        except FileNotFoundError:
+            return
+        with file:
+            for line in file:
+                try:
+                    entry = json.loads(line)
+                except ValueError:
+                    continue
+                key = (entry.get("task"), entry.get("key"))
+                if key not in seen:
+                    seen.add(key)
+                    yield entry
+
+    def status(self) -> str:
+        """One word: new, deploying, interrupted, ready, failed, destroyed."""
+        tasks = self.tasks()
+        if not tasks:
+            return "new"
+        if not tasks[-1].finished:
+            return "deploying" if self._is_busy() else "interrupted"
+        outcome = tasks[-1].outcome() or {}
+        if outcome.get("state") != "done":
+            return str(outcome.get("state") or "failed")
+        return "destroyed" if self.model().root is None else "ready"
+
+    def _is_busy(self) -> bool:
+        from vetro.engine.workspace.files import EnvironmentBusy
+
+        if not os.access(self.path, os.W_OK):
+            return False
+        try:
+            with self.lock():
+                return False
+        except EnvironmentBusy:
+            return True
