@@ -21,7 +21,8 @@ from vetro.packages.build import build_archive
 from vetro.packages.check_all import check_paths
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PACKAGES = load_path(EXAMPLES)
+# Those below deploy/ make servers; test_deploy_examples.py is about them.
+PACKAGES = [p for p in load_path(EXAMPLES) if not Path(p.location).is_relative_to(EXAMPLES / "deploy")]
 NAMES = [f"{p.name}-{p.version}" for p in PACKAGES]
 MODELS = sorted((EXAMPLES / "models").glob("*.yaml"))
 

@@ -21,6 +21,7 @@ from vetro.muranopl.declarations import (
     PropertyDecl,
 )
 from vetro.muranopl.reader import read_file
+from vetro.yaql.values import thaw
 
 ROOT = Path(vetro.library.__file__).parent / "io.murano"
 MANIFEST = yaml.safe_load((ROOT / "manifest.yaml").read_text())
@@ -50,10 +51,17 @@ def text_of(contract: Any) -> Any:
     return {**entries, **{key.text: text_of(value) for key, value in contract.rest}}
 
 
+def default_of(default: Any) -> Any:
+    """A default as the YAML shows it."""
+    if isinstance(default, Expression):
+        return default.text
+    return thaw(default.value)
+
+
 def shown(prop: PropertyDecl) -> tuple[Any, ...]:
     default: Any = ()
     if prop.default is not NO_DEFAULT:
-        default = (prop.default.text if isinstance(prop.default, Expression) else prop.default.value,)  # type: ignore[union-attr]
+        default = (default_of(prop.default),)
     return (text_of(prop.contract), prop.usage.value, *default)
 
 
@@ -76,6 +84,7 @@ BROKER = {
     "ssl": "$.bool() or false",
     "insecure": "$.bool() or false",
 }
+NETWORKS = "$.class(Network).notNull()"
 STRING, STRING_NN, BOOL_NN, ANY_MAP = "$.string()", "$.string().notNull()", "$.bool().notNull()", {"$.string()": "$"}
 PROPERTIES: dict[str, dict[str, tuple[Any, ...]]] = {
     "io.murano.Object": {},
@@ -132,6 +141,87 @@ PROPERTIES: dict[str, dict[str, tuple[Any, ...]]] = {
         "description": (STRING, "In"),
         "extra": (ANY_MAP, "In"),
     },
+    "io.murano.SharedIp": {
+        "assignFloatingIp": (BOOL_NN, "In", False),
+        "virtualIp": (STRING, "Out"),
+        "floatingIpAddress": (STRING, "Out"),
+        "network": ("$.class(res:Network)", "InOut"),
+    },
+    "io.murano.SharedIpRange": {"cidr": (STRING_NN, "InOut")},
+    "io.murano.resources.MetadataAware": {"checkApplicability": (BOOL_NN, "In", True)},
+    "io.murano.resources.Instance": {
+        "name": (STRING_NN, "In"),
+        "flavor": (STRING_NN, "In"),
+        "image": (STRING, "In", None),
+        "keyname": (STRING, "In", None),
+        "openstackId": (STRING, "Out"),
+        "availabilityZone": (STRING_NN, "In", "nova"),
+        "agent": ("$.class(sys:Agent)", "Runtime"),
+        "ipAddresses": ([STRING], "Out"),
+        "networks": (
+            {
+                "useEnvironmentNetwork": BOOL_NN,
+                "useFlatNetwork": BOOL_NN,
+                "customNetworks": [NETWORKS],
+                "primaryNetwork": "$.class(Network).notOwned()",
+            },
+            "In",
+            {"useEnvironmentNetwork": True, "useFlatNetwork": False, "customNetworks": [], "primaryNetwork": None},
+        ),
+        "assignFloatingIp": (BOOL_NN, "In", False),
+        "floatingIpAddress": (STRING, "Out"),
+        "securityGroupName": (STRING, "In", None),
+        "securityGroups": ([STRING], "In", []),
+        "sharedIps": (["$.class(std:SharedIp)"], "InOut"),
+        "volumes": ({STRING_NN: "$.class(Volume).notNull()"}, "In"),
+        "blockDevices": (
+            [
+                {
+                    "volume": "$.class(Volume).notNull()",
+                    "deviceName": STRING,
+                    "deviceType": "$.string().check($ in list(disk, cdrom, null))",
+                    "bootIndex": "$.int()",
+                }
+            ],
+            "In",
+            [],
+        ),
+        "joinedNetworks": ([{"network": NETWORKS, "ipList": [STRING_NN]}], "Out"),
+        "instanceAffinityGroup": ("$.class(InstanceAffinityGroup)", "In"),
+    },
+    "io.murano.resources.InstanceAffinityGroup": {"affinity": (BOOL_NN, "In", False)},
+    "io.murano.resources.NeutronNetworkBase": {"port_security_disable": ("$.bool()", "In")},
+    "io.murano.resources.NeutronNetwork": {
+        "name": (STRING_NN, "In"),
+        "ipVersion": ("$.int()", "In", 4),
+        "externalRouterId": (STRING, "InOut"),
+        "autoUplink": (BOOL_NN, "In", True),
+        "autogenerateSubnet": (BOOL_NN, "In", True),
+        "openstackId": (STRING, "Out"),
+        "subnetCidr": (STRING, "InOut"),
+        "dnsNameservers": ([STRING], "InOut"),
+    },
+    "io.murano.resources.ExistingNeutronNetwork": {
+        "internalNetworkName": (STRING, "InOut", None),
+        "internalSubnetworkName": (STRING, "InOut", None),
+        "externalNetworkName": (STRING, "InOut", None),
+    },
+    "io.murano.resources.NovaNetwork": {},
+    "io.murano.resources.Volume": {"openstackId": (STRING, "Out")},
+    "io.murano.resources.CinderVolume": {
+        "name": (STRING, "In"),
+        "size": ("$.int().notNull().check($ >= 1)", "In"),
+        "availabilityZone": (STRING, "In"),
+        "readOnly": (BOOL_NN, "In", False),
+        "sourceImage": (STRING, "In"),
+        "sourceVolume": ("$.class(Volume)", "In"),
+        "sourceSnapshot": ("$.class(CinderVolumeSnapshot)", "In"),
+        "sourceVolumeBackup": ("$.class(CinderVolumeBackup)", "In"),
+        "attachments": (["$"], "Out"),
+    },
+    "io.murano.resources.ExistingCinderVolume": {"openstackId": (STRING_NN, "In")},
+    "io.murano.resources.CinderVolumeBackup": {"openstackId": (STRING_NN, "In")},
+    "io.murano.resources.CinderVolumeSnapshot": {"openstackId": (STRING_NN, "In")},
     "io.murano.system.SecurityGroupManager": {
         "defaultGroupName": (STRING, "In", "id($.find(std:CloudRegion).require())")
     },
@@ -184,6 +274,30 @@ METHODS = {
     "io.murano.StackTrace": {"toString": ["prefix"]},
     "io.murano.User": {"getCurrent": [], "getEnvironmentOwner": []},
     "io.murano.Project": {"getCurrent": [], "getEnvironmentOwner": []},
+    "io.murano.system.Agent": {
+        "queueName": [],
+        "signingKey": ["linePrefix"],
+        "buildExecutionPlan": ["template", "resources"],
+        "call": ["template", "resources", "timeout"],
+        "send": ["template", "resources"],
+        "callRaw": ["plan", "timeout"],
+        "sendRaw": ["plan"],
+        "waitReady": ["timeout"],
+        "isReady": ["timeout"],
+    },
+    "io.murano.system.NetworkExplorer": {
+        "getDefaultRouter": [],
+        "getAvailableCidr": ["routerId", "netId", "ipVersion"],
+        "getDefaultDns": ["ipVersion"],
+        "getExternalNetworkIdForRouter": ["routerId"],
+        "getExternalNetworkIdForNetwork": ["networkId"],
+        "listNetworks": [],
+        "listSubnetworks": [],
+        "listPorts": [],
+        "listNeutronExtensions": [],
+    },
+    "io.murano.system.MistralClient": {"upload": ["definition"], "run": ["name", "timeout", "inputs", "params"]},
+    "io.murano.system.MetadefBrowser": {"getNamespaces": ["resourceType"], "getObjects": ["namespace"]},
     "io.murano.system.AgentListener": {"queueName": [], "start": [], "stop": []},
     "io.murano.system.GC": {
         "subscribeDestruction": ["publisher", "subscriber", "handler"],
@@ -248,3 +362,109 @@ def test_native_methods(name: str) -> None:
 def test_public_methods_of_environments() -> None:
     methods = CLASS_DECLS["io.murano.Environment"].methods
     assert [name for name, method in methods.items() if method.public] == ["deploy"]
+
+
+RULES = ["rules", "groupName"]
+JOIN = ["instance", "securityGroupName", "securityGroups", "assignFloatingIp", "sharedIps"]
+#: class -> method -> arguments; what packages call or override.
+WRITTEN = {
+    "io.murano.SharedIp": {"deployNetwork": [], "deploy": [], "getSharedIpRef": [], "releaseResources": []},
+    "io.murano.resources.MetadataAware": {
+        "getMetadefBrowser": ["region"], "getMetadata": ["region"], "getResourceType": [],
+    },
+    "io.murano.resources.Instance": {
+        "deploy": [], "beginDeploy": [], "endDeploy": [], "detectPrimaryNetwork": [], "ensureNetworksDeployed": [],
+        "ensureSharedIpsDeployed": [], "joinNet": ["net", "securityGroupName", "securityGroups"],
+        "attachVolume": ["path", "volume"], "buidBlockDeviceDefinition": ["blockDevice"],
+        "beginReleaseResources": [], "endReleaseResources": [], "releaseResources": [],
+        "_onReferencedResourceDelete": ["resource"], "validateBootSource": [],
+        "prepareStackTemplate": ["instanceTemplate"], "prepareUserData": [],
+        "createDefaultInstanceSecurityGroupRules": ["groupName"], "setSharedIps": ["ips"], "isDeployed": [],
+        "getRef": [], "getResourceType": [],
+    },
+    "io.murano.resources.LinuxMuranoInstance": {
+        "prepareUserData": [], "_generateInstanceConfigResources": ["userData"], "generateCloudConfig": [],
+        "generateUserData": [], "releaseResources": [],
+    },
+    "io.murano.resources.HeatSWConfigInstance": {
+        "addSoftwareConfig": [
+            "configName", "configSection", "inputValues", "configGroup", "isStructured", "signalTransport"
+        ],
+        "addStructuredConfig": ["configName", "configSection", "inputValues", "signalTransport"],
+    },
+    "io.murano.resources.LinuxUDInstance": {"setCustomUserData": ["data"]},
+    "io.murano.resources.InstanceAffinityGroup": {"deploy": [], "getRef": [], "_getHeatName": []},
+    "io.murano.resources.Network": {
+        "deploy": [], "joinInstance": ["instance", "securityGroupName", "assignFloatingIp", "sharedIps"],
+        "generateSecurityGroupManager": [], "describe": [], "getInstanceIpList": ["instance"],
+    },
+    "io.murano.resources.NeutronNetworkBase": {
+        "_getNetExplorer": [],
+        "joinInstanceToNetwork": [
+            "instance", "securityGroupName", "securityGroups", "sharedIps", "netRef", "subnetRef",
+            "floatingIpResourceName", "floatingIpNetRef", "netName",
+        ],
+        "generateSecurityGroupManager": [], "getInstanceIpList": ["instance"],
+    },
+    "io.murano.resources.NeutronNetwork": {"deploy": [], "joinInstance": JOIN, "describe": [], "releaseResources": []},
+    "io.murano.resources.ExistingNeutronNetwork": {"deploy": [], "joinInstance": JOIN, "describe": []},
+    "io.murano.resources.NovaNetwork": {"joinInstance": JOIN, "describe": []},
+    "io.murano.resources.Volume": {
+        "deploy": [], "getRef": [], "releaseResources": [], "attachTo": ["instance", "path"],
+    },
+    "io.murano.resources.CinderVolume": {
+        "buildResourceDefinition": [], "deploy": [], "getRef": [], "getResourceName": [], "getResourceType": [],
+        "releaseResources": [], "setAttachments": ["attachments"],
+    },
+    "io.murano.resources.CinderVolumeBackup": {"validate": []},
+    "io.murano.resources.CinderVolumeSnapshot": {"validate": []},
+    "io.murano.system.SecurityGroupManager": {"addGroupIngress": RULES, "addGroupEgress": RULES},
+    "io.murano.system.NeutronSecurityGroupManager": {"addGroupIngress": RULES, "addGroupEgress": RULES},
+    "io.murano.system.AwsSecurityGroupManager": {"addGroupIngress": RULES, "addGroupEgress": RULES},
+    "io.murano.system.MetadefBrowser": {"canBeAppliedTo": ["tag", "resourceType"]},
+    "io.murano.configuration.Linux": {
+        "runCommand": [
+            "agent", "command", "helpText", "captureStderr", "captureStdout", "ignoreErrors", "timeout"
+        ],
+        "putFile": ["agent", "fileContent", "path", "helpText", "ignoreErrors", "timeout"],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+def test_methods(name: str) -> None:
+    methods = CLASS_DECLS[name].methods
+    assert {n: [a.name for a in methods[n].arguments] for n in WRITTEN[name]} == WRITTEN[name]
+
+
+PARENTS = {
+    "SharedIp": ["CloudResource"],
+    "SharedIpRange": ["SharedIp"],
+    "resources.Instance": ["CloudResource", "resources.MetadataAware"],
+    "resources.LinuxInstance": ["resources.Instance"],
+    "resources.LinuxMuranoInstance": ["resources.LinuxInstance"],
+    "resources.ConfLangInstance": ["resources.LinuxMuranoInstance"],
+    "resources.HeatSWConfigInstance": ["resources.Instance"],
+    "resources.HeatSWConfigLinuxInstance": ["resources.LinuxInstance", "resources.HeatSWConfigInstance"],
+    "resources.LinuxUDInstance": ["resources.LinuxInstance"],
+    "resources.WindowsInstance": ["resources.Instance"],
+    "resources.InstanceAffinityGroup": ["CloudResource"],
+    "resources.Network": ["CloudResource"],
+    "resources.NeutronNetworkBase": ["resources.Network"],
+    "resources.NeutronNetwork": ["resources.NeutronNetworkBase"],
+    "resources.ExistingNeutronNetwork": ["resources.NeutronNetworkBase"],
+    "resources.NovaNetwork": ["resources.Network"],
+    "resources.Volume": ["CloudResource"],
+    "resources.CinderVolume": ["resources.Volume", "resources.MetadataAware"],
+    "resources.ExistingCinderVolume": ["resources.Volume"],
+    "system.NeutronSecurityGroupManager": ["system.SecurityGroupManager"],
+    "system.AwsSecurityGroupManager": ["system.SecurityGroupManager"],
+    "system.DummySecurityGroupManager": ["system.SecurityGroupManager"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(PARENTS))
+def test_parents(name: str) -> None:
+    decl = CLASS_DECLS["io.murano." + name]
+    found = [decl.namespaces.resolve(parent) for parent in decl.extends]
+    assert found == ["io.murano." + parent for parent in PARENTS[name]]

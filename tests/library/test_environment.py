@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.support.host import Host
-from vetro.muranopl.effects import EffectError
 from vetro.yaql.values import thaw
 
 APP = """
@@ -177,80 +176,6 @@ def test_resources_take_the_nearest_region_name() -> None:
     assert region_of({**thing, "regionName": "R2", "part": {**part, "regionName": "RegionOne"}}, "part") == "RegionOne"
 
 
-# -- HeatStack ---------------------------------------------------------------------------------------------------------
-
-NEW = '- $s: !yaql "new(sys:HeatStack, name => s, description => d, regionName => r)"\n'
-
-
-def test_templates_merge_and_only_changes_are_pushed() -> None:
-    host = Host()
-    host.inner.register("stack.push", lambda args: {"outputs": {"o": 1}})
-    result = host.run(
-        NEW + "- $s.push()\n"
-        '- !yaql "$s.updateTemplate({resources => {a => {x => [1]}}})"\n'
-        '- !yaql "$s.updateTemplate({resources => {a => {x => [1, 2], y => 3}}})"\n'
-        "- $s.push()\n- $s.push()\n"
-        '- !yaql "$s.updateTemplate({resources => {a => {y => 3}}})"\n'
-        "- $s.push()\n- Return: [$s.current(), $s.output()]"
-    )
-    template = {"resources": {"a": {"x": [1, 2], "y": 3}}}
-    assert result == [template, {"o": 1}]
-    (pushed,) = host.performed("stack.push")
-    assert pushed == {
-        "name": "s",
-        "region": "r",
-        "template": {**template, "heat_template_version": "2013-05-23", "description": "d"},
-        "parameters": {},
-        "files": {},
-        "environment": None,
-        "wait": True,
-    }
-
-
-def test_the_first_look_reads_the_stack() -> None:
-    host = Host()
-    found = {"template": {"resources": {"r": {}}}, "parameters": {"p": 1, "OS::stack_id": "x"}, "outputs": {"o": 2}}
-    host.inner.register("stack.read", lambda args: found)
-    result = host.run(NEW + "- Return: [$s.current(), $s.parameters(), $s.output(), $s.current(), $s.reload()]")
-    assert result == [found["template"], {"p": 1}, {"o": 2}, found["template"], found["template"]]
-    assert len(host.performed("stack.read")) == 3
-
-
-def test_an_empty_template_deletes_the_stack() -> None:
-    host = Host()
-    host.run(NEW + "- $s.setTemplate({})\n- $s.push()\n- $s.delete()\n- Return: [$s.current(), $s.output()]")
-    assert [args["name"] for args in host.performed("stack.delete")] == ["s", "s"]
-    assert host.performed("stack.push") == []
-
-
-@pytest.mark.parametrize("name", ["isAsync", "async"])
-def test_asynchronous_pushes_have_two_names(name: str) -> None:
-    host = Host()
-    host.inner.register("stack.push", lambda args: None)
-    host.run(
-        NEW + '- !yaql "$s.setTemplate({resources => {a => 1}})"\n- !yaql "$s.setParameters({p => 1})"\n'
-        '- !yaql "$s.setFiles({f => text})"\n- $s.setHotEnvironment(env)\n' + f'- !yaql "$s.push({name} => true)"'
-    )
-    (pushed,) = host.performed("stack.push")
-    assert (pushed["wait"], pushed["parameters"], pushed["files"], pushed["environment"]) == (
-        False,
-        {"p": 1},
-        {"f": "text"},
-        "env",
-    )
-
-
-def test_other_template_versions_are_refused() -> None:
-    with pytest.raises(Exception, match="version 2099-01-01 cannot be merged") as caught:
-        Host().run(NEW + "- !yaql \"$s.updateTemplate({heat_template_version => '2099-01-01'})\"")
-    assert "heat_stack.HeatStackError" in caught.value.aliases[0]  # type: ignore[attr-defined]
-
-
-def test_without_a_cloud_pushing_resources_says_so() -> None:
-    with pytest.raises(EffectError, match="no cloud is configured, stack 's'"):
-        Host().run(NEW + '- !yaql "$s.setTemplate({resources => {a => 1}})"\n- $s.push()')
-
-
 # -- AgentListener -----------------------------------------------------------------------------------------------------
 
 
@@ -262,3 +187,15 @@ def test_listeners_start_and_stop_once() -> None:
         {"queue": "-execution-results-stack-x", "on": True},
         {"queue": "-execution-results-stack-x", "on": False},
     ]
+
+
+def test_the_end_of_an_execution_session_makes_pushes_that_were_put_off() -> None:
+    host = Host()
+    host.inner.register("stack.push", lambda args: {})
+    host.run(
+        "- $s: new(sys:HeatStack, name => s)\n"
+        '- !yaql "$s.updateTemplate({resources => {a => 1}})"\n'
+        '- !yaql "$s.push(isAsync => true)"\n- $.finishEnv()',
+        rest="Extends: test:TestFixture\n",
+    )
+    assert [record.kind for record in host.effects.records] == ["stack.read", "stack.push", "execution"]

@@ -25,6 +25,7 @@ class Fake:
     ) -> None:
         self.name = name
         self.version = Version(version)
+        self.format = (1, 4)
         self.classes = {c: f"{c}.yaml" for c in classes}
         self.requirements = dict(require or {})
         self.effective_requirements = with_implicit_requirements(name, self.version, self.requirements)

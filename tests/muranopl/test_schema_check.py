@@ -56,6 +56,18 @@ def keywords(*predicates: str, evaluate: Any = no_values) -> dict[str, Any]:
         ("matches($, '^a')", {"pattern": "^a"}),
         ("$ =~ '^a'", {"pattern": "^a"}),
         ("regex('^a').matches($)", {"pattern": "^a"}),
+        ("$ = null or $ > 1", {"minimum": 1, "exclusiveMinimum": True}),
+        (
+            "$ = null or ($ >= 1 and $ < 4)",
+            {"minimum": 1, "exclusiveMinimum": False, "maximum": 4, "exclusiveMaximum": True},
+        ),
+        ("$ = null or $ in [a, b]", {"enum": ["a", "b", None]}),
+        ("$ = null or $ =~ '^a'", {"pattern": "^a"}),
+        ("$ = null or (len($) > 1 and len($) < 5)", {"minLength": 2, "maxLength": 4}),
+        ("$ > 1 or $ = null", {}),
+        ("$ = 5 or $ > 7", {}),
+        ("$.a = null or $ > 7", {}),
+        ("$ = null or $.a > 7", {}),
     ],
 )
 def test_translations(predicate: str, expected: dict[str, Any]) -> None:
@@ -195,3 +207,12 @@ def test_lengths_never_accept_less(parts: list[tuple[str, int]], value: str) -> 
 def test_patterns_search_as_the_language_does(pattern: str, value: str) -> None:
     schema = keywords(f"$ =~ '{pattern}'")
     assert jsonschema.Draft4Validator(schema).is_valid(value) == bool(re.search(pattern, value))
+
+
+def test_limits_behind_null_narrow_the_others() -> None:
+    both = keywords("$ = null or $ >= 1", "$ = null or $ >= 3", "$ = null or $ in [a, b]", "$ = null or $ in [b, c]")
+    assert both == {"minimum": 3, "exclusiveMinimum": False, "enum": ["b", None]}
+    assert keywords("$ = null or $ =~ a", "$ = null or ($ =~ b and $ =~ c)") == {
+        "pattern": "a",
+        "allOf": [{"pattern": "b"}, {"pattern": "c"}],
+    }

@@ -29,7 +29,7 @@ from vetro.yaql.errors import Stop, VetroError
 APPLICATION = "io.murano.Application"
 STAGES = ("check", "classes", "schema", "deploy", "redeploy", "destroy")
 #: One deployment of one package may take so long.
-SECONDS = 60.0
+SECONDS = 20.0
 
 
 class Missing(Exception):
@@ -73,15 +73,17 @@ class Shelf:
     def attempt(self, path: str, package: Any) -> Verdict:
         """Goes through the stages with one package."""
         label = f"{package.name} {package.version}"
-        for stage in STAGES:
-            try:
-                if stage == "check":
-                    trial = Trial(path, package, self._mates(package))
-                getattr(trial, stage)()
-            except Missing as error:
-                return Verdict(path, label, "missing", stage, str(error))
-            except (VetroError, Stop, AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-                return Verdict(path, label, "failed", stage, _line(error))
+        trial = Trial(path, package, self._mates(package))
+        try:
+            for stage in STAGES:
+                try:
+                    getattr(trial, stage)()
+                except Missing as error:
+                    return Verdict(path, label, "missing", stage, str(error))
+                except (VetroError, Stop, AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+                    return Verdict(path, label, "failed", stage, _line(error))
+        finally:
+            trial.close()
         return Verdict(path, label, "passed")
 
     def _mates(self, package: Any) -> list[Any]:
@@ -107,11 +109,17 @@ class Trial:
         self.cloud = RecordedCloud()
         self.model: dict[str, Any] | None = None
         self.main: str | None = None
+        self._sessions = 0
 
     def session(self) -> Any:
         limits = Limits(max_seconds=SECONDS)
-        engine = Engine([self.package, *self.mates], effects=self.cloud.effects, limits=limits, seed=self.package.name)
-        return engine.session()
+        self._sessions += 1  # each task has a seed of its own: ids of plans are never used again
+        seed = f"{self.package.name}:{self._sessions}"
+        return Engine([self.package, *self.mates], effects=self.cloud.effects, limits=limits, seed=seed).session()
+
+    def close(self) -> None:
+        """Lets the cloud go, with whatever still waits in it."""
+        self.cloud.close()
 
     def check(self) -> None:
         """What `vetro check` finds. Raises `Missing` for requirements that nobody has."""
@@ -172,7 +180,6 @@ class Trial:
             return
         self._run(Environment(self.model).emptied())
         left = [stack.name for stack in self.cloud.cloud.stacks(self.cloud.owner)]
-        self.cloud.close()
         assert not left, f"stacks are left: {', '.join(left)}"
 
     def _run(self, environment: Environment) -> None:

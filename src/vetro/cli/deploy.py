@@ -138,12 +138,19 @@ def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _main(packages: list[Any], wanted: str | None) -> tuple[Any, Any]:
-    from vetro.cli.compiled import code_cache
     from vetro.cli.targets import main_class
+
+    session = _session(packages)
+    return session, main_class(session, packages, wanted)
+
+
+def _session(packages: list[Any]) -> Any:
+    from vetro.cli.compiled import code_cache
+    from vetro.cli.loading import extended
     from vetro.muranopl import Engine
 
-    session = Engine(packages, code_cache=code_cache(packages)).session()
-    return session, main_class(session, packages, wanted)
+    known, extensions = extended(packages)
+    return Engine(known, natives=extensions.natives, code_cache=code_cache(packages)).session()
 
 
 def _model(
@@ -162,10 +169,7 @@ def _model(
     fresh = folder is None or folder.model().root is None
     model = Environment.new(name, folder.id if folder is not None else "0" * 32) if fresh else folder.model().deployed()
     _, chosen, _ = put_application(session, packages, model, type_, answers, app_name)
-    from vetro.cli.compiled import code_cache
-    from vetro.muranopl import Engine
-
-    trial = Engine(packages, code_cache=code_cache(packages)).session()
+    trial = _session(packages)
     try:
         trial.load({**model.model, "ObjectsCopy": None})
     finally:

@@ -39,6 +39,15 @@ def load_packages(paths: Iterable[str]) -> list[Any]:
         logger.removeHandler(handler)
 
 
+def extended(packages: Iterable[Any]) -> tuple[list[Any], Any]:
+    """The packages with the extension plug-ins that they require, and what these register; see `Extensions`."""
+    from vetro.packages.extensions import required_extensions
+
+    known = list(packages)
+    extensions = required_extensions(known)
+    return [*known, *extensions.packages], extensions
+
+
 def source_finder(packages: Iterable[Any]) -> Callable[[str], str | None]:
     """Text of a package file by its id: a class file of ``packages``, else a file on disk or in an archive."""
     known = list(packages)

@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("vetro.cli.schema", "Print the JSON Schema of a class or of its methods."),
     "eval": ("vetro.cli.eval", "Evaluate one YAQL expression over a data file."),
     "repl": ("vetro.cli.repl", "Try out expressions interactively."),
+    "image": ("vetro.cli.image", "Make and keep the images of local servers."),
+    "cloud": ("vetro.cli.cloud", "Look at the local cloud, and clean it up."),
     "doctor": ("vetro.cli.doctor", "Say what this machine offers and what is missing."),
 }
 

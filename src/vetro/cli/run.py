@@ -103,6 +103,7 @@ def command(
 
 def _session(packages: list[Any], progress: Any, seed: str, max_seconds: float | None, max_steps: int | None) -> Any:
     from vetro.cli.compiled import code_cache
+    from vetro.cli.loading import extended
     from vetro.muranopl import Engine, Limits
     from vetro.muranopl.effects import InProcessEffects
 
@@ -110,7 +111,10 @@ def _session(packages: list[Any], progress: Any, seed: str, max_seconds: float |
     limits = Limits(max_seconds=max_seconds, max_steps=max_steps or defaults.max_steps)
     effects = InProcessEffects({"log": progress.log}, on_report=progress.report)
     cache = code_cache(packages)
-    return Engine(packages, limits=limits, effects=effects, seed=seed, code_cache=cache).session()
+    known, extensions = extended(packages)
+    extensions.register_effects(effects)
+    natives = extensions.natives
+    return Engine(known, natives=natives, limits=limits, effects=effects, seed=seed, code_cache=cache).session()
 
 
 def _run(

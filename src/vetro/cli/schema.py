@@ -38,7 +38,7 @@ def command(
       vetro schema ./my.app com.example.Web scale
       vetro schema ./my.app com.example.Web '' -o yaml
     """
-    from vetro.cli.loading import load_packages, source_finder, suggestion_of_class
+    from vetro.cli.loading import extended, load_packages, source_finder, suggestion_of_class
     from vetro.muranopl.errors import ClassNotFound, PackageForClassNotFound
 
     with out.explained():
@@ -49,7 +49,8 @@ def command(
         from vetro.muranopl import Engine
 
         known = [*packages, *more]
-        session = Engine(known, code_cache=code_cache(known)).session()
+        everything, extensions = extended(known)
+        session = Engine(everything, natives=extensions.natives, code_cache=code_cache(known)).session()
         homes = sorted((p for p in packages if class_name in p.classes), key=lambda p: p.version)
         home = homes[-1] if homes else None
         spec = version or (f"=={home.version}" if home is not None else None)

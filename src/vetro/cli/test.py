@@ -54,7 +54,7 @@ def command(
       vetro test ./my.app -k Scale --coverage
       vetro test ./my.app --coverage --fail-under 90
     """
-    from vetro.cli.loading import load_packages, source_finder
+    from vetro.cli.loading import extended, load_packages, source_finder
     from vetro.muranopl.fixtures import TestId, find_tests, test_engine
     from vetro.muranopl.linetrace import LineTracer
 
@@ -66,7 +66,8 @@ def command(
     run = _Run(source_finder([*packages, *more]), as_text=output == "text")
     tests: list[TestId] = []
     with out.explained(run.sources):
-        engine = test_engine([*packages, *more])
+        known, extensions = extended([*packages, *more])
+        engine = test_engine(known, natives=extensions.natives)
         for found in find_tests(engine, packages):
             if not isinstance(found, TestId):
                 run.broken(found[1], found[2])

@@ -21,9 +21,17 @@ def core_package() -> LoadedPackage:
     return open_package(_ROOT / "io.murano")
 
 
+@cache
+def applications_package() -> LoadedPackage:
+    """The package ``io.murano.applications``: the framework for applications on many servers."""
+    from vetro.packages import open_package
+
+    return open_package(_ROOT / "io.murano.applications")
+
+
 def core_packages() -> list[LoadedPackage]:
     """The standard packages in the order in which sessions see them."""
-    return [core_package()]
+    return [core_package(), applications_package()]
 
 
 def core_natives() -> NativeRegistry:

@@ -1,8 +1,9 @@
-"""`Branch` and `Group`: lines of execution of a run, and those that are awaited together."""
+"""`Branch`, `Group` and `Mutexes`: lines of execution of a run, those awaited together, and who may be somewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,3 +82,43 @@ class Group:
     def results(self) -> list[Any]:
         """What the branches gave, in their order."""
         return [outcome[1] for outcome in self.outcomes if outcome is not None]
+
+
+class Mutexes:
+    """Which branch holds which mutex, and which ones wait for it, first come first served."""
+
+    def __init__(self) -> None:
+        #: key -> the holder (None while everything ends) and those that wait.
+        self._held: dict[Hashable, tuple[Branch | None, deque[Branch]]] = {}
+
+    def take(self, key: Hashable, branch: Branch) -> bool:
+        """True when ``branch`` holds the mutex from now on; False when it has been put into the queue."""
+        holder, queue = self._held.get(key, (None, None))
+        if holder is None:
+            self._held[key] = (branch, queue if queue is not None else deque())
+            return True
+        assert queue is not None
+        queue.append(branch)
+        return False
+
+    def holder(self, key: Hashable) -> Branch | None:
+        """The branch that holds the mutex."""
+        return self._held.get(key, (None, None))[0]
+
+    def leave(self, key: Hashable, branch: Branch, *, pass_on: bool) -> Branch | None:
+        """``branch`` holds the mutex, or waits for it, no more; the next holder, which is to be woken.
+
+        Without ``pass_on`` nobody gets it: all who wait are being ended.
+        """
+        holder, queue = self._held[key]
+        if holder is not branch:
+            queue.remove(branch)
+            following = holder
+            woken = None
+        else:
+            following = woken = queue.popleft() if queue and pass_on else None
+        if following is None and not queue:
+            del self._held[key]
+        else:
+            self._held[key] = (following, queue)
+        return woken

@@ -214,8 +214,10 @@ class MetaObjects:
 
     def _object(self, slot: Slot) -> Any:
         if slot.object is MISSING:
-            values = {name: self._value(slot, value) for name, value in slot.decl.properties.items()}
-            slot.object = self._session.store.create(slot.type, values, None, None)
+            # Who asks first may be the serialiser of a checkpoint: what comes later must not depend on it.
+            with self._session.set_apart(f"meta:{slot.type.key}:{slot.decl.position}"):
+                values = {name: self._value(slot, value) for name, value in slot.decl.properties.items()}
+                slot.object = self._session.store.create(slot.type, values, None, None)
         return slot.object
 
     def _value(self, slot: Slot, template: Any) -> Any:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import heapq
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent, greenlet
 
-from vetro.muranopl.branches import Branch, Group
+from vetro.muranopl.branches import Branch, Group, Mutexes
 from vetro.muranopl.errors import InvalidOperation, NestingLimit
 from vetro.muranopl.locks import SAVED, MethodLocks, lock_of
 from vetro.muranopl.outside import Outside
@@ -39,7 +40,7 @@ LONGEST_SLEEP = 3.2e10
 class Scheduler:
     """Runs groups of branches for one session."""
 
-    def __init__(self, rt: MuranoExecution, *, in_order: bool = False) -> None:
+    def __init__(self, rt: MuranoExecution, *, in_order: bool = False, outside: Outside | None = None) -> None:
         self.rt = rt
         self._in_order = in_order or not rt.task_clock.real
         self.root = Branch("0")
@@ -51,7 +52,8 @@ class Scheduler:
         self._timer_count = 0
         self._groups: dict[Group, None] = {}
         self._locks = MethodLocks()
-        self._outside = Outside()
+        self._mutexes = Mutexes()
+        self._outside = Outside() if outside is None else outside
         self._stopping: BaseException | None = None
         self._victims: deque[Branch] = deque()
 
@@ -107,6 +109,10 @@ class Scheduler:
         self._check()
         if not seconds <= LONGEST_SLEEP:
             raise InvalidOperation(f"cannot sleep for {brief(seconds)} seconds")
+        asleep = getattr(self.rt.task_clock, "sleep", None)
+        if asleep is not None:  # the host's clock: waiting on it is an effect
+            asleep(max(seconds, 0))
+            return
         due = self.rt.task_clock.now() + max(seconds, 0)
         if not self._groups:
             self._pass_until(due)
@@ -146,6 +152,32 @@ class Scheduler:
             self._suspend(branch, frame.f_back)
         if waited:
             self._locks.entered(branch, lock)
+
+    @contextmanager
+    def mutex(self, key: Hashable) -> Iterator[None]:
+        """One branch at a time is inside; the others wait and come in the order in which they came here.
+
+        Raises `InvalidOperation` for a branch that is inside already.
+        """
+        branch = self.current
+        if self._mutexes.holder(key) is branch:
+            raise InvalidOperation(f"the branch holds {brief(key)} already")
+        if not self._mutexes.take(key, branch):
+            try:
+                self._check()
+                self._suspend(branch, sys._getframe(1))
+            except BaseException:
+                self._leave(key, branch)
+                raise
+        try:
+            yield
+        finally:
+            self._leave(key, branch)
+
+    def _leave(self, key: Hashable, branch: Branch) -> None:
+        following = self._mutexes.leave(key, branch, pass_on=self._stopping is None)
+        if following is not None:
+            self._ready.append(following)
 
     def let_go(self) -> None:
         """Forgets the frames of methods that have ended: the garbage collection counts references."""

@@ -43,10 +43,39 @@ class CheckTranslator:
             part = todo.pop()
             if isinstance(part, ast.Binary) and part.op == "and":
                 todo += (part.right, part.left)
+            elif isinstance(part, ast.Binary) and part.op == "or":
+                self._unless_null(part)
             elif isinstance(part, ast.Binary):
                 self._operator(part)
             elif isinstance(part, (ast.MethodCall, ast.Call)):
                 self._matches(part)
+
+    def _unless_null(self, part: ast.Binary) -> None:
+        """``$ = null or P``: the keywords of P, of which only an enumeration would refuse null."""
+        left = part.left
+        if not isinstance(left, ast.Binary) or left.op != "=" or subject_of(left.left) != ((), False):
+            return
+        if not isinstance(left.right, ast.Constant) or left.right.value is not None:
+            return
+        inner = CheckTranslator(self._evaluate)
+        inner.add(part.right)
+        values = inner.keywords.pop("enum", None)
+        if values is not None:
+            self._enum(((), False), [*values, None])
+        self._merge(inner.keywords)
+
+    def _merge(self, keywords: Mapping[str, Any]) -> None:
+        for keyword, value in keywords.items():
+            if keyword in ("minimum", "maximum"):
+                exclusive = keywords[f"exclusive{keyword.capitalize()}"]
+                op = (">" if exclusive else ">=") if keyword == "minimum" else ("<" if exclusive else "<=")
+                _limit(self.keywords, op, value)
+            elif keyword in ("minLength", "maxLength"):
+                _limit_length(self._target, (), ">=" if keyword == "minLength" else "<=", value)
+            elif keyword == "pattern":
+                self._pattern(((), False), value)
+            elif keyword == "allOf":
+                self.keywords.setdefault("allOf", []).extend(value)
 
     def _target(self, path: tuple[str, ...]) -> dict[str, Any]:
         if not path:

@@ -21,7 +21,7 @@ from vetro.muranopl.dialects import DialectSet
 from vetro.muranopl.effects import UnknownEffect
 from vetro.muranopl.errors import DeclarationError, InvalidOperation, MethodNotExposed, MethodNotFound, ObjectNotFound
 from vetro.muranopl.exceptions import frames_of, translate
-from vetro.muranopl.execution import MuranoExecution
+from vetro.muranopl.execution import EffectClock, MuranoExecution
 from vetro.muranopl.gc import GarbageCollector
 from vetro.muranopl.hosting import EffectsHost
 from vetro.muranopl.linker import TypeRegistry
@@ -72,13 +72,19 @@ class Session:
         self.functions_key = ",".join(sorted(functions))
         self.resolver = PackageResolver(source)
         self.types = TypeRegistry(self)
-        self.scheduler = Scheduler(rt, in_order=self.host.in_order)
+        self.scheduler = Scheduler(rt, in_order=self.host.in_order, outside=self.host.outside())
+        if isinstance(rt.task_clock, EffectClock):
+            rt.task_clock.bind(self.perform)
         rt.scheduler = self.scheduler
         self.store = ObjectStore(self)
         self.attributes = AttributeStore(self)
         self.gc = GarbageCollector(self)
         self.meta_objects = meta.MetaObjects(self)
+        self._seed = seed
         self._ids = random.Random(f"ids:{seed}")
+        #: What the native classes of this session share, by names of their own.
+        self.native: dict[str, Any] = {}
+        self._at_end: list[Callable[[], Any]] = []
         self.root: MuranoObject | None = None
         self._depth = 0
         self._thread = 0
@@ -99,6 +105,17 @@ class Session:
         while self.store.get(made) is not None:  # a model made with the same seed has the same ids
             made = f"{self._ids.getrandbits(128):032x}"
         return made
+
+    @contextmanager
+    def set_apart(self, label: str) -> Iterator[None]:
+        """What is made in here leaves the ids and random numbers of the rest as they would be without it."""
+        ids, chance = self._ids, self.rt.rng
+        self._ids = random.Random(f"ids:{self._seed}:{label}")
+        self.rt.rng = random.Random(f"run:{self._seed}:{label}")
+        try:
+            yield
+        finally:
+            self._ids, self.rt.rng = ids, chance
 
     def class_config(self, name: str, version: Any) -> Mapping[str, Any]:
         """Frozen values of a class configuration (SEMANTICS 5.7)."""
@@ -289,9 +306,23 @@ class Session:
         self.run(self.gc.cleanup)
 
     def finalize(self) -> dict[str, Any]:
-        """Ends a deployment: destroys what the root does not hold, then serialises."""
+        """Ends a deployment: destroys what the root does not hold, does what was put off, then serialises."""
         self.run(self.gc.finalize)
+        self.finish()
         return self.serialize()
+
+    def at_end(self, callback: Callable[[], Any]) -> None:
+        """Has ``callback()`` called by `finish`, once: work that native classes put off."""
+        self._at_end.append(callback)
+
+    def finish(self) -> None:
+        """Does what was put off, in parallel; nothing the second time. To be called after a failed run, too.
+
+        Raises the first failure, after everything was tried.
+        """
+        while self._at_end:
+            callbacks, self._at_end = self._at_end, []
+            self.run(partial(self.scheduler.gather, callbacks))
 
     def alive(self, ids: Any) -> list[str]:
         """Which of these objects exist and are not destroyed."""

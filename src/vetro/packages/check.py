@@ -35,9 +35,14 @@ def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> lis
     except UnknownFormat as error:
         problems.append(_at(manifest, "Format", error.message, error.hint, error.code))
     except PackageError as error:
-        problems.append(Problem(error.message, top, error.hint, code=error.code))
+        problems.append(Problem(_unplaced(error), error.position or top, error.hint, code=error.code))
     problems += _check_files(tree, manifest)
     return sorted(problems, key=lambda p: (p.position.line, p.position.column))
+
+
+def _unplaced(error: PackageError) -> str:
+    """The message without the place that findings have of their own."""
+    return error.message.removeprefix(f"{error.position}: ") if error.position else error.message
 
 
 def _check_files(tree: FileTree, manifest: Manifest) -> list[Problem]:

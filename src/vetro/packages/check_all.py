@@ -12,6 +12,7 @@ from vetro.packages.check import check_tree
 from vetro.packages.check_classes import check_classes
 from vetro.packages.directory import open_tree
 from vetro.packages.errors import PackageError, Problem
+from vetro.packages.extensions import required_extensions
 from vetro.packages.load import load_path, open_package
 from vetro.packages.paths import MANIFEST
 
@@ -32,7 +33,10 @@ def package_paths(path: str) -> list[str]:
 
 
 def check_paths(paths: Iterable[str], others: Iterable[str] = ()) -> list[tuple[str, Problem]]:
-    """(path, finding) for every package at ``paths``; they and ``others`` may require each other."""
+    """(path, finding) for every package at ``paths``; they and ``others`` may require each other.
+
+    Extensions that they require are imported when they are installed (PACKAGES 6).
+    """
     findings: list[tuple[str, Problem]] = []
     loaded: list[tuple[str, Any]] = []
     for given in paths:
@@ -48,9 +52,11 @@ def check_paths(paths: Iterable[str], others: Iterable[str] = ()) -> list[tuple[
     known = [package for _, package in loaded]
     for path in others:
         known += load_path(path)
+    extensions = required_extensions(known)
+    known += extensions.packages
     for path, package in loaded:
         mates = [p for p in known if p is not package]
-        findings += [(path, p) for p in check_classes(package, mates)]
+        findings += [(path, p) for p in check_classes(package, mates, natives=extensions.natives)]
     return findings
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from vetro.muranopl.declarations import ClassDecl, Contract, ContractList, ContractMap, Expression, Position, SourceFile
 from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.linker import misnamed
 from vetro.muranopl.reader import read_file
 from vetro.packages.check_bodies import check_bodies, class_problem, place_of, written_class
 from vetro.packages.errors import Problem
@@ -26,12 +27,15 @@ def as_problem(error: VetroError, fallback: Position) -> Problem:
     return Problem(error.message, position, error.hint, "warning" if warning else "error", error.code)
 
 
-def check_classes(package: Any, others: Iterable[Any] = ()) -> list[Problem]:
-    """Findings in the classes of ``package``; ``others`` are packages that it may require."""
+def check_classes(package: Any, others: Iterable[Any] = (), *, natives: Any = None) -> list[Problem]:
+    """Findings in the classes of ``package``; ``others`` are packages that it may require.
+
+    ``natives`` are the native classes there are (default: those of the core library).
+    """
     problems: list[Problem] = []
     sound = _check_sources(package, problems)
     if sound:
-        _check_links(package, others, problems)
+        _check_links(package, others, problems, natives)
     unique = {(p.message, str(p.position), p.code): p for p in problems}
     return sorted(unique.values(), key=lambda p: (p.position.file, p.position.line, p.position.column))
 
@@ -61,15 +65,16 @@ def _check_sources(package: Any, problems: list[Problem]) -> bool:
                         Position(file_id, 1, 1),
                         f"it defines: {', '.join(source.classes) or 'no class'}",
                         code="PKG114",
+                        severity="error" if misnamed(package, source, declared) is None else "warning",
                     )
                 )
     return not any(p.severity == "error" for p in problems)
 
 
-def _check_links(package: Any, others: Iterable[Any], problems: list[Problem]) -> None:
+def _check_links(package: Any, others: Iterable[Any], problems: list[Problem], natives: Any) -> None:
     from vetro.muranopl.fixtures import test_engine
 
-    session = test_engine([package, *others]).session()  # with the functions of test fixtures
+    session = test_engine([package, *others], natives=natives).session()  # with the functions of test fixtures
     missing = _check_requirements(package, session, problems)
     for name in package.classes:
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from vetro.muranopl.errors import DeclarationError
 from vetro.muranopl.versions import Version, version_key
-from vetro.packages.errors import PluginError, UnknownFormat
+from vetro.packages.errors import PackageError, PluginError, UnknownFormat
 from vetro.packages.files import FileTree
 from vetro.packages.manifest import MURANOPL, Format, Manifest, parse_format, parse_manifest
 from vetro.packages.muranopl import FORMAT_VERSIONS, MuranoPLPackage
@@ -22,6 +22,10 @@ from vetro.packages.paths import MANIFEST
 from vetro.packages.plugin import ENTRY_POINT_GROUP, Package
 
 log = logging.getLogger(__name__)
+
+HOT = "Heat.HOT/1.0"
+#: The distribution of the built-in formats.
+OWN = "vetro"
 
 #: Called with (format_name, runtime_version, source_directory, manifest).
 Factory = Callable[..., Package]
@@ -52,7 +56,8 @@ class FormatRegistry:
         #: Why entry points were left out.
         self.notes: list[str] = []
         for version in FORMAT_VERSIONS:
-            self.register(f"{MURANOPL}/{version}", MuranoPLPackage, origin="vetro")
+            self.register(f"{MURANOPL}/{version}", MuranoPLPackage, origin=OWN)
+        self._add(parse_format(HOT), _hot, OWN)
 
     def register(self, format_text: str, factory: Factory, *, origin: str = "the program") -> None:
         """Adds a format. Raises `PluginError` when the name is malformed or taken."""
@@ -89,8 +94,12 @@ class FormatRegistry:
         try:
             plugin = factory(manifest.format.name, manifest.format.version, source, dict(manifest.raw))
         except Exception as error:
+            if isinstance(error, PackageError) and registration.origin == OWN:
+                raise
             raise PluginError(
-                f"{files.location}: format {registration.format} ({registration.origin}) refuses the package: {error}"
+                f"{files.location}: format {registration.format} ({registration.origin}) refuses the package: {error}",
+                position=error.position if isinstance(error, PackageError) else None,
+                hint=error.hint if isinstance(error, PackageError) else None,
             ) from error
         if not isinstance(plugin, Package):
             raise PluginError(
@@ -189,6 +198,12 @@ class FormatRegistry:
         notes = [note for note in self.notes if f"{wanted.name}/" in note]
         hint = "; ".join(notes) or f"install the plug-in that registers '{wanted.name}' under {ENTRY_POINT_GROUP}"
         return UnknownFormat(message, hint=hint)
+
+
+def _hot() -> Factory:
+    from vetro.packages.hot_package import HotPackage  # most catalogs hold no template packages
+
+    return HotPackage
 
 
 def _series(version: Version) -> tuple[int, int]:

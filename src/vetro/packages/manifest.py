@@ -20,6 +20,8 @@ _TEXTS = ("Format", "Type", "FullName", "Version", "Name", "Description", "Autho
 KNOWN_KEYS = frozenset((*_TEXTS, "Tags", "Classes", "Require", "Supplier", "Meta", "EntryPoint", "Template"))
 
 _FULL_NAME = re.compile(r"\w+(?:\.\w+)*")
+#: Extension packages are named like their distributions, which may have hyphens (PACKAGES 6).
+_REQUIRED = re.compile(r"\w[\w-]*(?:\.\w[\w-]*)*")
 _TYPES: dict[str, Literal["Application", "Library"]] = {"Application": "Application", "Library": "Library"}
 
 
@@ -298,7 +300,7 @@ class _Reader:
     def requirements(self) -> dict[str, str]:
         result: dict[str, str] = {}
         for name, value in self.pairs("Require", "package name -> version spec"):
-            if not _FULL_NAME.fullmatch(name.text):
+            if not _REQUIRED.fullmatch(name.text):
                 self.error(f"package name '{name.text}' in Require is malformed", name, None, "Require")
             spec = self.scalar(f"Require.{name.text}", value)
             text = spec.text if spec is not None else ""

@@ -46,6 +46,9 @@ TEXTS = (
 )
 #: First tries by a word in the property's name.
 HINTS: Mapping[str, str] = {
+    "flavor": "m1.small",
+    "image": "debian-12-murano",
+    "keyname": "default",
     "pass": "Passw0rd!1",
     "email": "admin@example.com",
     "port": "8080",

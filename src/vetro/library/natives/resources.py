@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from vetro.library.natives.common import whole
@@ -11,11 +12,19 @@ from vetro.muranopl.native import method, state
 from vetro.yaql.signature import Param, Type
 from vetro.yaql.values import freeze
 
+RESOURCES = "io.murano.system.Resources"
+
 _NAME = Param("name", Type.STR)
 _OWNER = Param("owner", Type.ANY, None, nullable=True)
 
 
-def _package(cx: Any, this: Any, owner: Any) -> Any:
+def is_resources(value: Any) -> bool:
+    """True for objects of class io.murano.system.Resources."""
+    kind = getattr(whole(value), "_type", None)
+    return kind is not None and any(a.name == RESOURCES for a in kind.ancestors)
+
+
+def package_of(cx: Any, this: Any, owner: Any) -> Any:
     """The package to read: the owner's, else the one the object is bound to, else that of the calling class."""
     if owner is not None:
         obj = whole(owner)
@@ -25,6 +34,32 @@ def _package(cx: Any, this: Any, owner: Any) -> Any:
     if bound and "package" in bound:
         return bound["package"]
     return cx.type.package
+
+
+#: Longest text that is kept for the next reader.
+_KEPT = 1 << 20
+
+
+def _read(cx: Any, package: Any, kind: str, name: str, make: Callable[[str], Any]) -> Any:
+    """``make(text)`` of a file; kept, because every server of a deployment reads the same ones."""
+    known: dict[Any, Any] = cx.session.native.setdefault("resources", {})
+    key = (id(package), kind, name)
+    found = known.get(key)
+    if found is None:
+        text = package.resource_text(name)
+        made = make(text)
+        if len(text) > _KEPT:
+            return made
+        # The package is kept as well: its identity must not pass to another one.
+        found = known[key] = (package, made)
+    return found[1]
+
+
+def _json(text: str, name: str) -> Any:
+    try:
+        return freeze(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"resource '{name}' is no JSON: {error}") from None
 
 
 class Resources:
@@ -37,19 +72,15 @@ class Resources:
     @method("string", params=(_NAME, _OWNER, Param("binary", Type.BOOL, False)), static=True)
     def string(cx: Any, this: Any, name: str, owner: Any = None, binary: bool = False) -> Any:
         """The file as text (or as bytes). Raises `ResourceNotFound`, also for names that leave the folder."""
-        package = _package(cx, this, owner)
-        return package.resource(name) if binary else package.resource_text(name)
+        package = package_of(cx, this, owner)
+        return package.resource(name) if binary else _read(cx, package, "text", name, str)
 
     @method("json", params=(_NAME, _OWNER), static=True)
     def json(cx: Any, this: Any, name: str, owner: Any = None) -> Any:
         """The JSON file as a structure. Raises `ValueError` when it is none."""
-        text = _package(cx, this, owner).resource_text(name)
-        try:
-            return freeze(json.loads(text))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"resource '{name}' is no JSON: {error}") from None
+        return _read(cx, package_of(cx, this, owner), "json", name, lambda text: _json(text, name))
 
     @method("yaml", params=(_NAME, _OWNER), static=True)
     def yaml(cx: Any, this: Any, name: str, owner: Any = None) -> Any:
         """The YAML file as a structure; dates stay text. Raises `SourceError` when it is none."""
-        return load_yaml(_package(cx, this, owner).resource_text(name), name)
+        return _read(cx, package_of(cx, this, owner), "yaml", name, lambda text: load_yaml(text, name))

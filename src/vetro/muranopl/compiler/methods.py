@@ -230,7 +230,25 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
 
 
 def synchronization(owner: MuranoType, decl: d.MethodDecl) -> tuple[bool, tuple[str, ...]]:
-    """(lock on the receiver?, argument names the lock also depends on), from the Synchronize meta (SEMANTICS 7.6)."""
+    """(lock on the receiver?, argument names the lock also depends on), from the Synchronize meta (SEMANTICS 7.6).
+
+    The meta is inherited (14.2): a method without it takes that of the nearest method it overrides; names of arguments
+    that it lacks are left out then.
+    """
+    found = _declared_synchronization(owner, decl)
+    if found is not None:
+        return found
+    for ancestor in owner.ancestors[1:]:
+        overridden = ancestor.decl.methods.get(decl.name)
+        found = _declared_synchronization(ancestor, overridden) if overridden is not None else None
+        if found is not None:
+            own = {argument.name for argument in decl.arguments}
+            return found[0], tuple(name for name in found[1] if name in own)
+    return True, ()
+
+
+def _declared_synchronization(owner: MuranoType, decl: d.MethodDecl) -> tuple[bool, tuple[str, ...]] | None:
+    """What the declaration itself says; None without the meta."""
     for meta in decl.meta:
         full = owner.decl.namespaces.resolve(meta.name)
         if full != "io.murano.metadata.engine.Synchronize":
@@ -243,7 +261,7 @@ def synchronization(owner: MuranoType, decl: d.MethodDecl) -> tuple[bool, tuple[
             names = tuple(value) if isinstance(value, tuple) else (str(value),)
         locked = not (isinstance(on_this, d.Literal) and on_this.value is False)
         return locked, names
-    return True, ()
+    return None
 
 
 def _uses_rethrow(block: d.Block) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
-COMPILER_VERSION = 6
+COMPILER_VERSION = 7
 
 
 @dataclass(slots=True)
@@ -116,11 +116,20 @@ def environment_key(owner: MuranoType) -> str:
             ",".join(sorted(f"{n}={_shape(owner, n)}" for n in owner.declared_names())),
             ",".join(sorted(n for n in owner.method_names() if not owner.ambiguous(n))),
             ",".join(sorted(owner.extension_names())),
+            ",".join(_locks(owner)),
             owner.session.functions_key,
             owner.session.tier,
         ]
         known = owner.__dict__["_environment_key"] = "\0".join(parts)
     return known
+
+
+def _locks(owner: MuranoType) -> list[str]:
+    """The methods whose locks are not the usual ones: what they say may come from an ancestor."""
+    from vetro.muranopl.compiler.methods import synchronization
+
+    kinds = {name: synchronization(owner, decl) for name, decl in sorted(owner.decl.methods.items())}
+    return [f"{name}={kind}" for name, kind in kinds.items() if kind != (True, ())]
 
 
 def _shape(owner: MuranoType, name: str) -> str:

@@ -7,6 +7,7 @@ import binascii
 import string
 from typing import Any
 
+from vetro.muranopl.effects import UnknownEffect, plain
 from vetro.muranopl.errors import InvalidOperation
 from vetro.yaql.signature import Param, Type, function
 
@@ -47,9 +48,12 @@ def random_name(cx: Any) -> str:
 def decrypt_data(cx: Any, value: Any) -> Any:
     """The secret that ``value`` refers to. Raises `InvalidOperation` where no secret store is configured."""
     secrets = getattr(cx.session, "secrets", None)
-    if secrets is None:
+    if secrets is not None:
+        return secrets(value)
+    try:
+        return cx.session.perform("secret", {"data": plain(value)})
+    except UnknownEffect:
         raise InvalidOperation(
             "no secret store is configured, decryptData() cannot read secrets",
             hint="give the engine a secrets function",
-        )
-    return secrets(value)
+        ) from None

@@ -1,0 +1,3 @@
+#!/bin/sh
+umask 077
+echo '$PASSWORD' > /root/password

@@ -1,0 +1,1 @@
+"""Import names of Murano's plug-in interface, on top of Vetro."""

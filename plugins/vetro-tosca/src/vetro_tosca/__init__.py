@@ -1,0 +1,1 @@
+"""TOSCA CSAR packages for Vetro."""

@@ -1,0 +1,66 @@
+"""The package format TOSCA.CSAR: a CSAR archive, translated into a Heat template."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from vetro.packages.errors import PackageError
+from vetro.packages.files import MemoryTree
+from vetro.packages.hot_package import HotPackage
+from vetro.packages.plugin import PackageBase
+from vetro_tosca.translate import translate
+
+ARCHIVE = "csar.zip"
+
+
+class CsarPackage(PackageBase):
+    """One class, made from the topology in ``csar.zip``. Raises `PackageError` when it cannot be translated."""
+
+    def __init__(
+        self, format_name: str, runtime_version: Any, source_directory: str, manifest: Mapping[str, Any]
+    ) -> None:
+        super().__init__(format_name, runtime_version, source_directory, manifest)
+        try:
+            with open(os.path.join(source_directory, ARCHIVE), "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise PackageError(f"{ARCHIVE} cannot be read: {error.strerror}", hint="add the CSAR archive") from None
+        made = translate(data, ARCHIVE)
+        files: dict[str, str | bytes] = {"template.yaml": made.template}
+        # Names that lead upwards cannot be paths: the files are numbered.
+        names = {name: f"csar/{number}" for number, name in enumerate(sorted(made.files))}
+        files.update({f"Resources/{path}": made.files[name] for name, path in names.items()})
+        tree = MemoryTree(files, f"{ARCHIVE} as Heat template")
+        self._inner = _Translated(format_name, runtime_version, tree, manifest)
+        self._inner.names = names
+
+    @property
+    def classes(self) -> Sequence[str]:
+        return self._inner.classes
+
+    @property
+    def requirements(self) -> Mapping[str, Any]:
+        return self._inner.requirements
+
+    @property
+    def ui(self) -> str:
+        return self._inner.ui
+
+    def get_class(self, name: str) -> tuple[str, str]:
+        return self._inner.get_class(name)
+
+    def get_resource(self, name: str) -> str:
+        return self._inner.get_resource(name)
+
+
+class _Translated(HotPackage):
+    """The Heat template of an archive. Its outputs are properties of their own, as old models have them."""
+
+    separate_outputs: ClassVar[bool] = True
+    names: Mapping[str, str] = {}
+
+    @property
+    def heat_files(self) -> Mapping[str, str]:
+        return self.names

@@ -1,0 +1,80 @@
+"""`vetro cloud`: what the local cloud of a workspace holds, and removing all of it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.deploying import open_workspace, workspace_option
+
+
+@click.group("cloud")
+def command() -> None:
+    """Look at the local cloud of a workspace, and clean it up.
+
+    \b
+    Examples:
+      vetro cloud status
+      vetro cloud clean
+    """
+
+
+@command.command("status")
+@workspace_option
+@out.output_option("text", "json", "yaml")
+def status(workspace: str | None, output: str) -> None:
+    """Show servers, networks, stacks, images, the driver and the disk space used."""
+    from vetro.clouds.local.host.overview import overview
+
+    with out.explained():
+        found = overview(open_workspace(workspace).cloud)
+    if output != "text":
+        out.print_data(asdict(found), output)
+        return
+    out.echo(f"driver:  {found.driver} ({found.reason})")
+    out.echo(f"folder:  {found.directory} ({found.bytes >> 20} MiB)")
+    names = ", ".join(image["name"] for image in found.images) or "none"
+    out.echo(f"images:  {names} ({found.image_bytes >> 20} MiB)")
+    for folder in found.orphans:
+        out.echo(f"left over: servers of {folder}, which is gone; 'vetro cloud clean' removes them")
+    if found.stacks:
+        out.echo("")
+        rows = [(s["name"], s["environment"], s["region"], s["status"], s["reason"]) for s in found.stacks]
+        out.print_table(("STACK", "ENVIRONMENT", "REGION", "STATUS", "REASON"), rows)
+    if found.servers:
+        out.echo("")
+        keys = ("name", "environment", "driver", "status", "image", "flavor")
+        shown = [(*(server[key] for key in keys), ", ".join(server["addresses"])) for server in found.servers]
+        out.print_table(("SERVER", "ENVIRONMENT", "DRIVER", "STATUS", "IMAGE", "FLAVOR", "ADDRESSES"), shown)
+    if found.networks:
+        out.echo("")
+        nets = [(net["name"], net["driver"], ", ".join(net["subnets"])) for net in found.networks]
+        out.print_table(("NETWORK", "DRIVER", "SUBNETS"), nets)
+    if not (found.stacks or found.servers):
+        out.echo("\nThere is nothing deployed.")
+
+
+@command.command("clean")
+@workspace_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def clean(workspace: str | None, yes: bool) -> None:
+    """Remove all servers, networks and stacks of the local cloud, and what crashes left behind.
+
+    Environments stay in the workspace: 'vetro env deploy' makes their servers anew. Images stay, too.
+    """
+    from vetro.clouds.local.host.overview import clean as remove_all
+
+    place = open_workspace(workspace)
+    if not yes:
+        click.confirm(f"Remove everything that is deployed from {place.root}?", abort=True, err=True)
+    count = 0
+    with out.explained(), ExitStack() as locks:
+        for name in place.names():
+            locks.enter_context(place.get(name).lock())
+        for line in remove_all(place.cloud):
+            out.echo(line)
+            count += 1
+    out.note("there was nothing to remove" if not count else f"{out.plural(count, 'thing')} removed")

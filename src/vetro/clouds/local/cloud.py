@@ -1,0 +1,195 @@
+"""`LocalCloud`: a whole cloud in one directory (LOCAL_CLOUD.md)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds.interface import Catalog, Channel, CloudError, NotFound, Owner, ServerState, StackChange, StackState
+from vetro.clouds.local.database import Database
+from vetro.clouds.local.drivers.base import ServerDriver
+from vetro.clouds.local.inventory import Inventory, Kind, Record
+from vetro.clouds.local.networking import Networking, QueryInvalid
+from vetro.clouds.local.seed import seed
+from vetro.clouds.local.services import Services
+from vetro.clouds.local.settings import LocalSettings
+from vetro.clouds.local.stacks.service import Stacks
+from vetro.clouds.local.stacks.types.server import addresses
+
+_log = logging.getLogger(__name__)
+
+_KINDS: Mapping[Catalog, Kind] = {
+    "images": "image",
+    "flavors": "flavor",
+    "keypairs": "keypair",
+    "zones": "zone",
+    "networks": "network",
+    "subnets": "subnet",
+    "security_groups": "security_group",
+    "volumes": "volume",
+    "snapshots": "snapshot",
+    "backups": "backup",
+}
+
+
+class LocalCloud:
+    """Implements `vetro.clouds.interface.Cloud` on one machine. Several processes may open one directory."""
+
+    def __init__(
+        self,
+        directory: Path | str,
+        driver: ServerDriver,
+        settings: LocalSettings | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there.
+
+        ``driver`` makes the servers; the cloud closes it at its end. Raises `StateUnusable`.
+        """
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._settings = settings or LocalSettings()
+        self._database = Database(directory / "cloud.db")
+        try:
+            seed(self._database, self._settings, directory)
+            self._services = Services(directory, self._database, driver, self._settings, clock)
+            self._stacks = Stacks(self._services)
+        except BaseException:
+            self._database.close()
+            raise
+        self.driver = driver
+        self.directory = directory
+        self.name = f"local ({driver.name})"
+        try:
+            for line in self.sweep():
+                _log.warning("removed what a crash left: %s", line)
+        except CloudError as error:
+            _log.warning("what a crash may have left was not removed: %s", error)
+
+    def regions(self) -> Sequence[str]:
+        """See `Cloud.regions`."""
+        return tuple(self._settings.regions)
+
+    def read_stack(self, owner: Owner, region: str, name: str, *, settled: bool = False) -> StackState | None:
+        """See `Cloud.read_stack`."""
+        return self._stacks.read(owner, region, name, settled=settled)
+
+    def push_stack(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
+        """See `Cloud.push_stack`. The answer holds no template and no parameters: `read_stack` does."""
+        return self._stacks.push(owner, region, name, change)
+
+    def delete_stack(self, owner: Owner, region: str, name: str) -> None:
+        """See `Cloud.delete_stack`."""
+        self._stacks.delete(owner, region, name)
+
+    def stacks(self, owner: Owner) -> Sequence[StackState]:
+        """See `Cloud.stacks`."""
+        return self._stacks.list(owner)
+
+    def servers(self, owner: Owner) -> Sequence[ServerState]:
+        """See `Cloud.servers`. States are those that the driver sees now."""
+        found: list[tuple[str, Inventory, Record]] = []
+        for region in ("", *self._settings.regions):
+            things = self._services.things(region, owner.project)
+            found += [(region, things, item) for item in things.all("server") if _of(item, owner)]
+        seen = self.driver.statuses([item["id"] for _, _, item in found])
+        return [
+            ServerState(
+                item["id"],
+                item["name"],
+                item["stack"],
+                region,
+                item["status"] if item["status"] == "BUILD" else seen.get(item["id"], "ERROR"),
+                [one["addr"] for items in addresses(things, item).values() for one in items],
+                (item["image_record"] or {}).get("name", ""),
+                item["flavor_record"]["name"],
+                item["created"],
+            )
+            for region, things, item in found
+        ]
+
+    def console(self, owner: Owner, server: str, lines: int = 200) -> str:
+        """See `Cloud.console`."""
+        for region in ("", *self._settings.regions):
+            found = self._services.things(region, owner.project).find("server", server)
+            if found is not None and found["id"] == server and _of(found, owner):
+                return self.driver.console(server, lines)
+        raise NotFound(f"there is no server '{server}'")
+
+    def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """See `Cloud.network`."""
+        self._known(region)
+        return Networking(self._services, owner, region).answer(query, args)
+
+    def metadef(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """See `Cloud.metadef`: the local cloud defines no metadata, so both lists are empty."""
+        self._known(region)
+        if query not in ("namespaces", "objects"):
+            raise QueryInvalid(f"there is no query '{query}' of metadata definitions; there are namespaces, objects")
+        return []
+
+    def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
+        """See `Cloud.catalog`. Private halves of key pairs are left out."""
+        self._known(region)
+        if what not in _KINDS:
+            raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(_KINDS)}")
+        found = self._services.things(region, owner.project).all(_KINDS[what])
+        return [{key: value for key, value in item.items() if key != "private_key"} for item in found]
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues between engine and agents of the owner's environment."""
+        return self.driver.channel(owner)
+
+    def known(self) -> tuple[list[str], list[str]]:
+        """Ids of all servers and of all networks of all owners: what `ServerDriver.sweep` must leave alone."""
+        made: tuple[list[str], list[str]] = ([], [])
+        for kind, ids in zip(("server", "network"), made):
+            ids += [id for (id,) in self._database.rows("SELECT id FROM records WHERE kind = ?", (kind,))]
+        return made
+
+    def sweep(self) -> Sequence[str]:
+        """Removes what a crash left of servers and networks; a line for each thing removed."""
+        return self.driver.sweep(*self.known())
+
+    def all_stacks(self) -> Sequence[tuple[Owner, StackState]]:
+        """Stacks of all owners, for ``vetro cloud status`` and ``clean``."""
+        rows = self._database.rows(
+            "SELECT DISTINCT project, environment, user FROM stacks WHERE parent = '' ORDER BY project, environment"
+        )
+        owners = {(project, environment): Owner(project, environment, user) for project, environment, user in rows}
+        return [(owner, stack) for owner in owners.values() for stack in self._stacks.list(owner)]
+
+    def all_servers(self) -> Sequence[tuple[Owner, ServerState]]:
+        """Servers of all owners."""
+        owners = {}
+        for region in ("", *self._settings.regions):
+            for item in self._services.things(region, None).all("server"):
+                owners[item["tenant_id"], item["environment"]] = Owner(
+                    item["tenant_id"], item["environment"], item["user_id"]
+                )
+        return [(owner, server) for owner in owners.values() for server in self.servers(owner)]
+
+    def close(self) -> None:
+        """See `Cloud.close`."""
+        self._services.closing.set()
+        self.driver.close()
+        self._database.close()
+
+    def __enter__(self) -> LocalCloud:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _known(self, region: str) -> None:
+        if region and region not in self._settings.regions:
+            known = ", ".join(self._settings.regions) or "only the home region ''"
+            raise NotFound(f"the local cloud has no region '{region}'; there are {known}")
+
+
+def _of(server: Record, owner: Owner) -> bool:
+    return bool(server["environment"] == owner.environment and server["tenant_id"] == owner.project)

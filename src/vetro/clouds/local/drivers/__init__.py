@@ -1,0 +1,1 @@
+"""Drivers that make servers: real ones (nspawn, proot) or recorded ones, behind one interface."""

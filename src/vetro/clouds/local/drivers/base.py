@@ -1,0 +1,284 @@
+"""What a driver of servers offers the local cloud, and the plain records it gets.
+
+The cloud decides (names, addresses, who owns what) and keeps that in its database; a driver makes it so on this
+machine. Every call is *convergent*: doing it again with the same arguments changes nothing, since a process may be
+killed between the call and the note that it was made. Calls come from several threads, for different servers at the
+same time, and never twice at once for one server. Reference: LOCAL_CLOUD.md 4-5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from vetro.clouds.interface import Channel, CloudError, Owner
+
+#: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; see `ServerDriver.statuses`.
+ServerStatus = Literal["BUILD", "ACTIVE", "SHUTOFF", "ERROR"]
+
+
+class DriverError(CloudError):
+    """A driver could not do what it was asked; the message says what failed on this machine and how to mend it."""
+
+    code = "CLD120"
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityRule:
+    """One rule of a security group. Null fields mean any."""
+
+    direction: Literal["ingress", "egress"] = "ingress"
+    ethertype: Literal["IPv4", "IPv6"] = "IPv4"
+    #: tcp, udp, icmp, icmpv6, a number as text, or null.
+    protocol: str | None = None
+    port_min: int | None = None
+    port_max: int | None = None
+    #: Only from (to) these addresses; both null: from everywhere.
+    remote_ip_prefix: str | None = None
+    #: Only from (to) the addresses of interfaces that are in this group.
+    remote_group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A security group with all its rules."""
+
+    id: str
+    name: str
+    rules: Sequence[SecurityRule] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SubnetSpec:
+    """A subnet of a network."""
+
+    id: str
+    cidr: str
+    gateway: str | None = None
+    dns: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec:
+    """A network with its subnets: one bridge on this machine."""
+
+    id: str
+    name: str
+    subnets: Sequence[SubnetSpec] = ()
+    #: Networks with the same router reach each other; null: the network is an island.
+    router: str | None = None
+    #: The router leads outside (NAT, where the driver's settings allow it).
+    uplink: bool = False
+    #: The pool of floating addresses: no bridge is needed, servers get its addresses as extra ones.
+    external: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NicSpec:
+    """One network interface of a server."""
+
+    port_id: str
+    network_id: str
+    mac: str
+    ip: str
+    #: Length of the network part: 24 of 10.0.0.5/24.
+    prefix: int
+    gateway: str | None = None
+    #: Additional addresses with their prefix length: floating ones, further fixed ones ('172.24.4.7/32').
+    extra: Sequence[str] = ()
+    #: Addresses the server may use besides its own (shared virtual addresses); it sets them itself.
+    allowed: Sequence[str] = ()
+    #: Ids of its security groups; empty with ``security`` means that nothing may come in.
+    groups: Sequence[str] = ()
+    #: False: port security is off, everything passes.
+    security: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSpec:
+    """A volume; a sparse file of ``size_gib`` on this machine."""
+
+    id: str
+    name: str
+    size_gib: int
+    read_only: bool = False
+    #: Id of the volume, snapshot or image it begins as a copy of.
+    source: str | None = None
+    #: Where a server sees it ('/dev/vdb'); null while it is attached to none.
+    device: str | None = None
+    boot_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """Everything that makes a server."""
+
+    #: A UUID; the only name by which the cloud speaks of the server.
+    id: str
+    name: str
+    #: Letters, digits and hyphens, at most 63: what the server calls itself.
+    hostname: str
+    owner: Owner
+    region: str
+    stack: str
+    #: Records of the catalog: at least id, name, ``properties`` (image); vcpus, ram (MiB), disk (GiB) (flavor).
+    image: Mapping[str, Any]
+    flavor: Mapping[str, Any]
+    user_data: str = ""
+    #: RAW, HEAT_CFNTOOLS or SOFTWARE_CONFIG.
+    user_data_format: str = "RAW"
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    nics: Sequence[NicSpec] = ()
+    volumes: Sequence[VolumeSpec] = ()
+    #: Name and public key (OpenSSH line) of the key pair.
+    key: tuple[str, str] | None = None
+    #: The agent's input queue, which is the server's identity on the channel; null: no agent is expected.
+    queue: str | None = None
+
+    @property
+    def environment(self) -> str:
+        """The environment that the server belongs to."""
+        return self.owner.environment
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSpec:
+    """A software configuration to be applied on a server."""
+
+    #: Id of the deployment: the same id is not run a second time, its result is given again.
+    id: str
+    name: str
+    #: ``script`` runs the text as a program; others need their hook in the image (cloud-init, ansible, puppet…).
+    group: str
+    config: str
+    #: Given to scripts as environment variables.
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    #: Seconds after which it counts as failed.
+    timeout: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResult:
+    """How a configuration ended."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One signal of a server to a wait handle."""
+
+    status: str = "SUCCESS"
+    id: str = ""
+    data: Any = None
+    reason: str = ""
+
+
+@runtime_checkable
+class ServerDriver(Protocol):
+    """Makes servers and what they need on this machine. Every method raises `DriverError`."""
+
+    #: 'nspawn', 'proot', 'record'.
+    name: str
+    #: Whether user data and plans really run; False: everything is recorded only.
+    executes: bool
+
+    def create(self, spec: ServerSpec) -> None:
+        """Makes the server and starts it; returns when it runs (its boot scripts may still be at work).
+
+        A server that is there already is started when it is stopped and otherwise left alone.
+        """
+        ...  # pragma: no cover - protocol
+
+    def update(self, spec: ServerSpec) -> None:
+        """Brings interfaces, extra addresses, volumes, name and metadata of a server to the state of ``spec``.
+
+        Everything else of ``spec`` is as it was when the server was made. Raises `DriverError` with the reason where
+        the sandbox cannot do it (attaching a volume, for example); nothing of the server changes then.
+        """
+        ...  # pragma: no cover - protocol
+
+    def start(self, server: str) -> None:
+        """Starts a stopped server (by id)."""
+        ...  # pragma: no cover - protocol
+
+    def stop(self, server: str) -> None:
+        """Stops a server; its files stay. Nothing when it is stopped or not there."""
+        ...  # pragma: no cover - protocol
+
+    def delete(self, server: str) -> None:
+        """Stops a server and removes all that was made for it. Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def ensure_network(self, network: NetworkSpec) -> None:
+        """Makes a network, or brings it to this state. Called before the first server is on it."""
+        ...  # pragma: no cover - protocol
+
+    def delete_network(self, network: str) -> None:
+        """Removes a network (by id), which has no servers any more. Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def ensure_group(self, group: GroupSpec) -> None:
+        """Makes a security group or replaces its rules, for all interfaces that are or will be in it."""
+        ...  # pragma: no cover - protocol
+
+    def delete_group(self, group: str) -> None:
+        """Removes a security group (by id). Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def ensure_volume(self, volume: VolumeSpec) -> None:
+        """Makes a volume or grows it."""
+        ...  # pragma: no cover - protocol
+
+    def delete_volume(self, volume: str) -> None:
+        """Removes a volume (by id), which is attached to no server any more. Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def console(self, server: str, lines: int = 200) -> str:
+        """The last lines that a server wrote to its console; empty when it wrote nothing."""
+        ...  # pragma: no cover - protocol
+
+    def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Writes a file on a server (absolute path in the guest; never a file of this machine)."""
+        ...  # pragma: no cover - protocol
+
+    def get_file(self, server: str, path: str) -> bytes:
+        """The content of a file of a server. Links are followed inside the guest only."""
+        ...  # pragma: no cover - protocol
+
+    def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
+        """States of these servers; one that the driver does not know is missing."""
+        ...  # pragma: no cover - protocol
+
+    def configure(self, server: str, config: ConfigSpec) -> ConfigResult:
+        """Applies a software configuration inside a server and waits for its end (OS::Heat::SoftwareDeployment)."""
+        ...  # pragma: no cover - protocol
+
+    def signal_command(self, handle: str) -> str:
+        """The command with which a server signals a wait handle (`curl_cli` of OS::Heat::WaitConditionHandle).
+
+        Scripts append ``--data-binary '{"status": "SUCCESS", ...}'`` to it.
+        """
+        ...  # pragma: no cover - protocol
+
+    def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
+        """All signals that these servers sent to a wait handle so far."""
+        ...  # pragma: no cover - protocol
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues between engine and agents of one environment. The caller closes it."""
+        ...  # pragma: no cover - protocol
+
+    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+        """Removes what is left of servers and networks that are not in these lists (ids) or are dead beyond repair.
+
+        Returns a line for each thing removed. Called when the cloud opens its directory and by ``vetro cloud clean``.
+        """
+        ...  # pragma: no cover - protocol
+
+    def close(self) -> None:
+        """Lets files, threads and connections go. Servers stay as they are."""
+        ...  # pragma: no cover - protocol

@@ -1,0 +1,348 @@
+"""The driver ``nspawn``: each server is a systemd in namespaces of its own (LOCAL_CLOUD.md 4, experiment 10).
+
+A server lies over a shared image whose owners are moved into a range that is nobody here; it has a disk file of its
+flavor's size, a control group with its flavor's limits of memory and processors, a user namespace, and an interface on
+a bridge for each of its networks. What separates servers from each other and from this machine is said in
+`vetro.clouds.local.host.firewall`. Limits: data volumes cannot be attached (a kernel does not let a user namespace
+mount them), and where the machine has no loop devices, disks have no limit.
+
+Everything is noted in the driver's folder before it is made, so `NspawnDriver.sweep` finds what a crash left. Servers
+do not depend on the process that made them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from vetro.clouds.interface import Channel, NotAvailable, Owner
+from vetro.clouds.local.drivers import nspawn_seed as seed
+from vetro.clouds.local.drivers.base import (
+    ConfigResult,
+    ConfigSpec,
+    DriverError,
+    GroupSpec,
+    NetworkSpec,
+    ServerSpec,
+    ServerStatus,
+    Signal,
+    VolumeSpec,
+)
+from vetro.clouds.local.drivers.inside import configure, get_file, put_file, signals
+from vetro.clouds.local.drivers.nspawn_network import Networks
+from vetro.clouds.local.drivers.nspawn_server import NspawnServer
+from vetro.clouds.local.host import keeper, links, records, registry
+from vetro.clouds.local.host.cgroups import Cgroups
+from vetro.clouds.local.host.enter import Output
+from vetro.clouds.local.host.errors import HostFailed
+from vetro.clouds.local.image.store import Image, ImageStore, delete_tree, use
+
+#: Makes the channel of an environment; the callable tells the folder of the socket of a queue.
+Channels = Callable[[Owner, Callable[[str], Path | None]], Channel]
+
+
+class NspawnDriver:
+    """Servers in systemd-nspawn. Needs root; `vetro.clouds.local.drivers.choose` says whether this machine has it all.
+
+    ``directory`` belongs to one cloud. ``agent`` gives the guest agent's program, asked for each new server.
+    ``channels`` makes what `channel` gives. ``nat``: whether servers reach the outside. ``boot_timeout``: seconds
+    until a server's network must be set.
+    """
+
+    name = "nspawn"
+    executes = True
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        images: ImageStore | None = None,
+        agent: Callable[[], Path] | None = None,
+        channels: Channels | None = None,
+        nat: bool = True,
+        boot_timeout: float = 60,
+    ) -> None:
+        self._folder = directory.resolve() / "nspawn"
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.cloud = links.cloud_id(self._folder)
+        self._images = images if images is not None else ImageStore()
+        self._agent = agent
+        self._channels = channels
+        self._boot_timeout = boot_timeout
+        self._guard = threading.Lock()
+        for name in ("servers", "sockets"):
+            (self._folder / name).mkdir(exist_ok=True, mode=0o700)
+        self._networks = Networks(self._folder, self.cloud, nat, self._specs)
+
+    # -- servers -------------------------------------------------------------------------------------------------------
+
+    def create(self, spec: ServerSpec) -> None:
+        """Makes the server and starts it; see `ServerDriver.create`. About a second."""
+        server = self._server(spec.id)
+        if server.alive():
+            return
+        if server.spec() is not None and (server.folder / "launch.json").exists():
+            self._networks.restore()
+            server.start(self._boot_timeout)
+            return
+        _refuse_volumes(spec)
+        image = self._images.find(spec.image)
+        if not image.shifted.is_dir():
+            error = DriverError(f"the image '{image.name}' was made without root and serves proot servers only")
+            error.hint = f"make it as root: vetro image build {image.name} --again"
+            raise error
+        registry.note(self.cloud, self._folder)
+        server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        records.save_server(server.folder / "server.json", spec)
+        use(image, server.folder)
+        self._networks.restore()
+        names = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
+        uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
+        seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, image.uid)
+        seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink)
+        agent = self._agent() if self._agent is not None else None
+        server.prepare(spec, image, self._nics(spec, names), self._socket(spec, image), agent)
+        self._networks.refresh()
+        server.start(self._boot_timeout)
+
+    def update(self, spec: ServerSpec) -> None:
+        """Brings interfaces, addresses, name and metadata to those of ``spec``; see `ServerDriver.update`."""
+        server = self._known(spec.id)
+        before = server.spec()
+        assert before is not None
+        _refuse_volumes(spec)
+        launch = records.load(server.folder / "launch.json") or {}
+        by_end = {nic["host"]: nic["guest"] for nic in launch.get("nics", [])}
+        ends = {nic.port_id: links.port_name(self.cloud, nic.port_id) for nic in spec.nics}
+        names = {port: by_end[end] for port, end in ends.items() if end in by_end}
+        free = (f"eth{number}" for number in range(1000) if f"eth{number}" not in names.values())
+        names.update({port: next(free) for port in [*ends] if port not in names})
+        kept = {nic.port_id for nic in spec.nics}
+        records.save_server(server.folder / "server.json", spec)
+        uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
+        facts = seed.server_facts(spec, names, uplink)
+        seed.write_seed(server.folder / "seed", facts, spec, int(launch.get("uid", 0)))
+        self._networks.refresh()
+        server.rewire(self._nics(spec, names), [nic for nic in before.nics if nic.port_id not in kept])
+        if server.alive():
+            done = server.execute(["python3", "-I", f"{seed.SEED}/boot.py", "network"])
+            if done.code != 0:
+                said = done.stderr.decode("utf-8", "replace").strip()[-500:]
+                raise HostFailed(f"the server '{spec.name}' could not take its new addresses: {said}")
+
+    def start(self, server: str) -> None:
+        """Starts a stopped server."""
+        found = self._known(server)
+        if not found.alive():
+            self._networks.restore()
+            found.start(self._boot_timeout)
+
+    def stop(self, server: str) -> None:
+        """Stops a server; its files stay."""
+        self._server(server).stop()
+
+    def delete(self, server: str) -> None:
+        """Removes a server with everything that was made for it."""
+        found = self._server(server)
+        spec = found.spec()
+        if spec is not None and spec.queue and not self._shared_queue(spec):
+            delete_tree(self._socket_folder(spec.queue))
+        existed = found.folder.is_dir()
+        found.delete()
+        if existed:
+            self._networks.refresh()
+        self._tidy_groups()
+
+    def console(self, server: str, lines: int = 200) -> str:
+        """The end of what it wrote to its console."""
+        return self._known(server).console(lines)
+
+    def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
+        """States of the servers that are known here."""
+        found = {server: self._server(server).status() for server in servers}
+        return {server: status for server, status in found.items() if status is not None}
+
+    # -- inside a server -----------------------------------------------------------------------------------------------
+
+    def execute(self, server: str, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
+        """Runs a command as root of a server (not of this machine). Raises `GuestCommandFailed`."""
+        return self._known(server).execute(command, input=input, timeout=timeout)
+
+    def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Writes a file, as the guest's own root would."""
+        put_file(self._known(server).execute, path, data, mode)
+
+    def get_file(self, server: str, path: str) -> bytes:
+        """Reads a file, as the guest's own root would."""
+        return get_file(self._known(server).execute, path)
+
+    def configure(self, server: str, config: ConfigSpec) -> ConfigResult:
+        """Applies a software configuration inside a server."""
+        return configure(self._known(server).execute, config)
+
+    def signal_command(self, handle: str) -> str:
+        """The program that signals a wait handle."""
+        return f"{seed.SEED}/vetro-signal {handle}"
+
+    def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
+        """Signals so far; servers that do not run add none."""
+        running = [server for server in map(self._server, servers) if server.alive()]
+        return [signal for server in running for signal in signals(server.execute, handle)]
+
+    # -- networks, groups, volumes -------------------------------------------------------------------------------------
+
+    def ensure_network(self, network: NetworkSpec) -> None:
+        """Makes or changes a network. Raises `AddressTaken` when this machine uses its addresses otherwise."""
+        registry.note(self.cloud, self._folder)
+        self._networks.ensure(network)
+
+    def networks(self) -> list[NetworkSpec]:
+        """The networks that were made here."""
+        return self._networks.all()
+
+    def delete_network(self, network: str) -> None:
+        """Removes a network."""
+        self._networks.delete(network)
+
+    def ensure_group(self, group: GroupSpec) -> None:
+        """Makes or changes a security group."""
+        self._networks.ensure_group(group)
+
+    def delete_group(self, group: str) -> None:
+        """Removes a security group."""
+        self._networks.delete_group(group)
+
+    def ensure_volume(self, volume: VolumeSpec) -> None:
+        """Makes a volume: a sparse file."""
+        path = self._volume(volume.id)
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        with open(path, "ab") as file:
+            if file.tell() < volume.size_gib << 30:
+                file.truncate(volume.size_gib << 30)
+
+    def delete_volume(self, volume: str) -> None:
+        """Removes a volume."""
+        self._volume(volume).unlink(missing_ok=True)
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues of an environment, over the sockets of its servers."""
+        if self._channels is None:
+            raise NotAvailable("this driver was opened without a channel to agents")
+
+        def place(queue: str) -> Path | None:
+            known = any(spec.owner == owner and spec.queue == queue for spec in self._specs())
+            return self._socket_folder(queue) if known else None
+
+        return self._channels(owner, place)
+
+    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+        """Removes what belongs to nothing; see `ServerDriver.sweep`."""
+        done: list[str] = []
+        for folder in sorted((self._folder / "servers").iterdir()):
+            server = NspawnServer(folder, self.cloud)
+            if folder.name not in servers:
+                spec = server.spec()
+                self.delete(folder.name)
+                done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+            elif not server.alive() and server.cgroup.pids():
+                server.end()
+                done.append(f"processes of the dead server {folder.name}")
+        known = {NspawnServer(folder, self.cloud).machine for folder in (self._folder / "servers").iterdir()}
+        groups = Cgroups()
+        for name in groups.group(f"vetro-{self.cloud}").names():
+            if name not in known and name != "keepers":
+                groups.group(f"vetro-{self.cloud}", name).kill()
+                groups.group(f"vetro-{self.cloud}", name).remove()
+                done.append(f"control group {name}")
+        specs = self._specs()
+        done += self._networks.sweep(networks, [nic.port_id for spec in specs for nic in spec.nics])
+        queues = {self._socket_folder(spec.queue) for spec in specs if spec.queue}
+        for folder in (self._folder / "sockets").iterdir():
+            if folder not in queues:
+                delete_tree(folder)
+        self._tidy_groups()
+        if not servers and not networks:
+            self._networks.clear_groups()
+            done += registry.purge(self.cloud)
+        return done
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _server(self, server: str) -> NspawnServer:
+        if not server or "/" in server or server.startswith("."):
+            raise DriverError(f"'{server}' is no id of a server")
+        return NspawnServer(self._folder / "servers" / server, self.cloud)
+
+    def _known(self, server: str) -> NspawnServer:
+        found = self._server(server)
+        if found.spec() is None:
+            raise DriverError(f"there is no server {server} on this machine")
+        return found
+
+    def _specs(self) -> list[ServerSpec]:
+        found = (records.load_server(folder / "server.json") for folder in (self._folder / "servers").iterdir())
+        return [spec for spec in found if spec is not None]
+
+    def _nics(self, spec: ServerSpec, names: Mapping[str, str]) -> list[keeper.Nic]:
+        return [
+            {
+                "host": links.port_name(self.cloud, nic.port_id),
+                "guest": names[nic.port_id],
+                "mac": nic.mac,
+                "bridge": self._networks.bridge(nic.network_id),
+            }
+            for nic in spec.nics
+        ]
+
+    def _name_servers(self, spec: ServerSpec) -> list[str]:
+        """The gateway passes questions on to this machine's own name server; the subnets' follow."""
+        found: list[str] = []
+        for nic in spec.nics:
+            network = self._networks.get(nic.network_id)
+            if network is None or not self._networks.leads_out(nic.network_id):
+                continue
+            found += [nic.gateway] if nic.gateway and ":" not in nic.gateway else []
+            found += [address for net in network.subnets for address in net.dns]
+        return list(dict.fromkeys(found))[:3]
+
+    def _socket(self, spec: ServerSpec, image: Image) -> Path | None:
+        if spec.queue is None:
+            return None
+        folder = self._socket_folder(spec.queue)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        # Only the guest's root goes in (and we, who may everything).
+        os.chown(folder, image.uid, image.uid)
+        return folder
+
+    def _socket_folder(self, queue: str) -> Path:
+        return self._folder / "sockets" / links.digest(queue, 32)
+
+    def _shared_queue(self, spec: ServerSpec) -> bool:
+        return any(other.queue == spec.queue and other.id != spec.id for other in self._specs())
+
+    def _volume(self, volume: str) -> Path:
+        return self._folder / "volumes" / f"{links.digest(volume, 32)}.img"
+
+    def _tidy_groups(self) -> None:
+        """Removes the cloud's own control groups once the last server is gone."""
+        if not any((self._folder / "servers").iterdir()):
+            top = Cgroups().group(f"vetro-{self.cloud}")
+            if top.exists() and not top.pids():
+                top.remove()
+
+
+def _refuse_volumes(spec: ServerSpec) -> None:
+    data = [volume.name for volume in spec.volumes if volume.boot_index != 0]
+    if data:
+        error = DriverError(
+            f"the volumes {', '.join(data)} cannot be attached to '{spec.name}': a local server may not mount disks"
+        )
+        error.hint = "choose a flavor with a larger disk, or deploy with the driver 'record'"
+        raise error

@@ -1,0 +1,255 @@
+"""The driver ``proot``: servers for users without root, as well as that goes.
+
+A server is a copy of the image's tree in which proot runs programs that believe to be root. There is no init system
+(``systemctl`` and ``service`` are stand-ins that start what units say), no network of its own (every server shares this
+machine's ports; its name resolves to an address 127.x.y.z of its own), no limit and **no protection**: scripts can do
+whatever this user can. Security groups, volumes and networks are noted and not enforced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vetro.clouds.interface import Channel, NotAvailable, Owner
+from vetro.clouds.local.drivers import nspawn_seed as seed
+from vetro.clouds.local.drivers.base import (
+    ConfigResult,
+    ConfigSpec,
+    DriverError,
+    GroupSpec,
+    NetworkSpec,
+    ServerSpec,
+    ServerStatus,
+    Signal,
+    VolumeSpec,
+)
+from vetro.clouds.local.drivers.inside import configure, get_file, put_file, signals
+from vetro.clouds.local.drivers.proot_server import ProotServer, copy_tree, link_shims, write_files
+from vetro.clouds.local.host import links, records
+from vetro.clouds.local.host.enter import Output
+from vetro.clouds.local.image import sources
+from vetro.clouds.local.image.store import ImageStore, delete_tree, use
+
+
+class ProotDriver:
+    """Servers in proot. ``agent`` gives the guest agent's program, ``channels`` makes what `channel` gives."""
+
+    name = "proot"
+    executes = True
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        images: ImageStore | None = None,
+        agent: Callable[[], Path] | None = None,
+        channels: Callable[[Owner, Callable[[str], Path | None]], Channel] | None = None,
+    ) -> None:
+        self._folder = directory.resolve() / "proot"
+        self._images = images if images is not None else ImageStore()
+        self._agent = agent
+        self._channels = channels
+        for name in ("servers", "sockets"):
+            (self._folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._networks = records.Table(self._folder / "networks")
+        self._groups = records.Table(self._folder / "groups")
+
+    # -- servers -------------------------------------------------------------------------------------------------------
+
+    def create(self, spec: ServerSpec) -> None:
+        """Makes the server and runs its user data; see `ServerDriver.create`."""
+        if os.geteuid() == 0:
+            error = DriverError("proot protects nothing from root: scripts of packages would run on this machine")
+            error.hint = "use the driver nspawn as root, or proot as another user"
+            raise error
+        server = self._server(spec.id)
+        if server.alive():
+            return
+        if not (server.folder / "binds.json").exists():
+            data = [volume.name for volume in spec.volumes if volume.boot_index != 0]
+            if data:
+                raise DriverError(f"the volumes {', '.join(data)} cannot be attached: proot servers have no disks")
+            image = self._images.find(spec.image)
+            server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            records.save_server(server.folder / "server.json", spec)
+            use(image, server.folder)
+            copy_tree(self._images.plain(image), server.root)
+            name = f"{self.address(spec.id)} {spec.hostname}\n127.0.0.1 localhost\n"
+            files = {
+                "etc/hostname": (0o644, f"{spec.hostname}\n".encode()),
+                "etc/hosts": (0o644, name.encode()),
+                "etc/apt/apt.conf.d/62vetro-proot": (0o644, b'APT::Sandbox::User "root";\n'),
+            }
+            write_files(server.root, {**seed.outside_files(image), **files})
+            link_shims(server.root)
+            self._seed(server, spec)
+            socket = self._socket_folder(spec.queue) if spec.queue else None
+            if socket is not None:
+                socket.mkdir(exist_ok=True, mode=0o700)
+            server.bind(socket, self._agent() if self._agent is not None else None)
+        server.start(sources.proxy_environment())
+
+    def update(self, spec: ServerSpec) -> None:
+        """Takes over name and metadata; interfaces mean nothing here."""
+        server = self._known(spec.id)
+        records.save_server(server.folder / "server.json", spec)
+        self._seed(server, spec)
+
+    def start(self, server: str) -> None:
+        """Starts a stopped server."""
+        found = self._known(server)
+        if not found.alive():
+            found.start(sources.proxy_environment())
+
+    def stop(self, server: str) -> None:
+        """Ends its processes; its files stay."""
+        self._server(server).stop()
+
+    def delete(self, server: str) -> None:
+        """Removes a server."""
+        found = self._server(server)
+        spec = found.spec()
+        if spec is not None and spec.queue and all(o.queue != spec.queue or o.id == spec.id for o in self._specs()):
+            delete_tree(self._socket_folder(spec.queue))
+        found.delete()
+
+    def console(self, server: str, lines: int = 200) -> str:
+        """The end of what its boot printed."""
+        return self._known(server).console(lines)
+
+    def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
+        """States of the servers that are known here."""
+        found = {server: self._server(server).status() for server in servers}
+        return {server: status for server, status in found.items() if status is not None}
+
+    @staticmethod
+    def address(server: str) -> str:
+        """The server's own address on this machine."""
+        digest = hashlib.sha256(server.encode()).digest()
+        return f"127.{1 + digest[0] % 254}.{digest[1]}.{1 + digest[2] % 254}"
+
+    # -- inside a server -----------------------------------------------------------------------------------------------
+
+    def execute(self, server: str, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
+        """Runs a command in a server. Raises `GuestCommandFailed`."""
+        return self._known(server).execute(command, input=input, timeout=timeout)
+
+    def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Writes a file."""
+        put_file(self._known(server).execute, path, data, mode)
+
+    def get_file(self, server: str, path: str) -> bytes:
+        """Reads a file."""
+        return get_file(self._known(server).execute, path)
+
+    def configure(self, server: str, config: ConfigSpec) -> ConfigResult:
+        """Applies a software configuration inside a server."""
+        return configure(self._known(server).execute, config)
+
+    def signal_command(self, handle: str) -> str:
+        """The program that signals a wait handle."""
+        return f"{seed.SEED}/vetro-signal {handle}"
+
+    def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
+        """Signals so far; servers that do not run add none."""
+        running = [server for server in map(self._server, servers) if server.alive()]
+        return [signal for server in running for signal in signals(server.execute, handle)]
+
+    # -- networks, groups, volumes: noted only -------------------------------------------------------------------------
+
+    def networks(self) -> list[NetworkSpec]:
+        """The networks that were noted here."""
+        return records.networks(self._networks)
+
+    def ensure_network(self, network: NetworkSpec) -> None:
+        """Notes a network."""
+        self._networks.put(network.id, network)
+
+    def delete_network(self, network: str) -> None:
+        """Forgets a network."""
+        self._networks.remove(network)
+
+    def ensure_group(self, group: GroupSpec) -> None:
+        """Notes a security group."""
+        self._groups.put(group.id, group)
+
+    def delete_group(self, group: str) -> None:
+        """Forgets a security group."""
+        self._groups.remove(group)
+
+    def ensure_volume(self, volume: VolumeSpec) -> None:
+        """Makes a volume: a sparse file that no server sees."""
+        path = self._volume(volume.id)
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        with open(path, "ab") as file:
+            if file.tell() < volume.size_gib << 30:
+                file.truncate(volume.size_gib << 30)
+
+    def delete_volume(self, volume: str) -> None:
+        """Removes a volume."""
+        self._volume(volume).unlink(missing_ok=True)
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues of an environment, over the sockets of its servers."""
+        if self._channels is None:
+            raise NotAvailable("this driver was opened without a channel to agents")
+
+        def place(queue: str) -> Path | None:
+            known = any(spec.owner == owner and spec.queue == queue for spec in self._specs())
+            return self._socket_folder(queue) if known else None
+
+        return self._channels(owner, place)
+
+    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+        """Removes what belongs to nothing; see `ServerDriver.sweep`."""
+        done: list[str] = []
+        for folder in sorted((self._folder / "servers").iterdir()):
+            if folder.name not in servers:
+                spec = ProotServer(folder).spec()
+                self.delete(folder.name)
+                done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+        for network in self.networks():
+            if network.id not in networks:
+                self.delete_network(network.id)
+                done.append(f"network {network.name} ({network.id})")
+        if not servers and not networks:
+            for group in records.groups(self._groups):
+                self.delete_group(group)
+        return done
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _server(self, server: str) -> ProotServer:
+        if not server or "/" in server or server.startswith("."):
+            raise DriverError(f"'{server}' is no id of a server")
+        return ProotServer(self._folder / "servers" / server)
+
+    def _known(self, server: str) -> ProotServer:
+        found = self._server(server)
+        if found.spec() is None:
+            raise DriverError(f"there is no server {server} on this machine")
+        return found
+
+    def _specs(self) -> list[ServerSpec]:
+        found = (records.load_server(folder / "server.json") for folder in (self._folder / "servers").iterdir())
+        return [spec for spec in found if spec is not None]
+
+    def _seed(self, server: ProotServer, spec: ServerSpec) -> None:
+        alone = replace(spec, nics=())
+        facts = {**seed.server_facts(alone, {}, True), "nics": [{"addresses": [self.address(spec.id)]}]}
+        seed.write_seed(server.folder / "seed", facts, spec, os.getuid())
+
+    def _socket_folder(self, queue: str) -> Path:
+        return self._folder / "sockets" / links.digest(queue, 32)
+
+    def _volume(self, volume: str) -> Path:
+        return self._folder / "volumes" / f"{links.digest(volume, 32)}.img"

@@ -1,0 +1,254 @@
+"""The process that stays beside one nspawn server: mounts its disk, starts it, keeps its console log small, tidies up.
+
+A program of its own (`python -I -S keeper.py FOLDER`) that uses the standard library only, so that it is small and does
+not depend on the process that started it. It runs in a mount namespace of its own: the server's mounts end with it and
+the host never sees them. ``FOLDER/launch.json`` says what to do (`Launch`); it writes ``running.json`` (who runs),
+``console.log`` and, at the end, ``ended.json``: ``{"status": …, "at": …}`` or ``{"error": …, "at": …}``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, TypedDict
+
+#: The console log is turned over at half of this.
+CONSOLE_BYTES = 4 << 20
+#: systemd-nspawn ends so when the guest wants to be started anew.
+REBOOT = 133
+
+
+class Nic(TypedDict):
+    """One end on a bridge here, the other in the guest."""
+
+    host: str
+    guest: str
+    mac: str
+    bridge: str
+
+
+class Launch(TypedDict):
+    """What ``launch.json`` holds."""
+
+    lower: str
+    #: Owner of the guest's root on this machine.
+    uid: int
+    #: GiB of the disk file; 0: no disk file, the upper layer is a plain folder (no limit).
+    disk_gib: int
+    #: Files to write a process number into, so that it enters the server's control group.
+    enter: list[str]
+    #: Folders of that group, to be removed at the end.
+    groups: list[str]
+    argv: list[str]
+    nics: list[Nic]
+
+
+def write_json(path: str, data: Any) -> None:
+    """Writes a file that is there as a whole or not at all."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(data, file)
+    os.replace(path + ".new", path)
+
+
+def wire(nics: list[Nic], leader: int) -> None:
+    """Connects a guest's interfaces to their bridges; those that are connected already are left alone."""
+    for nic in nics:
+        if os.path.exists(f"/sys/class/net/{nic['host']}"):
+            continue
+        veth = ["ip", "link", "add", nic["host"], "type", "veth", "peer", "name", nic["guest"]]
+        _tool([*veth, "address", nic["mac"], "netns", str(leader)])
+        _tool(["ip", "link", "set", nic["host"], "master", nic["bridge"], "up"])
+
+
+def started(pid: int) -> int:
+    """When a process began, in clock ticks; 0 when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[19])
+    except OSError:
+        return 0
+
+
+def leader_of(nspawn: int) -> int | None:
+    """The guest's first process, once it is in its own namespaces; None while it is not."""
+    try:
+        with open(f"/proc/{nspawn}/task/{nspawn}/children", encoding="ascii") as file:
+            children = file.read().split()
+        for child in children:
+            with open(f"/proc/{child}/status", encoding="utf-8", errors="replace") as file:
+                numbers = next(line.split()[1:] for line in file if line.startswith("NSpid:"))
+            own = os.stat(f"/proc/{child}/ns/net").st_ino != os.stat("/proc/self/ns/net").st_ino
+            if own and len(numbers) > 1 and numbers[-1] == "1":
+                return int(child)
+    except (OSError, StopIteration):
+        pass
+    return None
+
+
+def end_group(folders: list[str]) -> None:
+    """Ends every process in these control groups and removes them."""
+    deadline = time.monotonic() + 10
+    for folder in folders:
+        # No process forks any more: whoever forks faster than we kill would win.
+        if os.path.exists(os.path.join(folder, "pids.max")):
+            with open(os.path.join(folder, "pids.max"), "w", encoding="ascii") as file:
+                file.write("0")
+    while time.monotonic() < deadline:
+        left = False
+        for folder in folders:
+            for at, _, files in os.walk(folder, topdown=False):
+                if "cgroup.procs" not in files:
+                    continue
+                try:
+                    with open(os.path.join(at, "cgroup.procs"), encoding="ascii") as file:
+                        pids = file.read().split()
+                    for pid in pids:
+                        os.kill(int(pid), signal.SIGKILL)
+                    if not pids:
+                        os.rmdir(at)
+                except OSError:
+                    pass
+            left = left or os.path.isdir(folder)
+        if not left:
+            return
+        time.sleep(0.01)
+
+
+class Console:
+    """Appends to ``console.log`` and keeps it small, whatever the guest writes."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - as long as the process
+
+    def write(self, data: bytes) -> None:
+        """Appends; drops the older half when it is full."""
+        try:
+            if self._file.tell() + len(data) > CONSOLE_BYTES // 2:
+                os.replace(self._path, self._path + ".1")
+                self._file.close()
+                self._file = open(self._path, "ab", buffering=0)  # noqa: SIM115
+            self._file.write(data)
+        except OSError:
+            pass  # a full disk of the host must not stop the guest
+
+
+def _tool(argv: list[str]) -> None:
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise OSError(f"'{' '.join(argv[:5])}' ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
+
+
+def _mount(folder: str, launch: Launch) -> None:
+    _tool(["mount", "--make-rprivate", "/"])
+    disk = os.path.join(folder, "disk")
+    os.makedirs(disk, mode=0o700, exist_ok=True)
+    if launch["disk_gib"]:
+        image = os.path.join(folder, "disk.img")
+        if not os.path.exists(image):
+            with open(image + ".new", "wb") as file:
+                file.truncate(launch["disk_gib"] << 30)
+            _tool(["mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1", image + ".new"])
+            os.replace(image + ".new", image)
+        _tool(["mount", "-t", "ext4", "-o", "loop,nosuid,nodev", image, disk])
+    upper, work, root = (os.path.join(disk, name) for name in ("upper", "work", "root"))
+    if not os.path.exists(os.path.join(disk, "filled")):
+        os.makedirs(upper, exist_ok=True)
+        _tool(["cp", "-a", os.path.join(folder, "tree") + "/.", upper])
+        os.chown(upper, launch["uid"], launch["uid"])
+        os.chmod(upper, 0o755)
+        os.makedirs(work, exist_ok=True)
+        os.makedirs(root, exist_ok=True)
+        os.close(os.open(os.path.join(disk, "filled"), os.O_CREAT | os.O_WRONLY, 0o600))
+    layers = f"lowerdir={launch['lower']},upperdir={upper},workdir={work}"
+    _tool(["mount", "-t", "overlay", "overlay", "-o", layers, root])
+
+
+def _start(launch: Launch) -> subprocess.Popen[bytes]:
+    def enter() -> None:
+        for path in launch["enter"]:
+            try:
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(str(os.getpid()))
+            except OSError:
+                pass  # a controller that takes nobody; nspawn says so where it matters
+
+    # One thread here, so code between fork and exec is safe.
+    return subprocess.Popen(
+        launch["argv"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=enter,
+        start_new_session=True,
+    )
+
+
+def _watch(child: subprocess.Popen[bytes], launch: Launch, console: Console) -> int:
+    assert child.stdout is not None
+    out = child.stdout.fileno()
+    handle = os.pidfd_open(child.pid)
+    poller = select.poll()
+    poller.register(out, select.POLLIN)
+    poller.register(handle, select.POLLIN)
+    wired = not launch["nics"]
+    try:
+        while True:
+            events = poller.poll(None if wired else 5)
+            if not wired:
+                leader = leader_of(child.pid)
+                if leader is not None:
+                    wire(launch["nics"], leader)
+                    wired = True
+            for source, _ in events:
+                if source == out:
+                    data = os.read(out, 1 << 16)
+                    console.write(data)
+                    if not data:
+                        poller.unregister(out)
+                elif source == handle:
+                    return child.wait()
+    finally:
+        os.close(handle)
+        child.stdout.close()
+
+
+def keep(folder: str) -> None:
+    """Runs the server until it ends."""
+    console = Console(os.path.join(folder, "console.log"))
+    ended: dict[str, Any] = {}
+    groups: list[str] = []
+    try:
+        mounted = False
+        while True:
+            with open(os.path.join(folder, "launch.json"), encoding="utf-8") as file:
+                launch: Launch = json.load(file)
+            groups = launch["groups"]
+            if not mounted:
+                _mount(folder, launch)
+                mounted = True
+            child = _start(launch)
+            me, it = os.getpid(), child.pid
+            write_json(os.path.join(folder, "running.json"), {"keeper": [me, started(me)], "nspawn": [it, started(it)]})
+            status = _watch(child, launch, console)
+            if status != REBOOT:
+                ended = {"status": status}
+                return
+    except Exception as error:
+        ended = {"error": str(error)}
+        console.write(f"vetro: {error}\n".encode())
+    finally:
+        end_group(groups)
+        write_json(os.path.join(folder, "ended.json"), {**ended, "at": time.time()})
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.chdir("/")
+    keep(sys.argv[1])

@@ -1,0 +1,149 @@
+"""The things of a local cloud: images, networks, ports, servers, volumes… as the records that OpenStack shows.
+
+A record is a mapping with ``id`` and ``name`` and whatever OpenStack's API calls the rest. It lives in a region; its
+project is the one that may see it, '' is for all.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from vetro.clouds.interface import Conflict, NotFound
+from vetro.clouds.local.database import Database
+
+Kind = Literal[
+    "image",
+    "flavor",
+    "keypair",
+    "zone",
+    "network",
+    "subnet",
+    "router",
+    "port",
+    "floatingip",
+    "security_group",
+    "server_group",
+    "volume",
+    "snapshot",
+    "backup",
+    "server",
+    "config",
+    "deployment",
+    "pool",
+    "member",
+    "loadbalancer",
+    "wait_handle",
+]
+
+Record = dict[str, Any]
+
+_NAMESPACE = uuid.UUID("3c1d7be0-6f0a-5d0e-9f6e-7665746f0001")
+
+#: Kinds that only the seed makes, for all projects.
+_FIXED = ("image", "flavor", "zone")
+
+_WORDS = {"keypair": "key pair", "floatingip": "floating address", "security_group": "security group"}
+
+
+def new_id() -> str:
+    """A fresh id."""
+    return str(uuid.uuid4())
+
+
+def fixed_id(*names: str) -> str:
+    """The same id for the same names, always."""
+    return str(uuid.uuid5(_NAMESPACE, "/".join(names)))
+
+
+def word(kind: str) -> str:
+    """What a kind is called in messages."""
+    return _WORDS.get(kind, kind.replace("_", " "))
+
+
+class Inventory:
+    """Records of one region as one project sees them; with project None all of them."""
+
+    def __init__(self, database: Database, region: str, project: str | None) -> None:
+        self.database = database
+        self.region = region
+        self.project = project
+
+    def save(
+        self,
+        kind: Kind,
+        record: Mapping[str, Any],
+        *,
+        environment: str = "",
+        parent: str = "",
+        holder: str = "",
+        shared: bool = False,
+    ) -> None:
+        """Adds a record or replaces the one with its id."""
+        self.database.run(
+            "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, region) DO UPDATE SET"
+            " name = excluded.name, parent = excluded.parent, holder = excluded.holder, body = excluded.body",
+            (
+                record["id"],
+                self.region,
+                kind,
+                "" if shared or self.project is None else self.project,
+                environment,
+                record.get("name") or "",
+                parent,
+                holder,
+                json.dumps(record, separators=(",", ":")),
+            ),
+        )
+
+    def find(self, kind: Kind, ref: str) -> Record | None:
+        """A record by id or name. Raises `Conflict` when several have the name."""
+        fixed = self.database.fixed.get((kind, self.region, ref)) if kind in _FIXED else None
+        if fixed is not None:
+            return dict(fixed)
+        found = self._find(kind, ref)
+        if found is not None and kind in _FIXED:
+            self.database.fixed[kind, self.region, ref] = dict(found)
+        return found
+
+    def _find(self, kind: Kind, ref: str) -> Record | None:
+        row = self.database.row(
+            "SELECT body, project FROM records WHERE id = ? AND region = ? AND kind = ?", (ref, self.region, kind)
+        )
+        if row is not None:
+            return json.loads(row[0]) if self._sees(row[1]) else None
+        rows = self.database.rows(
+            "SELECT body, project FROM records WHERE kind = ? AND region = ? AND name = ?", (kind, self.region, ref)
+        )
+        seen = [row for row in rows if self._sees(row[1])] if ref else []
+        # One's own comes before what is for all.
+        seen = [row for row in seen if row[1]] or seen
+        if len(seen) > 1:
+            raise Conflict(f"there are {len(seen)} {word(kind)} records named '{ref}'; use the id")
+        return json.loads(seen[0][0]) if seen else None
+
+    def get(self, kind: Kind, ref: str) -> Record:
+        """A record by id or name. Raises `NotFound`, `Conflict`."""
+        found = self.find(kind, ref)
+        if found is None:
+            raise NotFound(f"there is no {word(kind)} '{ref}'" + (f" in region '{self.region}'" if self.region else ""))
+        return found
+
+    def all(self, kind: Kind, *, parent: str | None = None, holder: str | None = None) -> list[Record]:
+        """All records of a kind in a stable order, or those that have a parent or holder (ids)."""
+        where, values = "kind = ? AND region = ?", [kind, self.region]
+        if parent is not None:
+            where, values = where + " AND parent = ? AND parent != ''", [*values, parent]
+        if holder is not None:
+            where, values = where + " AND holder = ? AND holder != ''", [*values, holder]
+        rows = self.database.rows(f"SELECT body, project FROM records WHERE {where} ORDER BY rowid", values)
+        return [json.loads(body) for body, project in rows if self._sees(project)]
+
+    def delete(self, record: str) -> None:
+        """Removes a record (by id). Nothing when there is none."""
+        self.database.run("DELETE FROM records WHERE id = ? AND region = ?", (record, self.region))
+
+    def _sees(self, project: str) -> bool:
+        return self.project is None or project in ("", self.project)

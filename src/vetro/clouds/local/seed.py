@@ -1,0 +1,175 @@
+"""What a new local cloud holds (LOCAL_CLOUD.md 3)."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds.local.database import Database
+from vetro.clouds.local.inventory import Inventory, fixed_id
+from vetro.clouds.local.keys import default_key, fingerprint
+from vetro.clouds.local.settings import LocalSettings
+
+#: Project of what belongs to the cloud itself.
+ADMIN = "admin"
+
+#: name: vcpus, MiB, GiB
+FLAVORS = {
+    "m1.tiny": (1, 512, 1),
+    "m1.small": (1, 2048, 20),
+    "m1.medium": (2, 4096, 40),
+    "m1.large": (4, 8192, 80),
+    "m1.xlarge": (8, 16384, 160),
+}
+#: The image that runs on this machine.
+IMAGE = "debian-12-murano"
+#: name: (title, type) of images that only a recorder runs.
+RECORDER_IMAGES = {
+    "windows-server-murano": ("Windows Server (recorded)", "windows"),
+    "debian-docker-murano": ("Debian with Docker (recorded)", "linux.docker"),
+    "debian-kubernetes-murano": ("Debian with Kubernetes (recorded)", "linux.kubernetes"),
+}
+
+
+def image_record(name: str, title: str, kind: str, **more: Any) -> dict[str, Any]:
+    """The record of an image as the image service shows it, with ``murano_image_info``."""
+    info = json.dumps({"title": title, "type": kind})
+    return {
+        "id": fixed_id("image", name),
+        "name": name,
+        "status": "active",
+        "visibility": "public",
+        "owner": ADMIN,
+        "container_format": "bare",
+        "disk_format": "raw",
+        "min_disk": 0,
+        "min_ram": 0,
+        "murano_image_info": info,
+        "properties": {"murano_image_info": info, **more},
+    }
+
+
+def seed(database: Database, settings: LocalSettings, directory: Path) -> None:
+    """Makes what is missing in every region; what is there stays as it is."""
+    seeded = (database.row("SELECT value FROM meta WHERE key = 'seed'") or ("",))[0]
+    wanted = repr(settings)
+    if seeded == wanted:
+        return
+    public_key = default_key(directory)
+    with database.transaction():
+        for region in ("", *settings.regions):
+            _region(Inventory(database, region, None), region, settings, public_key)
+        database.run("INSERT OR REPLACE INTO meta VALUES ('seed', ?)", (wanted,))
+        database.fixed.clear()
+
+
+def _region(things: Inventory, region: str, settings: LocalSettings, public_key: str) -> None:
+    def add(kind: Any, record: Mapping[str, Any], parent: str = "", holder: str = "") -> None:
+        if things.find(kind, record["id"]) is None:
+            things.save(kind, record, parent=parent, holder=holder, shared=True)
+
+    for number, (name, (vcpus, ram, disk)) in enumerate(FLAVORS.items(), 1):
+        add("flavor", flavor_record(str(number), name, vcpus, ram, disk))
+    for flavor in settings.flavors:
+        record = flavor_record(fixed_id("flavor", flavor["name"]), flavor["name"], 1, 512, 1)
+        add("flavor", {**record, **flavor})
+    add("image", image_record(IMAGE, "Debian 12", "linux", os_distro="debian", os_version="12"))
+    if settings.recorder_images:
+        for name, (title, kind) in RECORDER_IMAGES.items():
+            add("image", image_record(name, title, kind, recorder_only=True))
+    for image in settings.images:
+        record = image_record(image["name"], image["name"], "linux")
+        add("image", {**record, **image, "properties": {**record["properties"], **image.get("properties", {})}})
+    add(
+        "keypair",
+        {
+            "id": fixed_id("keypair", region),
+            "name": "default",
+            "public_key": public_key,
+            "fingerprint": fingerprint(public_key),
+        },
+    )
+    add("zone", {"id": fixed_id("zone", region), "name": "nova", "zoneName": "nova", "zoneState": {"available": True}})
+    external = _network(add, region, settings.external_network, settings.external_cidr, external=True)
+    private = _network(add, region, settings.private_network, settings.private_cidr, external=False)
+    router = fixed_id("router", region, settings.router)
+    add("router", router_record(router, settings.router, external, ADMIN))
+    subnet = things.all("subnet", parent=private)[0]
+    port = fixed_id("port", router, private)
+    add("port", interface_record(port, router, subnet, ADMIN), parent=private, holder=router)
+
+
+def flavor_record(id: str, name: str, vcpus: int, ram: int, disk: int) -> dict[str, Any]:
+    """The record of a flavor."""
+    return {"id": id, "name": name, "vcpus": vcpus, "ram": ram, "disk": disk, "is_public": True, "swap": 0}
+
+
+def router_record(id: str, name: str, external: str | None, project: str) -> dict[str, Any]:
+    """The record of a router; ``external`` is the id of the network behind its gateway."""
+    gateway = {"network_id": external, "enable_snat": True} if external else None
+    return {
+        "id": id,
+        "name": name,
+        "tenant_id": project,
+        "project_id": project,
+        "status": "ACTIVE",
+        "admin_state_up": True,
+        "external_gateway_info": gateway,
+    }
+
+
+def interface_record(id: str, router: str, subnet: Mapping[str, Any], project: str) -> dict[str, Any]:
+    """The port with which a router is in a subnet: it has the gateway's address."""
+    return {
+        "id": id,
+        "name": "",
+        "tenant_id": project,
+        "project_id": project,
+        "network_id": subnet["network_id"],
+        "device_id": router,
+        "device_owner": "network:router_interface",
+        "fixed_ips": [{"subnet_id": subnet["id"], "ip_address": subnet.get("gateway_ip")}],
+        "status": "ACTIVE",
+    }
+
+
+def _network(add: Any, region: str, name: str, cidr: str, *, external: bool) -> str:
+    network, subnet = fixed_id("network", region, name), fixed_id("subnet", region, name)
+    add(
+        "network",
+        {
+            "id": network,
+            "name": name,
+            "tenant_id": ADMIN,
+            "project_id": ADMIN,
+            "router:external": external,
+            "shared": not external,
+            "admin_state_up": True,
+            "status": "ACTIVE",
+            "subnets": [subnet],
+            "port_security_enabled": True,
+        },
+    )
+    net = ipaddress.ip_network(cidr)
+    add(
+        "subnet",
+        {
+            "id": subnet,
+            "name": name,
+            "tenant_id": ADMIN,
+            "project_id": ADMIN,
+            "network_id": network,
+            "ip_version": net.version,
+            "cidr": cidr,
+            "gateway_ip": str(net[1]),
+            "enable_dhcp": not external,
+            "dns_nameservers": [],
+            "allocation_pools": [{"start": str(net[2]), "end": str(net[-2])}],
+            "host_routes": [],
+        },
+        parent=network,
+    )
+    return network

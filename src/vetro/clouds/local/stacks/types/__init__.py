@@ -1,0 +1,1 @@
+"""Resource types, one module a topic; `vetro.clouds.local.stacks.types.registry` lists them."""

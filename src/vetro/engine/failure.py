@@ -1,0 +1,80 @@
+"""How the end of a run is told: errors as plain data, with their place in the package and the calls that led there."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from vetro.muranopl.declarations import Position
+from vetro.muranopl.errors import Thrown
+from vetro.muranopl.exceptions import frames_of, names_of
+from vetro.muranopl.stacktrace import describe_frame
+from vetro.yaql.errors import LONGEST_MESSAGE, Stop, VetroError, kind_of
+from vetro.yaql.values import thaw
+
+#: Calls told of a long chain: the first ones say where it began, the last ones where it broke.
+FIRST, LAST = 10, 40
+#: Characters of a Python traceback.
+LONGEST_TRACEBACK = 20_000
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """``{kind, code, message, hint, names, position, frames}`` of an error.
+
+    ``position`` is ``{file, line, column}`` or null; ``frames`` are the MuranoPL calls, outermost first, each ``{file,
+    line, column, class, method, instruction}``. A defect (a Python error that no package code caused) also has
+    ``traceback``.
+    """
+    frames = [_frame(frame) for frame in _some(frames_of(error))]
+    starved = isinstance(error, MemoryError)
+    own = starved or isinstance(error, (VetroError, Stop))
+    told: dict[str, Any] = {
+        "kind": kind_of(error),
+        "code": getattr(error, "code", None) or ("ENG304" if starved else None),
+        "message": message_of(error),
+        "hint": "build less at once, or give the task more memory" if starved else getattr(error, "hint", None),
+        "names": list(names_of(error)),
+        "position": _position(error, frames),
+        "frames": frames,
+    }
+    if not own and not frames:
+        told["code"], told["kind"] = "ENG303", "defect"
+        told["traceback"] = "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
+    return told
+
+
+def message_of(error: BaseException) -> str:
+    """The text for people, never longer than messages are."""
+    if isinstance(error, MemoryError):
+        return "the task ran out of memory"
+    value = error.value if isinstance(error, Thrown) else getattr(error, "message", None)
+    if value is None:
+        value = str(error) or type(error).__name__
+    text = value if isinstance(value, str) else str(thaw(value))
+    return text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + "…"
+
+
+def _some(frames: Any) -> Any:
+    return frames if len(frames) <= FIRST + LAST else (*frames[:FIRST], *frames[-LAST:])
+
+
+def _frame(frame: Any) -> dict[str, Any]:
+    told = describe_frame(frame)
+    place = told["location"]
+    return {
+        "file": place["filePath"],
+        "line": place["line"],
+        "column": place["column"],
+        "class": told["typeName"],
+        "method": told["methodName"],
+        "instruction": told["instruction"][:LONGEST_MESSAGE],
+    }
+
+
+def _position(error: BaseException, frames: list[dict[str, Any]]) -> dict[str, Any] | None:
+    place = getattr(error, "position", None)
+    if isinstance(place, Position):
+        return {"file": place.file, "line": place.line, "column": place.column}
+    if frames:
+        return {key: frames[-1][key] for key in ("file", "line", "column")}
+    return None

@@ -1,0 +1,26 @@
+"""Performs the effects of tasks: the only part with network, cloud state and an environment's credentials.
+
+`HostProcess` is how a worker runs it; `EffectsHost` is the same as an object, `HostThread` serves it on a thread.
+`build_host` makes one of plain settings. See DESIGN, "Running tasks".
+"""
+
+from __future__ import annotations
+
+from vetro.engine.host.answers import Effect, HostConfigError, Request
+from vetro.engine.host.config import build_host
+from vetro.engine.host.performer import EffectsHost
+from vetro.engine.host.process import HostProcess
+from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.serving import HostThread, Service
+
+__all__ = [
+    "Effect",
+    "EffectsHost",
+    "HostConfigError",
+    "HostProcess",
+    "HostThread",
+    "Request",
+    "SecretStore",
+    "Service",
+    "build_host",
+]

@@ -1,0 +1,99 @@
+"""`build_host`: an effects host out of plain settings, which is what a worker sends to the host's process.
+
+```
+{"cloud": {"kind": "local", "driver": "record|nspawn|proot", "directory": PATH,
+           "script": PATH or null (what a recorder answers),
+           "settings": {...}}  see `vetro.clouds.local.LocalSettings`,
+ "owner": {"project": ID, "environment": ID, "user": ID},
+ "signing_key": PATH or null,          made when it is missing; null: plans are not signed
+ "broker": {...} or null,              settings of an AMQP broker; null: the channel of the cloud's servers
+ "secrets": PATH or null,              folder of the secret store
+ "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
+ "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
+```
+Only ``cloud`` and ``owner`` are needed. The kind of a cloud may also be ``module:function``: a function that takes the
+settings of the cloud and the `Owner`, and gives the `Cloud` and the `Channel`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds.interface import Channel, Cloud, Owner
+from vetro.engine.host.answers import HostConfigError
+from vetro.engine.host.local_cloud import local_cloud
+from vetro.engine.host.performer import EffectsHost
+from vetro.engine.host.secret_store import SecretStore
+
+_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins"})
+
+MakeCloud = Callable[[Mapping[str, Any], Owner], tuple[Cloud, Channel]]
+
+
+def build_host(config: Mapping[str, Any]) -> EffectsHost:
+    """The host. Raises `HostConfigError` for wrong settings, and what opening the cloud raises."""
+    for name in config:
+        if name not in _KNOWN:
+            raise HostConfigError(f"an effects host has no setting '{name}'; there are {', '.join(sorted(_KNOWN))}")
+    owner = _owner(config.get("owner"))
+    settings = config.get("cloud")
+    if not isinstance(settings, Mapping):
+        raise HostConfigError("setting 'cloud' of the effects host must be a mapping with the kind of the cloud")
+    cloud, channel = _maker(str(settings.get("kind")))(settings, owner)
+    try:
+        if config.get("broker") is not None:
+            channel.close()
+            channel = _broker(config["broker"], owner)
+        key, folder = config.get("signing_key"), config.get("secrets")
+        return EffectsHost(
+            cloud,
+            channel,
+            owner,
+            signer=None if key is None else _signer(Path(key)),
+            secrets=None if folder is None else SecretStore(folder, owner.project),
+            identities=config.get("identities"),
+            plugins=config.get("plugins"),
+        )
+    except BaseException:
+        channel.close()
+        cloud.close()
+        raise
+
+
+def _owner(data: Any) -> Owner:
+    try:
+        return Owner(**data)
+    except TypeError:
+        raise HostConfigError("setting 'owner' of the effects host must name 'project' and 'environment'") from None
+
+
+def _signer(path: Path) -> Any:
+    from vetro.agent.signing import ensure_key
+
+    return ensure_key(path)
+
+
+def _broker(settings: Mapping[str, Any], owner: Owner) -> Channel:
+    from vetro.agent.amqp import AmqpChannel
+    from vetro.agent.amqp_link import BrokerSettings
+
+    try:
+        return AmqpChannel(BrokerSettings(**settings), owner)
+    except TypeError as error:
+        raise HostConfigError(f"setting 'broker' of the effects host is wrong: {error}") from None
+
+
+def _maker(kind: str) -> MakeCloud:
+    if kind == "local":
+        return local_cloud
+    module, colon, name = kind.partition(":")
+    if not colon:
+        raise HostConfigError(f"there is no cloud of kind '{kind}'; there is 'local'")
+    try:
+        found: MakeCloud = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise HostConfigError(f"the cloud '{kind}' cannot be loaded: {error}") from error
+    return found

@@ -1,0 +1,84 @@
+"""The local cloud of an effects host: its driver by name, with the guest agent and the channel to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vetro.clouds.interface import Channel, Cloud, Owner
+from vetro.engine.host.answers import HostConfigError
+
+if TYPE_CHECKING:
+    from vetro.clouds.local.drivers.base import ServerDriver
+
+_KNOWN = frozenset({"kind", "driver", "directory", "script", "settings"})
+
+
+def local_cloud(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Channel]:
+    """The cloud and the channel of ``owner``. Raises `HostConfigError`, and what opening them raises."""
+    from vetro.clouds.local import LocalCloud, LocalSettings
+
+    for name in settings:
+        if name not in _KNOWN:
+            raise HostConfigError(f"a local cloud has no setting '{name}'; there are {', '.join(sorted(_KNOWN))}")
+    directory = settings.get("directory")
+    if not isinstance(directory, str) or not directory:
+        raise HostConfigError("setting 'directory' of the local cloud must name the folder of its state")
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    name = settings.get("driver", "record")
+    make = _DRIVERS.get(name)
+    if make is None:
+        raise HostConfigError(f"there is no driver '{name}'; there are {', '.join(_DRIVERS)}")
+    more = LocalSettings.from_json(settings.get("settings") or {})
+    driver = make(folder, settings)
+    try:
+        cloud = LocalCloud(folder, driver, more)
+    except BaseException:
+        driver.close()
+        raise
+    try:
+        return cloud, cloud.channel(owner)
+    except BaseException:
+        cloud.close()
+        raise
+
+
+def _record(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:
+    from vetro.clouds.local.drivers.record import RecordDriver
+    from vetro.clouds.local.drivers.record_table import Table
+
+    script = settings.get("script")
+    return RecordDriver(folder, None if script is None else Table.read(script))
+
+
+def _nspawn(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:
+    from vetro.clouds.local.drivers.nspawn import NspawnDriver
+
+    return NspawnDriver(folder, agent=_agent(folder), channels=_channels(folder))
+
+
+def _proot(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:
+    from vetro.clouds.local.drivers.proot import ProotDriver
+
+    return ProotDriver(folder, agent=_agent(folder), channels=_channels(folder))
+
+
+_DRIVERS: Mapping[str, Callable[[Path, Mapping[str, Any]], ServerDriver]] = {
+    "nspawn": _nspawn,
+    "proot": _proot,
+    "record": _record,
+}
+
+
+def _agent(folder: Path) -> Callable[[], Path]:
+    from vetro.agent.build import build_agent
+
+    return lambda: build_agent(folder / "agent" / "muranoagent")
+
+
+def _channels(folder: Path) -> Callable[[Owner, Callable[[str], Path | None]], Channel]:
+    from vetro.agent.local import LocalChannel
+
+    return lambda owner, place: LocalChannel(folder, owner, place)

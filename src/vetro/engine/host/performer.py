@@ -1,0 +1,187 @@
+"""`EffectsHost`: performs effects for one environment with a cloud and a channel to its agents.
+
+It runs no package code, checks that arguments are of their kind, and acts only for its owner. `Service` (module
+``serving``) speaks frames for it. It is also an `vetro.muranopl.effects.Effects` for sessions in this process.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from vetro.clouds.interface import Channel, Cloud, Owner
+from vetro.engine.host.agents import Agents, Signer
+from vetro.engine.host.answers import Abandoned, Effect, Handler, Request
+from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.small import Small
+from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
+from vetro.engine.kinds import Answer, answer_of
+from vetro.muranopl.effects import UnknownEffect
+from vetro.muranopl.exceptions import names_of
+from vetro.yaql.errors import VetroError, kind_of
+
+#: Most effects that wait at the same time; threads are made when they are needed.
+MOST_THREADS = 1024
+
+Answered = Callable[[str, Any, "dict[str, Any] | None"], None]
+
+
+class EffectsHost:
+    """``effects`` are kinds that plug-ins add; they cannot replace the standard ones.
+
+    Functions that installed extensions declare with ``@effect`` are performed, too; ``plugins`` limits them to these
+    distributions. ``identities`` is ``{caller|environment: {user|project: record}}``, by default made of the owner.
+    """
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        channel: Channel,
+        owner: Owner,
+        *,
+        signer: Signer | None = None,
+        secrets: SecretStore | None = None,
+        identities: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+        effects: Mapping[str, Effect] | None = None,
+        plugins: Collection[str] | None = None,
+        on_note: Callable[[str, Mapping[str, Any]], None] = lambda kind, args: None,
+        clock: Callable[[], float] = time.time,
+        conflict_pauses: tuple[float, ...] = CONFLICT_PAUSES,
+    ) -> None:
+        self.cloud = cloud
+        self.owner = owner
+        self._agents = Agents(channel, signer, clock)
+        self._stacks = Stacks(cloud, owner, conflict_pauses)
+        small = Small(identities or _identities(owner), secrets, clock)
+        self._handlers: dict[str, Handler] = {
+            kind: (lambda request, effect=effect: effect.perform(request.args))  # type: ignore[misc]
+            for kind, effect in (effects or {}).items()
+        }
+        self._handlers.update({**small.handlers(), **self._stacks.handlers(), **self._agents.handlers()})
+        self._clock = clock
+        self._on_note = on_note
+        self._plugins = plugins
+        self._pool = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="vetro-effect")
+        self._lock = threading.Condition()
+        self._open: dict[str, Request] = {}
+        self._running: set[str] = set()
+        self._count = 0
+
+    # -- as a service --------------------------------------------------------------------------------------------------
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Answers of agents to the plans with these ids are kept until their effects are adopted."""
+        self._agents.expect(ids)
+
+    def begin(self, request: Request, answered: Answered) -> None:
+        """Performs an effect; ``answered(key, answer, error)`` is called with its end, maybe on another thread.
+
+        Nothing is said of an effect that was abandoned.
+        """
+        with self._lock:
+            self._open[request.key] = request
+            self._running.add(request.key)
+        try:
+            self._stacks.arrived(request)
+        except VetroError as error:  # arguments that are none
+            self._ran(request)
+            answered(request.key, None, describe(error))
+            return
+        if answer_of(request.kind) is Answer.WAITS:
+            self._pool.submit(self._perform, request, answered)
+        else:
+            self._perform(request, answered)
+
+    def _perform(self, request: Request, answered: Answered) -> None:
+        answer, failure = None, None
+        try:
+            answer = self._handle(request)
+        except Abandoned:
+            self._ran(request)
+            return
+        except Exception as error:
+            failure = describe(error)
+        self._ran(request)
+        answered(request.key, answer, failure)
+
+    def _handle(self, request: Request) -> Any:
+        handler = self._handlers.get(request.kind)
+        if handler is None and request.kind.startswith("plugin:"):
+            from vetro.packages.extensions import resolve_effect
+
+            return resolve_effect(request.kind, self._plugins).perform(request.args)
+        if handler is None:
+            raise UnknownEffect(f"this host performs no effects of kind '{request.kind}'")
+        return handler(request)
+
+    def _ran(self, request: Request) -> None:
+        with self._lock:
+            self._running.discard(request.key)
+            self._lock.notify_all()
+
+    def stored(self, key: str) -> None:
+        """The answer of an effect is in the journal."""
+        with self._lock:
+            request = self._open.pop(key, None)
+        if request is not None:
+            for action in request.when_stored:
+                action()
+
+    def abandon(self, key: str) -> None:
+        """Nobody waits for an effect any more. What a cloud is doing for it goes on."""
+        with self._lock:
+            request = self._open.pop(key, None)
+        if request is not None:
+            request.abandon()
+            self._stacks.abandoned(request)
+
+    def close(self, grace: float = 0.0) -> None:
+        """Ends everything; waits up to ``grace`` seconds for what is under way."""
+        with self._lock:
+            keys = list(self._open)
+        for key in keys:
+            self.abandon(key)
+        with self._lock:
+            self._lock.wait_for(lambda: not self._running, grace)
+        self._agents.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.cloud.close()
+
+    # -- in this process -----------------------------------------------------------------------------------------------
+
+    def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
+        """See `vetro.muranopl.effects.Effects.perform`: for sessions without journal."""
+        if answer_of(kind) is Answer.NONE and kind not in self._handlers:
+            self._on_note(kind, args)
+            return None
+        with self._lock:
+            self._count += 1
+            request = Request(f"{key}#{self._count}", kind, args, begun=self._clock())
+        self._stacks.arrived(request)
+        try:
+            return self._handle(request)
+        finally:
+            for action in request.when_stored:
+                action()
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An error as an answer: ``{kind, code, message, names, hint}``."""
+    message = error.message if isinstance(error, VetroError) else str(error) or type(error).__name__
+    found = {"kind": kind_of(error), "message": message, "names": list(names_of(error))}
+    if isinstance(error, VetroError):
+        found["code"] = error.code
+        if error.hint:
+            found["hint"] = error.hint
+    return found
+
+
+def _identities(owner: Owner) -> dict[str, dict[str, dict[str, Any]]]:
+    records = {
+        "user": {"id": owner.user, "name": owner.user, "domain": "Default"},
+        "project": {"id": owner.project, "name": owner.project, "domain": "Default"},
+    }
+    return {"caller": records, "environment": records}

@@ -1,0 +1,116 @@
+"""Speaks frames for an `EffectsHost` (`vetro.engine.frames`): in its own process, or on a thread."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vetro.engine.frames import Decoder, FrameError, encode, read
+from vetro.engine.host.answers import Request
+from vetro.engine.host.performer import EffectsHost, describe
+from vetro.engine.kinds import Answer, answer_of
+
+#: Seconds that what a cloud is doing gets to end well when the task is over.
+GRACE = 20.0
+
+
+class Service:
+    """Serves one worker over the socket ``fd`` until it is told to finish, or the worker has gone."""
+
+    def __init__(self, fd: int, host: EffectsHost) -> None:
+        self._fd = fd
+        self._host = host
+        self._lock = threading.Lock()
+        self._decoder = Decoder()
+
+    def run(self) -> bool:
+        """Serves; True when the worker said that it is over, False when it has gone."""
+        while True:
+            try:
+                messages = read(self._fd, self._decoder)
+            except (OSError, FrameError):
+                return False
+            if messages is None:
+                return False
+            for message in messages:
+                if message["t"] == "finish":
+                    return True
+                self._take(message)
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        kind = message["t"]
+        if kind == "perform":
+            key, what = message["key"], message["kind"]
+            request = Request(key, what, message["args"], bool(message.get("adopt")))
+            if message.get("begun"):
+                request.begun = message["begun"]
+            request.progress = lambda news: self._send({"t": "progress", "key": key, "kind": what, **news})
+            self._host.begin(request, self._ignore if answer_of(what) is Answer.NONE else self._answer)
+        elif kind == "stored":
+            self._host.stored(message["key"])
+        elif kind == "abandon":
+            self._host.abandon(message["key"])
+        elif kind == "begin":
+            self._host.expect(message["expect"])
+
+    def _ignore(self, key: str, answer: Any, error: dict[str, Any] | None) -> None:
+        self._host.stored(key)
+        if error is not None:
+            self._send({"t": "progress", "key": key, "error": error})
+
+    def _answer(self, key: str, answer: Any, error: dict[str, Any] | None) -> None:
+        message: dict[str, Any] = {"t": "answer", "key": key}
+        message.update({"answer": answer} if error is None else {"error": error})
+        self._send(message)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            data = memoryview(encode(message))
+        except (TypeError, ValueError, FrameError, RecursionError) as error:
+            data = memoryview(encode({"t": "answer", "key": message["key"], "error": describe(error)}))
+        with self._lock:
+            try:
+                while data:
+                    data = data[os.write(self._fd, data) :]
+            except OSError:
+                pass  # the worker has gone; the reader notices
+
+
+class HostThread:
+    """An effects host on threads of this process (`vetro.engine.worker_ports.HostPort`); ``make`` makes one."""
+
+    def __init__(self, make: Callable[[], EffectsHost]) -> None:
+        self._make = make
+        self._ours: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Starts it, after its end again."""
+        self.stop()
+        self._ours, theirs = socket.socketpair()
+        host = self._make()
+        self._thread = threading.Thread(target=self._serve, args=(theirs, host), name="effects host", daemon=True)
+        self._thread.start()
+
+    @staticmethod
+    def _serve(theirs: socket.socket, host: EffectsHost) -> None:
+        with theirs:
+            Service(theirs.fileno(), host).run()
+            host.close(GRACE)
+
+    def fileno(self) -> int:
+        """Our end of its socket pair."""
+        assert self._ours is not None
+        return self._ours.fileno()
+
+    def stop(self) -> None:
+        """Ends it."""
+        if self._ours is not None:
+            self._ours.shutdown(socket.SHUT_WR)
+            assert self._thread is not None
+            self._thread.join(2 * GRACE)
+            self._ours.close()
+            self._ours = None

@@ -1,0 +1,75 @@
+"""Effects that need no cloud: identity, clock, entropy, sleep, secrets, and workflows, which there are none of."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vetro.clouds.interface import NotAvailable
+from vetro.engine.host.answers import BadRequest, Handler, Request
+from vetro.engine.host.secret_store import SecretStore
+
+#: Most random bytes of one effect.
+_MOST_BYTES = 1 << 16
+
+
+class Small:
+    """Handlers that only need this machine."""
+
+    def __init__(
+        self,
+        identities: Mapping[str, Mapping[str, Mapping[str, Any]]],
+        store: SecretStore | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._identities = identities
+        self._store = store
+        self._clock = clock
+
+    def handlers(self) -> dict[str, Handler]:
+        """Kind to handler."""
+        return {
+            "identity": self.identity,
+            "clock": lambda request: self._clock(),
+            "entropy": self.entropy,
+            "sleep": self.sleep,
+            "secret": self.secret,
+            "workflow": self.workflow,
+        }
+
+    def identity(self, request: Request) -> Any:
+        """``identity``: the record, null fields where nothing is known."""
+        what, of = request.text("what"), request.text("of")
+        try:
+            return dict(self._identities[of][what])
+        except KeyError:
+            raise BadRequest(f"there is no identity '{what}' of '{of}'") from None
+
+    def entropy(self, request: Request) -> str:
+        """``entropy``."""
+        count = int(request.number("bytes"))
+        if not 0 <= count <= _MOST_BYTES:
+            raise BadRequest(f"entropy comes in 0 to {_MOST_BYTES:,} bytes, not {count:,}")
+        return secrets.token_hex(count)
+
+    def sleep(self, request: Request) -> None:
+        """``sleep``: until that many seconds after it was begun for the first time."""
+        end = request.begun + max(request.number("seconds"), 0.0)
+        while (pause := end - self._clock()) > 0:
+            request.abandoned.wait(min(pause, threading.TIMEOUT_MAX, 3600.0))
+            request.check()
+
+    def secret(self, request: Request) -> str:
+        """``secret``: the text behind a reference."""
+        if self._store is None:
+            raise NotAvailable("this host has no secret store; name a folder for it in its settings ('secrets')")
+        return self._store.get(request.text("data"))
+
+    def workflow(self, request: Request) -> Any:
+        """``workflow``: refused."""
+        raise NotAvailable(
+            "no workflow service (Mistral) here: the package uses io.murano.system.MistralClient, which needs one"
+        )

@@ -1,0 +1,108 @@
+"""What every task process of an installation shares: the standard packages, native classes, compiled code.
+
+The zygote prepares it once (`prepare`); the task processes are forked from it and find everything in memory.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from vetro.muranopl.codecache import CodeCache, MemoryCache
+
+#: Packages of ours whose modules are all loaded before anything is forked.
+PRELOADED = ("vetro.yaql", "vetro.muranopl", "vetro.packages", "vetro.library")
+#: What they load when it is first needed.
+LAZY = ("dateutil.tz", "dateutil.parser", "re2", "zipfile", "zlib", "bz2", "lzma", "resource", "linecache", "traceback")
+#: Modules that belong to the developer's tools, and need what a server does not have.
+NOT_PRELOADED = frozenset({"vetro.muranopl.coverage"})
+
+
+class Layered:
+    """A read-only cache in front of another: what the zygote compiled, then what the import step wrote."""
+
+    def __init__(self, near: CodeCache, far: CodeCache | None) -> None:
+        self._near = near
+        self._far = far
+
+    def get(self, key: str) -> bytes | None:
+        """The value in either."""
+        found = self._near.get(key)
+        return found if found is not None or self._far is None else self._far.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Does nothing: a task writes no code for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Native classes and compiled code; see `prepare`."""
+
+    natives: Any
+    cache: CodeCache
+
+
+def prepare(natives: Iterable[str] = (), cache_folder: str | None = None) -> Installation:
+    """Loads the engine and compiles the standard packages. Runs no code of other packages.
+
+    ``natives`` are ``module:function`` of functions that get the `NativeRegistry` and add classes to it.
+    ``cache_folder`` is a compile cache, which is only read. Raises `ImportError`, `AttributeError`.
+    """
+    preload()
+    from vetro.library import core_packages
+    from vetro.muranopl.api import Engine, default_natives
+    from vetro.muranopl.native import NativeRegistry
+    from vetro.muranopl.precompile import precompile
+    from vetro.packages.cache import DiskCache
+    from vetro.packages.formats import default_registry
+
+    registry = NativeRegistry(parent=default_natives())
+    for name in natives:
+        register(name)(registry)
+    default_registry()
+    disk = DiskCache(cache_folder) if cache_folder is not None else None
+    compiled = MemoryCache()
+    session = Engine((), natives=registry, code_cache=_Filling(compiled, disk)).session()
+    try:
+        precompile(session, core_packages())
+    finally:
+        session.close()
+    return Installation(registry, Layered(compiled, disk))
+
+
+class _Filling(Layered):
+    """Reads both and keeps in the near one."""
+
+    def get(self, key: str) -> bytes | None:
+        """The value in either; from now on it is near."""
+        found = super().get(key)
+        if found is not None:
+            self._near.put(key, found)
+        return found
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keeps ``data`` near."""
+        self._near.put(key, data)
+
+
+def preload() -> None:
+    """Loads every module that a task may need: what is loaded later costs each task its time, and needs files."""
+    for package in PRELOADED:
+        module = importlib.import_module(package)
+        for found in pkgutil.walk_packages(module.__path__, package + "."):
+            if found.name not in NOT_PRELOADED and not found.name.endswith("__main__"):
+                importlib.import_module(found.name)
+    for name in LAZY:
+        importlib.import_module(name)
+
+
+def register(name: str) -> Callable[[Any], object]:
+    """The function behind ``module:function``. Raises `ImportError`, `AttributeError`, `ValueError`."""
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise ValueError(f"'{name}' names no function: write module:function")
+    found: Callable[[Any], object] = getattr(importlib.import_module(module), function)
+    return found

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vetro.agent.guest import storage
+from vetro.agent.guest.storage import Storage, StorageBusy
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Storage]:
+    found = Storage(str(tmp_path / "s"))
+    yield found
+    found.release()
+
+
+def body(id: str) -> bytes:
+    return json.dumps({"ID": id}).encode()
+
+
+def test_layout(store: Storage, tmp_path: Path) -> None:
+    plan = store.add("one", b'{"ID": "one"}', b"\xff", "reply", 17)
+    assert json.loads((Path(plan.path) / "plan.json").read_text()) == {
+        "Data": "eyJJRCI6ICJvbmUifQ==",
+        "Signature": "/w==",
+        "ID": "one",
+        "ReplyTo": "reply",
+    }
+    assert (tmp_path / "s" / "plans" / "stamp").read_text() == "17"
+    assert abs(int(os.path.basename(plan.path)) / 10000 - os.stat(plan.path).st_mtime) < 60
+    for path in (tmp_path / "s" / "plans", tmp_path / "s" / "files", Path(plan.path)):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((Path(plan.path) / "plan.json").stat().st_mode) == 0o600
+
+
+def test_plans_are_in_order_and_known(store: Storage, tmp_path: Path) -> None:
+    for n in range(30):
+        store.add(str(n), body(str(n)), None, None, n)
+    assert [plan.id for plan in store.plans()] == [str(n) for n in range(30)]
+    for plan in store.plans():
+        store.remove(plan)
+    store.release()
+    again = Storage(str(tmp_path / "s"))
+    try:
+        assert (again.plans(), again.last_stamp) == ([], 29)
+        assert again.knows(body("7"))
+        assert not again.knows(body("30"))
+    finally:
+        store._lock = os.open(os.devnull, os.O_RDONLY)
+        again.release()
+
+
+def test_what_a_crash_leaves_is_cleared_away(store: Storage, tmp_path: Path) -> None:
+    plans = tmp_path / "s" / "plans"
+    (plans / "123").mkdir()
+    (plans / "124").mkdir()
+    (plans / "124" / "plan.json").write_text('{"Data": "')
+    (plans / "125").mkdir()
+    (plans / "125" / "result.json").write_text("{}")
+    (plans / "126").mkdir()
+    (plans / "126" / "plan.json").write_text('{"ID": "x"}')
+    good = store.add("good", body("good"), None, None, None)
+    (plans / "stamp").write_text("rubbish")
+    (plans / "known").write_text('"old"\n"half')
+    (tmp_path / "s" / "files" / "left").mkdir()
+    store.release()
+    again = Storage(str(tmp_path / "s"))
+    try:
+        assert [plan.path for plan in again.plans()] == [good.path]
+        assert again.last_stamp is None
+        assert again.knows(body("good"))
+        assert again.knows(body("old"))
+        assert os.listdir(tmp_path / "s" / "files") == []
+    finally:
+        store._lock = os.open(os.devnull, os.O_RDONLY)
+        again.release()
+
+
+def test_a_write_that_fails_changes_nothing(store: Storage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plan = store.add("one", body("one"), None, None, 1)
+    plan.write_result("first")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        plan.write_result("second")
+    assert plan.result == "first"
+    with pytest.raises(OSError, match="No space"):
+        store.add("two", body("two"), None, None, 2)
+    monkeypatch.undo()
+    assert [found.id for found in store.plans()] == ["one"]
+    assert not store.knows(body("two"))
+    assert not [name for _, _, names in os.walk(tmp_path) for name in names if name.endswith(".new")]
+
+
+def test_ids_are_forgotten_in_the_end(store: Storage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(storage, "REMEMBERED", 10)
+    for n in range(50):
+        store.remove(store.add(str(n), body(str(n)), None, None, None))
+    assert [n for n in range(50) if store.knows(body(str(n)))][-10:] == list(range(40, 50))
+    assert not store.knows(body("0"))
+    assert len((tmp_path / "s" / "plans" / "known").read_text().splitlines()) <= 20
+
+
+def test_only_one_agent(store: Storage, tmp_path: Path) -> None:
+    with pytest.raises(StorageBusy, match="another agent"):
+        Storage(str(tmp_path / "s"))
+
+
+def test_working_folders_stay_inside(store: Storage, tmp_path: Path) -> None:
+    root = str(tmp_path / "s" / "files")
+    for id in ("abc-1", "..", ".", "../x", "/x", "a/b", "", "x" * 300, "ж", "\ud800", ".hidden"):
+        folder = store.work_folder(id)
+        assert os.path.dirname(folder) == root
+        assert os.path.basename(folder) not in ("", ".", "..")

@@ -1,0 +1,284 @@
+"""Parts of the nspawn driver that need no server: user data, packet filter, control groups of version 2, forwarding."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import subprocess
+import sys
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vetro.clouds.local.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityRule, SubnetSpec
+from vetro.clouds.local.guest import boot
+from vetro.clouds.local.guest.userdata import steps_of
+from vetro.clouds.local.host import firewall, forwarding
+from vetro.clouds.local.host.cgroups import Cgroups
+from vetro.clouds.local.host.enter import LARGEST_OUTPUT, collect
+from vetro.clouds.local.host.errors import GuestCommandFailed, HostFailed
+from vetro.clouds.local.host.guestfiles import read_small
+from vetro.clouds.local.host.processes import Process, process
+
+
+def multipart(*parts: tuple[str, str]) -> str:
+    message = MIMEMultipart()
+    for kind, text in parts:
+        message.attach(MIMEText(text, kind, "utf-8"))
+    return message.as_string()
+
+
+CONFIG = """\
+#cloud-config
+hostname: web-1.example.com
+packages: [python-pip]
+yum_repos: {epel: {baseurl: x}}
+bootcmd: [[echo, early]]
+runcmd:
+- echo late
+write_files:
+- {path: /a, content: YWJj, encoding: b64, permissions: '0600', owner: 'root:root'}
+- {path: relative}
+users:
+- default
+- {name: bob, groups: 'a, b', sudo: ['ALL=(ALL) ALL'], ssh_authorized_keys: [key]}
+ssh_authorized_keys: [ssh-rsa AAA]
+strange: 1
+"""
+
+
+class TestUserData:
+    """What becomes of user data."""
+
+    def test_the_multipart_of_the_core_library(self) -> None:
+        steps = steps_of(multipart(("cloud-config", CONFIG), ("x-shellscript", "#!/bin/bash\necho ü\n")))
+        kinds = [step["kind"] for step in steps]
+        assert kinds == ["command", "hostname", "user", "keys", "file", *["note"] * 4, "command", "script"]
+        early, hostname, user, keys, file, *notes, late, script = steps
+        assert early == {"kind": "command", "command": ["echo", "early"], "early": True, "always": True}
+        assert hostname["hostname"] == "web-1"
+        assert (user["name"], user["groups"], user["sudo"], user["keys"]) == ("bob", "a,b", "ALL=(ALL) ALL", ["key"])
+        assert keys["keys"] == ["ssh-rsa AAA"]
+        assert (file["path"], base64.b64decode(file["data"]), file["mode"]) == ("/a", b"abc", 0o600)
+        assert late["command"] == "echo late" and script["text"] == "#!/bin/bash\necho ü\n"
+        assert {note["text"].split("'")[1] for note in notes if "'" in note["text"]} == {
+            "packages",
+            "yum_repos",
+            "strange",
+        }
+
+    def test_other_forms(self) -> None:
+        script = "#!/bin/sh\ntrue\n"
+        packed = base64.b64encode(gzip.compress(script.encode())).decode()
+        for text in (script, packed, multipart(("plain", script)), "\n\n" + script):
+            assert steps_of(text) == [{"kind": "script", "text": script}], text
+        assert steps_of("") == steps_of("  \n") == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "hello",
+            "#include\nhttp://x",
+            "H4sIbroken",
+            "#cloud-config\na: [",
+            "#cloud-config\n- a\n",
+            "#cloud-config\n" + "[" * 5000,
+            "#cloud-config\na: &a [x, x]\nb: &b [*a, *a]\n"
+            + "".join(f"c{i}: &c{i} [{', '.join(['*b'] * 9)}]\n" for i in range(3)),
+            multipart(("html", "<p>")),
+        ],
+    )
+    def test_what_cannot_be_understood_is_a_note(self, text: str) -> None:
+        assert {step["kind"] for step in steps_of(text)} == {"note"}
+
+    def test_a_bomb_stays_small(self) -> None:
+        bomb = base64.b64encode(gzip.compress(b"#!" + b"0" * (64 << 20))).decode()
+        assert [step["kind"] for step in steps_of(bomb)] == ["note"]
+        assert [step["kind"] for step in steps_of("#!" + "x" * (17 << 20))] == ["note"]
+
+    @given(st.text() | st.text().map(lambda text: "#cloud-config\n" + text))
+    def test_no_text_makes_it_fail(self, text: str) -> None:
+        json.dumps(steps_of(text))
+
+    def test_packages_may_be_wanted(self) -> None:
+        steps = steps_of("#cloud-config\npackages: [a, [b, '1']]\n", packages=True)
+        assert steps == [{"kind": "command", "command": ["apt-get", "-q", "-y", "install", "a", "b"]}]
+
+
+def test_the_boot_helper_does_its_steps_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    steps = [
+        {"kind": "command", "command": f"echo always >> {out}", "always": True},
+        {"kind": "file", "path": f"{tmp_path}/new/file", "data": base64.b64encode(b"x").decode(), "mode": 0o640},
+        {"kind": "command", "command": ["sh", "-c", f"echo once >> {out}; exit 3"]},
+        {"kind": "note", "text": "left out"},
+    ]
+    server = {"id": "s", "hostname": "h", "nics": [], "keys": [], "environment": {}, "steps": steps}
+    (tmp_path / "server.json").write_text(json.dumps(server))
+    names = {"SEED": ".", "STATE": "state", "MARK": "mark", "LOG": "log"}
+    env = {**os.environ, **{f"VETRO_{key}": str(tmp_path / value) for key, value in names.items()}}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-I", boot.__file__, "boot"], env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert out.read_text() == "always\nonce\nalways\n"
+    assert (tmp_path / "new/file").stat().st_mode & 0o777 == 0o640
+    assert "vetro: left out" in (tmp_path / "log").read_text() or "left out" in (tmp_path / "log").read_text()
+    assert json.loads((tmp_path / "state").read_text())["phase"] == "done"
+    assert subprocess.run([sys.executable, "-I", boot.__file__, "x"], env=env, capture_output=True).returncode == 2
+
+
+class TestFirewall:
+    """The text of the packet filter."""
+
+    NET = NetworkSpec("n", "n", [SubnetSpec("s", "10.0.0.0/24", "10.0.0.1")], router="r", uplink=True)
+
+    def nic(self, name: str, address: str, *groups: str, **more: object) -> NicSpec:
+        return NicSpec(**{  # type: ignore[arg-type]
+            "port_id": name, "network_id": "n", "mac": "02:00:00:00:00:01", "ip": address, "prefix": 24,
+            "gateway": "10.0.0.1", "groups": groups, **more,
+        })  # fmt: skip
+
+    def render(self, *rules: SecurityRule, **more: object) -> str:
+        groups = {"g": GroupSpec("g", "g", rules)}
+        nics = [self.nic("a", "10.0.0.5", "g", **more), self.nic("b", "10.0.0.6", "g")]
+        return firewall.render(firewall.Rules("c1", [self.NET], nics, groups, resolver="192.0.2.53"))
+
+    @pytest.mark.parametrize(
+        ("rule", "match"),
+        [
+            (SecurityRule(), "{ 10.0.0.5 } accept"),
+            (SecurityRule(protocol="tcp", port_min=80, port_max=90), "tcp dport 80-90 accept"),
+            (SecurityRule(protocol="UDP", port_min=53), "udp dport 53 accept"),
+            (SecurityRule(protocol="tcp"), "meta l4proto tcp accept"),
+            (SecurityRule(protocol="icmp", port_min=8), "meta l4proto icmp icmp type 8 accept"),
+            (SecurityRule(protocol="47"), "meta l4proto 47 accept"),
+            (SecurityRule(remote_ip_prefix="192.0.2.0/24"), "ip saddr 192.0.2.0/24 accept"),
+            (SecurityRule(remote_ip_prefix="0.0.0.0/0"), "{ 10.0.0.5 } accept"),
+            (SecurityRule(remote_group="g"), "ip saddr { 10.0.0.5, 10.0.0.6 } accept"),
+        ],
+    )
+    def test_rules_let_in(self, rule: SecurityRule, match: str) -> None:
+        lines = [line for line in self.render(rule).splitlines() if "ip daddr { 10.0.0.5 }" in line]
+        assert len(lines) == 1 and lines[0].endswith(match), lines
+
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            SecurityRule(ethertype="IPv6"),
+            SecurityRule(remote_group="empty"),
+            SecurityRule(protocol="nonsense; flush ruleset"),
+            SecurityRule(direction="egress"),
+        ],
+    )
+    def test_rules_that_let_nothing_in(self, rule: SecurityRule) -> None:
+        text = self.render(rule)
+        assert "daddr { 10.0.0.5 }" not in text and "flush" not in text
+
+    def test_floating_addresses_are_open_to_the_outside(self) -> None:
+        text = self.render(SecurityRule(protocol="tcp", port_min=22), extra=("172.24.4.9/32",))
+        assert 'iifname != "vt*" oifname' in text and "172.24.4.9 } tcp dport 22 accept" in text
+        assert "172.24.4.9 } drop" in text  # it may be its source
+
+    def test_the_kernel_takes_what_is_written(self) -> None:
+        if os.geteuid() != 0:
+            pytest.skip("only root may ask nft")
+        rules = [
+            SecurityRule(protocol="tcp", port_min=1, port_max=65535),
+            SecurityRule(protocol="icmp", port_min=8),
+            SecurityRule(protocol="47", remote_ip_prefix="10.0.0.0/8"),
+            SecurityRule(direction="egress", protocol="udp", port_min=53),
+            SecurityRule(remote_group="g"),
+        ]
+        text = self.render(*rules, extra=("172.24.4.9/32", "fd00::1/128"), allowed=("10.0.0.77", "10.1.0.0/16"))
+        done = subprocess.run(["nft", "-c", "-f", "-"], input=text, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + text
+
+
+class TestCgroups:
+    """Version 2, on a folder that looks like it (this machine may have version 1)."""
+
+    def test_limits_and_entry(self, tmp_path: Path) -> None:
+        for folder in (tmp_path, tmp_path / "vetro-c", tmp_path / "vetro-c" / "s"):
+            folder.mkdir(exist_ok=True)
+            (folder / "cgroup.controllers").write_text("cpu memory pids")
+            (folder / "cgroup.subtree_control").write_text("")
+            (folder / "cgroup.procs").write_text("")
+        place = tmp_path / "vetro-c" / "s"
+        for name in ("memory.max", "cpu.max", "pids.max"):
+            (place / name).write_text("max")
+        group = Cgroups(tmp_path).group("vetro-c", "s")
+        assert group.create() == [str(place / "cgroup.procs")]
+        assert (tmp_path / "cgroup.subtree_control").read_text().startswith("+")
+        assert group.limit(memory_mib=512, cpus=0.5) == ["pids", "memory", "cpu"]
+        assert (place / "memory.max").read_text() == str(512 << 20)
+        assert (place / "cpu.max").read_text() == "50000 100000"
+        (place / "cgroup.procs").write_text("999999999\n")
+        with pytest.raises(HostFailed, match="do not end"):
+            group.kill(timeout=0.05)
+
+    def test_a_machine_without_any_says_so(self, tmp_path: Path) -> None:
+        assert Cgroups(tmp_path).hierarchies() == []
+        with pytest.raises(HostFailed, match="no control group"):
+            Cgroups(tmp_path).group("x").create()
+
+
+def test_forwarding_is_set_back_by_the_last_cloud(tmp_path: Path) -> None:
+    conf, notes = tmp_path / "conf", tmp_path / "notes"
+    for name, value in (("eth9", "0"), ("on0", "1")):
+        (conf / name).mkdir(parents=True)
+        (conf / name / "forwarding").write_text(value)
+
+    def value(name: str) -> str:
+        return (conf / name / "forwarding").read_text()
+
+    forwarding.switch_on("a", ["eth9", "on0"], notes=notes, conf=conf)
+    forwarding.switch_on("b", ["eth9"], notes=notes, conf=conf)
+    assert value("eth9") == "1"
+    assert forwarding.switch_off("a", notes=notes, conf=conf) == []
+    assert value("eth9") == "1"
+    assert forwarding.switch_off("b", notes=notes, conf=conf) == ["eth9"]
+    assert (value("eth9"), value("on0")) == ("0", "1")
+    with pytest.raises(HostFailed, match="cannot be forwarded at gone0"):
+        forwarding.switch_on("a", ["gone0"], notes=notes, conf=conf)
+
+
+def test_output_of_commands_is_bounded_and_daemons_do_not_hold_them() -> None:
+    done = collect(["sh", "-c", "head -c 20000000 /dev/zero; echo e >&2; exit 3"], timeout=30, what="x")
+    assert (len(done.stdout), done.stderr, done.code, done.cut) == (LARGEST_OUTPUT, b"e\n", 3, True)
+    assert collect(["cat"], input=b"a" * 300_000, timeout=30, what="x").stdout == b"a" * 300_000
+    assert collect(["true"], input=b"a" * 300_000, timeout=30, what="x").code == 0
+    assert collect(["sh", "-c", "sleep 5 & echo begun"], timeout=3, what="x").stdout == b"begun\n"
+    with pytest.raises(GuestCommandFailed, match=r"x did not end within 0\.2 s"):
+        collect(["sleep", "60"], timeout=0.2, what="x")
+
+
+def test_reading_below_a_root_follows_links_inside_only(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "run").mkdir(parents=True)
+    (tmp_path / "secret").write_text("outside")
+    (root / "run/ok").write_text("inside")
+    (root / "link").symlink_to("/run/ok")
+    (root / "out").symlink_to(tmp_path / "secret")
+    (root / "up").symlink_to("../../secret")
+    os.mkfifo(root / "pipe")
+    assert read_small(str(root), "/link") == b"inside"
+    for path in ("/out", "/up", "/../secret", "/pipe", "/run", "/none"):
+        assert read_small(str(root), path) is None
+
+
+def test_a_number_used_again_is_another_process() -> None:
+    me = process(os.getpid())
+    assert me is not None and me.alive()
+    assert not Process(me.pid, me.started - 1).alive()
+    child = subprocess.Popen(["sleep", "60"])
+    found = process(child.pid)
+    assert found is not None and not found.wait(0.01)
+    assert found.kill() and found.wait(5)
+    assert not found.alive(), "a process that nobody collected yet does not run"
+    child.wait()

@@ -1,0 +1,13 @@
+"""Makes the zygote believe that this kernel has no namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vetro.engine import zygote_service
+from vetro.engine.sandbox import Layer
+
+
+def register(registry: Any) -> None:
+    """Called in the zygote before it looks for namespaces."""
+    zygote_service.leave_network = lambda: Layer("network", False, "no namespace: not allowed")  # type: ignore[attr-defined]

@@ -1,0 +1,110 @@
+"""`vetro doctor`: what is there, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.engine.taskworld import NATIVES
+from vetro.cli.doctor import command
+from vetro.engine import doctor
+from vetro.engine.doctor import Finding, examine, healthy
+from vetro.engine.launcher import Launcher
+from vetro.engine.sandbox import LAYERS
+
+
+def test_the_layers_of_the_sandbox_are_those_of_a_task() -> None:
+    findings = list(doctor.sandbox())
+    assert [f.name for f in findings] == list(LAYERS)
+    assert all(f.needed for f in findings)
+    with Launcher() as launcher:
+        assert [f.ok for f in findings] == [layer["active"] for layer in launcher.layers()]
+
+
+def test_a_missing_layer_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lacking(Launcher):
+        def __init__(self) -> None:
+            super().__init__(natives=["no_network_natives:register"], path=[str(NATIVES)])
+
+    monkeypatch.setattr(doctor, "Launcher", Lacking)
+    findings = {f.name: f for f in doctor.sandbox()}
+    assert not findings["network"].ok
+    assert findings["network"].detail == "not allowed here: no namespace: not allowed"
+    assert "user namespaces" in str(findings["network"].advice)
+    assert findings["calls"].ok
+    assert not healthy(findings.values())
+
+
+def test_a_sandbox_that_cannot_be_tried_is_a_finding(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    class Broken(Launcher):
+        def __init__(self) -> None:
+            super().__init__(natives=["no_such_module:register"])
+
+    monkeypatch.setattr(doctor, "Launcher", Broken)
+    (finding,) = doctor.sandbox()
+    assert (finding.ok, finding.detail) == (False, "the zygote could not start")
+    assert "no_such_module" in capfd.readouterr().err
+
+
+def test_drivers_are_found_by_their_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "_SYSTEM_PATH", str(tmp_path))
+    found = {f.name: f for f in doctor.clouds()}
+    assert found["record"].ok
+    assert not found["nspawn"].ok
+    assert "apt install iproute2 mmdebstrap nftables systemd-container" in str(found["nspawn"].advice)
+    for program in ("proot", "mmdebstrap"):
+        (tmp_path / program).touch(mode=0o755)
+    found = {f.name: f for f in doctor.clouds()}
+    assert found["proot"].ok
+    assert healthy(found.values())  # drivers are a choice
+
+
+def test_nspawn_is_for_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for program in ("systemd-nspawn", "mmdebstrap", "ip", "nft"):
+        (tmp_path / program).touch(mode=0o755)
+    monkeypatch.setattr(doctor, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    nspawn = next(f for f in doctor.clouds() if f.name == "nspawn")
+    assert (nspawn.ok, nspawn.advice) == (False, "run Vetro as root")
+
+
+def test_checks_can_be_added() -> None:
+    extra = Finding("clouds", "moon", False, "far away", "build a rocket", needed=True)
+    findings = examine([doctor.python, lambda: [extra]])
+    assert findings[0].name == "python"
+    assert findings[-1] == extra
+    assert not healthy(findings)
+
+
+def test_the_command_prints_one_line_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    findings = [
+        Finding("sandbox", "calls", True, "seccomp", needed=True),
+        Finding("clouds", "proot", False, "not found", "apt install proot"),
+    ]
+    monkeypatch.setattr(doctor, "examine", lambda: findings)
+    result = CliRunner().invoke(command)
+    assert result.output.splitlines() == [
+        "sandbox",
+        "  active   calls  seccomp",
+        "clouds",
+        "  missing  proot  not found",
+        "                  apt install proot",
+    ]
+    assert result.exit_code == 0
+    findings[0] = Finding("sandbox", "calls", False, "not allowed here", "use another kernel", needed=True)
+    assert CliRunner().invoke(command).exit_code == 1
+    result = CliRunner().invoke(command, ["--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.output)[0] == {
+        "topic": "sandbox",
+        "name": "calls",
+        "ok": False,
+        "detail": "not allowed here",
+        "advice": "use another kernel",
+        "needed": True,
+    }

@@ -1,0 +1,383 @@
+"""The effects host: what each kind answers, one stack at a time, agents' answers kept until they are stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.harness import OWNER, make_host
+from tests.faults.world import World, WorldChannel, WorldCloud
+from vetro.agent.signing import ensure_key
+from vetro.clouds.interface import Conflict, Message, NotAvailable, NotFound, StackFailed
+from vetro.engine.host import EffectsHost, Request, SecretStore
+from vetro.engine.host.agents import Agents
+from vetro.engine.host.answers import BadRequest, NoSuchSecret
+from vetro.engine.kinds import KINDS, Answer
+from vetro.library.stackdata import EMPTY, digest_of, parts_of
+from vetro.muranopl.effects import Effects, UnknownEffect
+
+LISTENER = "-execution-results-x"
+
+
+class Answers:
+    """Collects what a host answers."""
+
+    def __init__(self) -> None:
+        self._arrived = threading.Condition()
+        self._got: dict[str, tuple[Any, Any]] = {}
+
+    def __call__(self, key: str, answer: Any, error: Any) -> None:
+        with self._arrived:
+            self._got[key] = (answer, error)
+            self._arrived.notify_all()
+
+    def get(self, key: str) -> tuple[Any, Any]:
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: key in self._got, 10)
+            return self._got[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._got
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[EffectsHost]:
+    made = make_host(tmp_path, conflict_pauses=(0.0, 0.0))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "world.db")
+
+
+def change(name: str, new: Mapping[str, Any], base: str | None = None, known: str | None = None) -> dict[str, Any]:
+    parts = parts_of(new)
+    put = [[*part, value] for part, value in parts.items()]
+    return {
+        "name": name,
+        "region": None,
+        "digest": digest_of(parts),
+        "base": base,
+        "put": put,
+        "drop": [],
+        "known": known,
+    }
+
+
+def template(**outputs: Any) -> dict[str, Any]:
+    return {"resources": {"r": {}}, "outputs": {key: {"value": value} for key, value in outputs.items()}}
+
+
+def call(id: str, name: str = "p", timeout: float = 10, **more: Any) -> dict[str, Any]:
+    return {"queue": "e1-h1", "listener": LISTENER, "id": id, "plan": {"Name": name}, "timeout": timeout, **more}
+
+
+# -- stacks ------------------------------------------------------------------------------------------------------------
+
+
+def test_outputs_are_sent_once(host: EffectsHost) -> None:
+    first = change("s", template(a=1, b=2))
+    assert host.perform("1", "stack.push", first) == {"outputs": {"a": 1, "b": 2}, "gone": [], "whole": True}
+    second = change("s", template(a=1, b=3, c=4), known=first["digest"])
+    assert host.perform("2", "stack.push", second) == {"outputs": {"b": 3, "c": 4}, "gone": [], "whole": False}
+    third = change("s", template(b=3), known=second["digest"])
+    assert host.perform("3", "stack.push", third) == {"outputs": {}, "gone": ["a", "c"], "whole": False}
+    unknown = change("s", template(b=3), known="0" * 64)
+    assert host.perform("4", "stack.push", unknown) == {"outputs": {"b": 3}, "gone": [], "whole": True}
+
+
+def test_reading_is_knowing(host: EffectsHost) -> None:
+    assert host.perform("0", "stack.read", {"name": "s", "region": None}) is None
+    first = change("s", template(a=1))
+    host.perform("1", "stack.push", first)
+    found = host.perform("2", "stack.read", {"name": "s", "region": "", "wait": True})
+    assert found["digest"] == first["digest"]
+    assert found["template"] == template(a=1)
+    assert found["outputs"] == {"a": 1}
+    again = change("s", template(a=2), known=found["digest"])
+    assert host.perform("3", "stack.push", again) == {"outputs": {"a": 2}, "gone": [], "whole": False}
+    host.perform("4", "stack.delete", {"name": "s"})
+    assert host.perform("5", "stack.read", {"name": "s"}) is None
+
+
+def test_a_stack_in_another_state_is_stale(host: EffectsHost, world: World) -> None:
+    host.perform("1", "stack.push", change("s", template(a=1)))
+    assert host.perform("2", "stack.push", change("s", template(a=2), base=EMPTY)) == {"stale": True}
+    assert world.done("push") == ["s"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"put": [["a", "b"]]},
+        {"put": "x"},
+        {"drop": [[1, 2]]},
+        {"digest": 7},
+        {"base": 1},
+        {"name": None},
+        {"region": 1},
+    ],
+)
+def test_arguments_that_are_none_are_named(host: EffectsHost, bad: dict[str, Any]) -> None:
+    args = {**change("s", template(a=1)), **bad}
+    with pytest.raises(BadRequest, match=next(iter(bad))):
+        host.perform("1", "stack.push", args)
+    answers = Answers()
+    host.begin(Request("2", "stack.push", args), answers)
+    assert answers.get("2")[1]["code"] == BadRequest.code
+
+
+def test_failures_keep_their_names(host: EffectsHost) -> None:
+    with pytest.raises(StackFailed):
+        host.perform("1", "stack.push", change("broken", template(a=1)))
+    answers = Answers()
+    host.begin(Request("2", "stack.push", change("broken", template(a=1))), answers)
+    answer, error = answers.get("2")
+    assert answer is None
+    assert error["message"] == "stack broken is in state CREATE_FAILED: no valid host"
+    assert error["code"] == "CLD101"
+    assert error["names"][0] == "StackFailed"
+
+
+def test_a_stack_that_is_busy_is_tried_again(tmp_path: Path) -> None:
+    busy = [2]
+
+    class Busy(WorldCloud):
+        def push_stack(self, *args: Any) -> Any:
+            busy[0] -= 1
+            if busy[0] >= 0:
+                raise Conflict("another operation is under way")
+            return super().push_stack(*args)
+
+    path = tmp_path / "world.db"
+    host = EffectsHost(Busy(path), WorldChannel(path), OWNER, conflict_pauses=(0.0, 0.0))
+    host.perform("1", "stack.push", change("s", template(a=1)))
+    busy[0] = 3
+    with pytest.raises(Conflict):
+        host.perform("2", "stack.push", change("s", template(a=2)))
+    host.close()
+
+
+def test_one_stack_waits_until_the_result_before_is_stored(host: EffectsHost, world: World) -> None:
+    """Else a push that has to be adopted could find the stack in a state that a later push has made."""
+    answers = Answers()
+    first = change("s", template(a=1))
+    second = change("s", template(a=2), base=first["digest"])
+    host.begin(Request("1", "stack.push", first), answers)
+    host.begin(Request("2", "stack.push", second), answers)
+    host.begin(Request("3", "stack.push", change("other", template(a=1))), answers)
+    answers.get("1")
+    answers.get("3")
+    assert "2" not in answers
+    assert sorted(world.done("push")) == ["other", "s"]
+    host.stored("1")
+    assert answers.get("2")[0]["outputs"] == {"a": 2}
+
+
+def test_one_that_was_abandoned_holds_up_nobody(host: EffectsHost) -> None:
+    answers = Answers()
+    for key in ("1", "2", "3"):
+        host.begin(Request(key, "stack.push", change("s", template(a=int(key)))), answers)
+    answers.get("1")
+    host.abandon("2")
+    host.abandon("1")
+    assert answers.get("3")[0]["outputs"] == {"a": 3}
+    assert "2" not in answers
+
+
+# -- small ones --------------------------------------------------------------------------------------------------------
+
+
+def test_small_effects(host: EffectsHost) -> None:
+    record = {"id": "p", "name": "p", "domain": "Default"}
+    assert host.perform("1", "identity", {"what": "project", "of": "environment"}) == record
+    assert host.perform("2", "clock", {}) > 1.6e9
+    assert len(host.perform("3", "entropy", {"bytes": 5})) == 10
+    assert host.perform("4", "sleep", {"seconds": 0}) is None
+    assert host.perform("5", "network", {"region": None, "query": "router"}) == "router-1"
+    assert host.perform("6", "metadef", {"query": "namespaces", "resource_type": "x"}) == []
+    assert host.perform("7", "agent.key", {}) is None
+    assert host.perform("8", "report", {"text": "x"}) is None
+    assert isinstance(host, Effects)
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "error", "text"),
+    [
+        ("workflow", {"query": "run"}, NotAvailable, "Mistral"),
+        ("secret", {"data": "x"}, NotAvailable, "secrets"),
+        ("network", {"query": "cidr"}, NotFound, "cidr"),
+        ("entropy", {"bytes": 1 << 20}, BadRequest, "entropy"),
+        ("entropy", {"bytes": "x"}, BadRequest, "number"),
+        ("sleep", {"seconds": True}, BadRequest, "number"),
+        ("identity", {"what": "king", "of": "caller"}, BadRequest, "king"),
+        ("agent.call", call("i", listener="other"), BadRequest, "-execution-results-"),
+        ("agent.call", call("i", plan="text"), BadRequest, "plan"),
+        ("agent.call", call("i", queue="x1-h1"), NotFound, "somebody else"),
+        ("strange", {}, UnknownEffect, "strange"),
+    ],
+)
+def test_what_is_refused(host: EffectsHost, kind: str, args: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        host.perform("1", kind, args)
+
+
+def test_every_kind_is_performed(host: EffectsHost) -> None:
+    for kind, (_, answer) in KINDS.items():
+        if answer is not Answer.NONE or kind == "agent.listen":
+            assert kind in host._handlers
+
+
+def test_a_sleep_counts_from_its_first_begin(tmp_path: Path) -> None:
+    host = make_host(tmp_path, clock=lambda: 1000.0)
+    answers = Answers()
+    host.begin(Request("1", "sleep", {"seconds": 60}, adopt=True, begun=939.0), answers)
+    assert answers.get("1") == (None, None)
+    host.begin(Request("2", "sleep", {"seconds": 60}, adopt=True, begun=999.0), answers)
+    host.abandon("2")
+    host.close(5)
+    assert "2" not in answers
+
+
+def test_secrets_are_encrypted_and_belong_to_a_project(tmp_path: Path) -> None:
+    store = SecretStore(tmp_path / "store", "p")
+    reference = store.put("geheim\ud800")
+    path = tmp_path / "world.db"
+    host = EffectsHost(WorldCloud(path), WorldChannel(path), OWNER, secrets=SecretStore(tmp_path / "store", "p"))
+    assert host.perform("1", "secret", {"data": reference}) == "geheim\ud800"
+    with pytest.raises(NoSuchSecret):
+        SecretStore(tmp_path / "store", "other").get(reference)
+    files = list((tmp_path / "store").iterdir())
+    assert sorted(f.name for f in files) == ["secrets.db", "secrets.key"]
+    assert all(f.stat().st_mode & 0o77 == 0 and b"geheim" not in f.read_bytes() for f in files)
+    store.delete(reference)
+    with pytest.raises(NoSuchSecret):
+        host.perform("2", "secret", {"data": reference})
+    host.close()
+
+
+# -- agents ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_is_acknowledged_when_it_is_stored(host: EffectsHost, world: World) -> None:
+    answers = Answers()
+    host.begin(Request("1", "agent.call", call("i")), answers)
+    assert answers.get("1")[0]["result"]["Body"] == "ran p"
+    assert world.waiting() == ["i"]
+    host.stored("1")
+    assert world.waiting() == []
+
+
+def test_a_call_that_is_adopted_runs_nothing_again(tmp_path: Path, world: World) -> None:
+    first, answers = make_host(tmp_path), Answers()
+    first.begin(Request("1", "agent.call", call("i")), answers)
+    answers.get("1")
+    first.close()  # it dies before the result is stored
+    second, answers = make_host(tmp_path), Answers()
+    second.expect(["i"])
+    second.perform("0", "agent.listen", {"queue": LISTENER, "on": True})
+    second.perform("2", "agent.call", call("j", "q"))  # its receiver has met the answer to i
+    second.begin(Request("1", "agent.call", call("i"), adopt=True, begun=0.0), answers)
+    assert answers.get("1")[0]["result"]["Body"] == "ran p"
+    second.stored("1")
+    assert world.done("run") == ["p", "q"]
+    assert world.waiting() == []
+    second.close()
+
+
+def test_time_outs_and_what_comes_too_late(host: EffectsHost, world: World, tmp_path: Path) -> None:
+    assert host.perform("1", "agent.call", call("late", "silent", timeout=0.05)) == {"timeout": 0.05}
+    row = (LISTENER, "late", json.dumps({"SourceID": "late"}))
+    world._db.execute("INSERT INTO answers (queue, id, body) VALUES (?, ?, ?)", row)
+    world._db.execute("INSERT INTO answers (queue, id, body) VALUES (?, 'junk', 'no json')", (LISTENER,))
+    assert host.perform("2", "agent.send", call("s", "sent")) is None
+    # The answer to the next call comes after them: they were dropped for good.
+    host.perform("3", "agent.call", call("i"))
+    assert world.waiting() == []
+    assert world.done("run") == ["sent", "p"]
+
+
+def test_an_old_agent_answers_without_source(tmp_path: Path) -> None:
+    """AGENT.md 5: the message's id is that of the plan."""
+
+    class Old(WorldChannel):
+        def receive(self, queue: str, timeout: float) -> Message | None:
+            found = super().receive(queue, timeout)
+            return found and Message(found.id, '{"IsException": false, "Result": []}')
+
+    path = tmp_path / "world.db"
+    host = EffectsHost(WorldCloud(path), Old(path), OWNER)
+    assert host.perform("1", "agent.call", call("i")) == {"result": {"IsException": False, "Result": []}}
+    host.close()
+
+
+def test_plans_are_signed_for_their_queue(tmp_path: Path) -> None:
+    sent: list[tuple[str, Message]] = []
+
+    class Seen(WorldChannel):
+        def send(self, queue: str, message: Message) -> None:
+            sent.append((queue, message))
+
+    key = ensure_key(tmp_path / "key.pem")
+    agents = Agents(Seen(tmp_path / "world.db"), key)
+    agents.handlers()["agent.send"](Request("1", "agent.send", call("i", plan={"Name": "ä"})))
+    ((queue, message),) = sent
+    assert (queue, message.id, message.reply_to) == ("e1-h1", "i", LISTENER)
+    assert json.loads(message.body) == {"Name": "ä"}
+    assert message.signature == key.sign("e1-h1", message.body)
+    assert agents.handlers()["agent.key"](Request("2", "agent.key", {})) == key.public_pem()
+    agents.close()
+
+
+def test_a_channel_that_breaks_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vetro.engine.host.agents._LOOK", 0.01)
+    broken = [3]
+
+    class Breaking(WorldChannel):
+        def receive(self, queue: str, timeout: float) -> Message | None:
+            if broken[0]:
+                broken[0] -= 1
+                raise OSError("the broker has gone")
+            return super().receive(queue, timeout)
+
+    path = tmp_path / "world.db"
+    host = EffectsHost(WorldCloud(path), Breaking(path), OWNER)
+    assert host.perform("1", "agent.call", call("i"))["result"]["Body"] == "ran p"
+    host.close()
+
+
+def test_receivers_end_when_nobody_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vetro.engine.host.agents._LOOK", 0.01)
+    host = make_host(tmp_path)
+    host.perform("1", "agent.listen", {"queue": LISTENER, "on": True})
+
+    def receivers() -> list[threading.Thread]:
+        return [t for t in threading.enumerate() if t.name == f"agent answers {LISTENER}"]
+
+    (thread,) = receivers()
+    host.perform("2", "agent.listen", {"queue": LISTENER, "on": False})
+    thread.join(10)
+    assert not thread.is_alive()
+    host.perform("3", "agent.call", call("i"))  # listens by itself
+    host.close()
+    for thread in receivers():
+        thread.join(10)
+    assert not receivers()
+
+
+def test_many_waiting_effects_hold_up_nobody(host: EffectsHost) -> None:
+    answers: Callable[..., None] = Answers()
+    for number in range(200):
+        host.begin(Request(f"s{number}", "sleep", {"seconds": 1000}), answers)
+    host.begin(Request("last", "agent.call", call("i")), answers)
+    assert answers.get("last")[0]["result"]["Body"] == "ran p"  # type: ignore[attr-defined]
+    host.close(10)
+    assert os.getpid()

@@ -1,0 +1,109 @@
+"""What tests of real servers share: whether this machine can run them, the image, and a count of what is left over."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vetro.clouds.interface import Owner
+from vetro.clouds.local.drivers.base import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
+from vetro.clouds.local.drivers.choice import nspawn_missing
+from vetro.clouds.local.host.links import taken
+from vetro.clouds.local.image.build import build
+from vetro.clouds.local.image.store import ImageStore
+
+OWNER = Owner("project", "e1f2")
+
+
+def need(lack: str | None) -> None:
+    """Skips the test when this machine lacks something; in CI that is a failure."""
+    if lack is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI must be able to run this, but: {lack}")
+        pytest.skip(lack)
+
+
+def image_store() -> ImageStore:
+    """The store with the image that all tests share; it is built once and kept (VETRO_IMAGE_CACHE)."""
+    cache = os.environ.get("VETRO_IMAGE_CACHE")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    store = ImageStore(Path(cache) if cache else home / "vetro" / "test-images")
+    build(store)
+    return store
+
+
+def real_servers() -> ImageStore:
+    """The images, where nspawn servers can run."""
+    need(nspawn_missing())
+    return image_store()
+
+
+def free_block(avoid: tuple[str, ...] = ()) -> str:
+    """The first three numbers of a /24 that this machine does not use."""
+    used = " ".join([*taken(), *(f"{block}." for block in avoid)])
+    start = os.getpid()
+    blocks = (f"10.{192 + (start + i) // 256 % 32}.{(start + i) % 256}" for i in range(8000))
+    return next(block for block in blocks if f"{block}." not in used)
+
+
+def network(block: str, id: str = "net", *, router: str | None = "router", uplink: bool = True) -> NetworkSpec:
+    """A network with one subnet."""
+    subnet = SubnetSpec(f"sub-{id}", f"{block}.0/24", f"{block}.1")
+    return NetworkSpec(id, id, [subnet], router=router, uplink=uplink)
+
+
+def server(number: int, block: str, net: str = "net", **more: object) -> ServerSpec:
+    """A small server with one interface, whose address ends with its number + 10."""
+    nic = NicSpec(
+        f"port-{net}-{number}",
+        net,
+        f"02:00:00:00:{len(net):02x}:{number:02x}",
+        f"{block}.{number + 10}",
+        24,
+        f"{block}.1",
+    )
+    facts: dict[str, object] = {
+        "id": f"server-{number}",
+        "name": f"web{number}",
+        "hostname": f"web{number}",
+        "owner": OWNER,
+        "region": "",
+        "stack": "stack",
+        "image": {"name": "debian-12-murano"},
+        "flavor": {"name": "tiny", "vcpus": 1, "ram": 512, "disk": 2},
+        "nics": (nic,),
+    }
+    return ServerSpec(**{**facts, **more})  # type: ignore[arg-type]
+
+
+def traces(cloud: str, folder: Path) -> dict[str, list[str]]:
+    """Everything on this machine that belongs to a cloud: mounts, interfaces, control groups, processes, rules…"""
+
+    def said(*argv: str) -> list[str]:
+        return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
+
+    processes: list[str] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                groups = (entry / "cgroup").read_text()
+            except OSError:
+                continue
+            if line and (str(folder) in line or f"vetro-{cloud}" in groups):
+                processes.append(line)
+    links = os.listdir("/sys/class/net")
+    return {
+        "mounts": [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line],
+        "loops": [line for line in said("losetup", "-a") if str(folder) in line],
+        "links": [name for name in links if name.startswith((f"vt{cloud}", f"vx{cloud}"))],
+        "groups": [str(path) for path in Path("/sys/fs/cgroup").glob(f"*/vetro-{cloud}")]
+        + [str(path) for path in Path("/sys/fs/cgroup").glob(f"vetro-{cloud}")],
+        "rules": [line for line in said("nft", "list", "tables") if cloud in line],
+        "processes": processes,
+        "propagated": [name for name in said("ls", "/run/systemd/nspawn/propagate") if name.startswith(cloud)],
+        "notes": [str(path) for path in Path("/run/vetro").rglob(f"*{cloud}*")],
+    }
