@@ -83,7 +83,6 @@ class Database:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        run("PRAGMA page_size = 16384")  # rows with scripts are long
         run("PRAGMA journal_mode = WAL")
         # A killed process loses nothing; a power cut at most the last moments, and never the consistency.
         run("PRAGMA synchronous = NORMAL")

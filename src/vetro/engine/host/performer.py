@@ -160,10 +160,13 @@ class EffectsHost:
         with self._lock:
             self._count += 1
             request = Request(f"{key}#{self._count}", kind, args, begun=self._clock())
+            self._open[request.key] = request  # closing the host ends what waits
         self._stacks.arrived(request)
         try:
             return self._handle(request)
         finally:
+            with self._lock:
+                self._open.pop(request.key, None)
             for action in request.when_stored:
                 action()
 

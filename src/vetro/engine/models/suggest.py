@@ -216,7 +216,7 @@ class Suggester:
             return self._list(schema, name, path, made, depth)
         if kind == "object":
             return self._map(schema, path, made, depth)
-        if self._eager and _nullable(kind) and "string" in kind and any(w in name.lower() for w in HINTS):
+        if self._eager and isinstance(kind, list) and "string" in kind and any(w in name.lower() for w in HINTS):
             return self._chosen(made, path, self._text(schema, name, path))
         if kind is None or _nullable(kind):
             return _LEAVE

@@ -313,7 +313,8 @@ MURANO_HELPERS: dict[str, Any] = {
     "_located": _located, "_CV": ContractViolation, "_enumerate": enumerate, "_slot": _slot, "_assign_in": _assign_in,
     "_assign": _assign, "_set": _set, "_bad_target": _bad_target, "_text_too_long": _text_too_long,
     "_no_loop": _no_loop, "_for_items": _for_items, "_range_items": _range_items, "_count": _count,
-    "_parallel": _parallel, "_unchain": exceptions.unchain, "_Exception": Exception, "_caught": exceptions.caught, "_catches": exceptions.catches,
+    "_parallel": _parallel, "_unchain": exceptions.unchain, "_Exception": Exception,
+    "_caught": exceptions.caught, "_catches": exceptions.catches,
     "_exception": exceptions.exception_value, "_throw": exceptions.throw, "_throw_names": exceptions.throw_names,
     "_rethrow": exceptions.rethrow, "_Thrown": Thrown, "_int": int, "_str": str, "_bool": bool,
 }  # fmt: skip
