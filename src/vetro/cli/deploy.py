@@ -83,7 +83,7 @@ def command(
     sources = source_finder(packages)
     with out.explained(sources):
         session, type_ = _main(packages, wanted)
-        from vetro.cli.targets import environment_name
+        from vetro.cli.targets import environment_name, needed_packages
 
         name = env_name or environment_name(type_.name)
         try:
@@ -100,8 +100,8 @@ def command(
             _adopt(model, folder.id)
         with folder.lock():
             _no_open_task(folder)
-            for change in folder.add_packages(packages):
-                out.note(f"{change}")
+            for change in folder.add_packages(needed_packages(packages, type_, model)):
+                out.note(change)
             for key, value in chosen.items():
                 out.note(f"chosen: {key} = {value}")
             started = time.monotonic()

@@ -58,6 +58,30 @@ def main_class(session: Any, packages: Iterable[Any], wanted: str | None) -> Any
     raise TargetError(f"package {package.name} has no class of its own name", hint=f"choose one with --class: {names}")
 
 
+def needed_packages(packages: Iterable[Any], type_: Any, environment: Environment) -> list[Any]:
+    """Those that the environment needs: the packages of its objects' classes, and all that they require.
+
+    Packages of formats before 1.3 that state no requirements may need any class: then it is all of them.
+    """
+    known = list(packages)
+    by_name: dict[str, list[Any]] = {}
+    for package in known:
+        by_name.setdefault(package.name, []).append(package)
+    classes = {class_of(obj) for obj in environment.objects()} | {type_.name}
+    wanted = [package.name for package in known if classes & set(package.classes)]
+    chosen: dict[str, None] = {}
+    while wanted:
+        name = wanted.pop()
+        if name in chosen or name not in by_name:
+            continue
+        chosen[name] = None
+        for package in by_name[name]:
+            if tuple(package.format)[:2] < (1, 3) and not package.requirements:
+                return known
+            wanted.extend(package.requirements)
+    return [package for package in known if package.name in chosen]
+
+
 def environment_name(class_name: str) -> str:
     """The name for an environment that is made for an application: the last word of its class."""
     word = re.sub(r"[^A-Za-z0-9]+", "-", class_name.rsplit(".", 1)[-1]).strip("-").lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 #: ``deploy``: load, clean up, call ``deploy`` of the root (unless the model is empty: then everything is destroyed),
@@ -50,8 +50,12 @@ class Task:
     engine: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """A mapping that `from_json` reads back."""
-        return asdict(self)
+        """A mapping that `from_json` reads back; it shares the model with the task."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}  # asdict would walk the model, however deep it is
+        data["budget"] = asdict(self.budget)
+        for name in ("packages", "configs"):
+            data[name] = list(data[name])
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:

@@ -38,8 +38,8 @@ KINDS: Mapping[str, str] = {
     "sleep": "waits {seconds}; the answer is ignored",
     "entropy": "{bytes} random bytes as hexadecimal text",
     "secret": "{data}: the text behind a reference to the secret store (decryptData)",
-    "stack.read": "{name, region, wait}: {template, parameters, outputs, digest} or null when there is no such stack;"
-    " with wait it is settled first",
+    "stack.read": "{name, region, wait}: {template, parameters, outputs, digest, status} or null when there is no such"
+    " stack; with wait it is settled first",
     "stack.push": "{name, region, base, digest, put, drop, known}: brings the stack to the state with this digest"
     " (`vetro.library.stackdata`): put [[section, key, value]] and drop [[section, key]] change the state with the"
     " digest base, null: they are the whole. Answer {outputs, gone, whole}: outputs that differ from those with the"

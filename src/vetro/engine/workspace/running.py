@@ -33,6 +33,7 @@ def host_config(workspace: Workspace, folder: EnvironmentFolder) -> dict[str, An
         "cloud": cloud,
         "owner": {"project": PROJECT, "environment": folder.id},
         "signing_key": str(workspace.root / "signing-key.pem"),
+        "secrets": str(workspace.root / "secrets"),
     }
 
 
