@@ -50,8 +50,10 @@ def rows(environment: Environment) -> list[tuple[str, str, str, str]]:
 
 
 def outputs(environment: Environment) -> Iterator[tuple[str, str, Any]]:
-    """(component, property, value) of plain results that applications offer: texts and numbers of ``Out`` kind."""
+    """(component, name, value) of what people look for: addresses (texts with ``://``) and outputs of templates."""
     for application in environment.applications:
         for key, value in application.items():
-            if key != "?" and isinstance(value, (str, int)) and not isinstance(value, bool) and "://" in str(value):
+            if key == "templateOutputs" and isinstance(value, dict):
+                yield from ((name_of(application), name, text) for name, text in value.items() if text is not None)
+            elif key != "?" and isinstance(value, str) and "://" in value:
                 yield name_of(application), key, value

@@ -35,20 +35,22 @@ class BadTask(VetroError):
 def session_for(task: Task, effects: Any, installation: Installation) -> Session:
     """A session over the task's packages. Raises `PackageError` and whatever else loading packages raises."""
     from vetro.packages import load_path
+    from vetro.packages.extensions import required_extensions
 
     packages = [package for path in task.packages for package in load_path(path)]
+    extensions = required_extensions(packages, parent=installation.natives)
     defaults = Limits()
     value = defaults.max_expression_memory
     if task.budget.memory_mib is not None and value is not None:
         value = min(value, (task.budget.memory_mib << 20) // VALUE_SHARE)
     engine = Engine(
-        packages,
+        [*packages, *extensions.packages],
         limits=Limits(
             max_steps=defaults.max_steps if task.budget.steps is None else task.budget.steps,
             max_expression_memory=value,
         ),
         configs=list(task.configs),
-        natives=installation.natives,
+        natives=extensions.natives,
         effects=effects,
         clock=EffectClock(),
         seed=task.seed,

@@ -67,19 +67,21 @@ def load_extensions(
     return _logged(_load_all(enabled, only, parent))
 
 
-def required_extensions(packages: Iterable[Any], enabled: Collection[str] | None = None) -> Extensions:
+def required_extensions(
+    packages: Iterable[Any], enabled: Collection[str] | None = None, *, parent: NativeRegistry | None = None
+) -> Extensions:
     """The extensions that these packages, or such extensions, require and that are not among them.
 
-    Imports nothing else.
+    Imports nothing else. ``enabled`` and ``parent`` as in `load_extensions`.
     """
     given = list(packages)
     there = {p.name for p in given}
     wanted: set[str] = set()
     missing = {name for p in given for name in p.requirements} - there
-    found = Extensions((), NativeRegistry(parent=default_natives()), ())
+    found = Extensions((), NativeRegistry(parent=default_natives() if parent is None else parent), ())
     while missing - wanted:
         wanted |= missing
-        found = _load_all(enabled, wanted, None)
+        found = _load_all(enabled, wanted, parent)
         found = found._replace(packages=tuple(p for p in found.packages if p.name in wanted))
         missing = {name for p in found.packages for name in p.requirements} - there
     return _logged(found)

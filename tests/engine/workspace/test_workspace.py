@@ -10,7 +10,7 @@ import pytest
 from vetro.engine.task import Budget, Task
 from vetro.engine.workspace import EnvironmentFolder, Workspace, default_root
 from vetro.engine.workspace.files import EnvironmentBusy, NoSuchEnvironment, WorkspaceError
-from vetro.packages import memory_package
+from vetro.packages import memory_package, open_package
 
 
 def workspace(tmp_path: Path) -> Workspace:
@@ -119,6 +119,20 @@ def test_packages_are_kept_by_content(tmp_path: Path) -> None:
     (path,) = EnvironmentFolder(folder.path).package_paths()
     assert Path(path).name == folder.packages[0]["digest"] + ".zip"
     assert Path(path).read_bytes() == two.blob
+
+
+def test_packages_of_other_formats_are_kept_as_folders(tmp_path: Path) -> None:
+    source = tmp_path / "hot"
+    source.mkdir()
+    (source / "manifest.yaml").write_text("Format: Heat.HOT/1.0\nType: Application\nFullName: a.Hot\n")
+    (source / "template.yaml").write_text("heat_template_version: 2013-05-23\nresources: {}\n")
+    made = open_package(source)
+    folder = workspace(tmp_path).create("web")
+    folder.add_packages([made])
+    (path,) = EnvironmentFolder(folder.path).package_paths()
+    assert Path(path).is_dir()
+    assert open_package(path).blob
+    assert sorted(p.name for p in Path(path).iterdir()) == ["manifest.yaml", "template.yaml"]
 
 
 def test_reports_are_kept_once_and_a_torn_line_is_left_out(tmp_path: Path) -> None:

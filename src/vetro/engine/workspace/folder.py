@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -14,6 +15,7 @@ from typing import Any
 from vetro.engine.models.environment import Environment
 from vetro.engine.task import Task
 from vetro.engine.workspace.files import WorkspaceError, locked, read_json, write_bytes, write_json
+from vetro.packages.manifest import MURANOPL
 
 #: Version of the layout; newer ones are refused.
 FORMAT = 1
@@ -110,6 +112,8 @@ class EnvironmentFolder:
             file = self.path / "packages" / f"{digest}.zip"
             if not file.exists():
                 write_bytes(file, blob)
+            if package.manifest.format.name != MURANOPL:
+                self._unpack(package, digest)
             changed.append(f"{'changed' if key in entries else 'added'} {package.name} {package.version}")
             entries[key] = {"name": key[0], "version": key[1], "digest": digest}
         if changed:
@@ -117,14 +121,28 @@ class EnvironmentFolder:
             self.set()
         return changed
 
+    def _unpack(self, package: Any, digest: str) -> None:
+        """Keeps the files as a folder, too: plug-ins of other formats want one, and a task may not make any files."""
+        target = self.path / "packages" / digest
+        if target.is_dir():
+            return
+        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=target.parent) as draft:
+            for path in package.files.paths():
+                file = Path(draft, "files", path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(package.files.read(path))
+            os.rename(Path(draft, "files"), target)
+
     @property
     def packages(self) -> list[dict[str, str]]:
         """{name, version, digest} of the packages."""
         return [dict(entry) for entry in self._data["packages"]]
 
     def package_paths(self) -> list[str]:
-        """Absolute paths of their archives."""
-        return [str((self.path / "packages" / f"{e['digest']}.zip").absolute()) for e in self._data["packages"]]
+        """Absolute paths of their archives, or folders where their format wants these."""
+        folder = (self.path / "packages").absolute()
+        places = [(folder / e["digest"], folder / f"{e['digest']}.zip") for e in self._data["packages"]]
+        return [str(unpacked if unpacked.is_dir() else archive) for unpacked, archive in places]
 
     # -- models --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""What a deployment costs: fleets of servers through the whole library, each in a process of its own."""
