@@ -8,32 +8,30 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
+from tests.docs.pages import prepare, settled
 from vetro.cli.main import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TIMES = ((re.compile(r"\d+\.\d ms"), "1.0 ms"), (re.compile(r"^ *\d+\.\d\ds "), "    0.01s "))
 
 
-def normal(text: str) -> str:
-    for pattern, replacement in TIMES:
-        text = re.sub(pattern.pattern, replacement, text, flags=re.MULTILINE)
-    return text
-
-
-def transcript(commands: list[str], vetro: Callable[..., Result]) -> str:
+def transcript(commands: list[str], vetro: Callable[..., Result], here: Path) -> str:
     parts = []
     for command in commands:
         result = vetro(*shlex.split(command)[1:], terminal_width=100)
         assert "a defect in Vetro:" not in result.output, result.output
         status = f"[exit status {result.exit_code}]\n" if result.exit_code else ""
-        parts.append(f"$ {command}\n{normal(result.output)}{status}")
+        parts.append(f"$ {command}\n{settled(result.output, here)}{status}")
     return "\n".join(parts)
 
 
-def test_documented_outputs_are_real(here: Path, vetro: Callable[..., Result]) -> None:
+def test_documented_outputs_are_real(
+    here: Path, vetro: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(here, monkeypatch)
     page = PAGE.read_text(encoding="utf-8")
     made = []
     for match in BLOCK.finditer(page):
@@ -43,7 +41,7 @@ def test_documented_outputs_are_real(here: Path, vetro: Callable[..., Result]) -
             (here / name).write_text(body, encoding="utf-8")
         elif language == "console":
             commands = [line[2:] for line in body.splitlines() if line.startswith("$ ")]
-            made.append((match, transcript(commands, vetro)))
+            made.append((match, transcript(commands, vetro, here)))
     assert len(made) > 8
     if os.environ.get("VETRO_UPDATE_GOLDEN"):
         for match, output in reversed(made):

@@ -21,6 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -35,7 +36,30 @@ CHANGING = (
     (re.compile(r"\d+\.\d+ ms"), "1.0 ms"),
     (re.compile(r"^ *\d+\.\d\ds ", re.MULTILINE), "    0.01s "),
     (re.compile(r"(\d+ function calls).* in \d+\.\d+ seconds"), "… function calls in 0.010 seconds"),
+    (re.compile(r"(?<=deployed in )\d+\.\d s$", re.MULTILINE), "1.0 s"),
+    (re.compile(r"(?<=is empty in )\d+\.\d s$", re.MULTILINE), "1.0 s"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b"), "2026-01-01 12:00:00"),
+    # Which of its networks an environment gets follows from its random id.
+    (re.compile(r"\b10\.0\.\d+\.(?=\d+\b)"), "10.0.1."),
+    (re.compile(r"\b[0-9a-f]{32}\b(?=$| )", re.MULTILINE), "0123456789abcdef0123456789abcdef"),
 )
+
+
+def settled(text: str, folder: Path) -> str:
+    """Output of a command as it stands on a page: without what differs from run to run, nor the folder of the run."""
+    text = text.replace(str(folder) + os.sep, "").replace(str(folder), ".")
+    for pattern, replacement in CHANGING:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def prepare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes ``folder`` the place where a page is tried: the examples are there, and the user's own things are not."""
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("VETRO_WORKSPACE", str(folder / "workspace"))
+    monkeypatch.setenv("VETRO_IMAGES", str(folder / "images"))
+    (folder / "examples").symlink_to(ROOT / "examples")
 
 
 class Page:
@@ -97,9 +121,7 @@ class Page:
                 check=False,
             )
             output, status = done.stdout + done.stderr, done.returncode
-        output = output.replace(str(self.folder) + os.sep, "")
-        for pattern, replacement in CHANGING:
-            output = pattern.sub(replacement, output)
+        output = settled(output, self.folder)
         return output + (f"[exit status {status}]\n" if status else "")
 
     def _doctest(self, body: str, line: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, Page
+from tests.docs.pages import ROOT, Page, prepare
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "authors").glob("*.md"))]
 #: Other tests try these.
@@ -17,9 +17,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 @pytest.mark.parametrize("path", [p for p in PAGES if p.name not in ELSEWHERE], ids=lambda p: str(p.relative_to(ROOT)))
 def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    prepare(tmp_path, monkeypatch)
     Page(path, tmp_path).run()
 
 

@@ -55,6 +55,12 @@ class Package(ABC):
         """Version part of the format: the language version that the classes are written for."""
         return self._runtime_version
 
+    def prepare(self, directory: str) -> None:  # noqa: B027 - nothing to do is the usual case
+        """Writes into ``directory``, a copy of the package's files, what loading that copy would make files for.
+
+        Called once when a package is kept for deployments. Tasks load the copy where no file can be written.
+        """
+
     @property
     def blob(self) -> bytes:
         """The package as a ZIP archive; made once."""

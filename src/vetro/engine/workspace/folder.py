@@ -131,6 +131,7 @@ class EnvironmentFolder:
                 file = Path(draft, "files", path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(package.files.read(path))
+            package.plugin.prepare(os.path.join(draft, "files"))
             os.rename(Path(draft, "files"), target)
 
     @property
