@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.deploy import Line
 from benchmarks.goals import IMPORT_MIB, IMPORT_SECONDS
 from benchmarks.measure import Measured
 
@@ -92,6 +93,14 @@ def depth_line(probe: dict[str, Any]) -> str:
     else:
         state = f"ends with {probe['error']}"
     return f"nesting {probe['kind']:8} {probe['levels']:>9,} levels: {state}"
+
+
+DEPLOY_HEADER = "\n| deployment | what | figure | goal | met |\n|---|---|---|---|---|"
+
+
+def deploy_row(line: Line) -> str:
+    """One figure of a deployment."""
+    return f"| {line.scenario} | {line.what} | {line.figure} | {line.goal} | {_met(line.met)} |"
 
 
 def summary(document: dict[str, Any], failures: list[str]) -> str:

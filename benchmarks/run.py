@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from benchmarks import report  # noqa: E402 - the script is started by its path
+from benchmarks import deploy, report  # noqa: E402 - the script is started by its path
 from benchmarks.measure import (  # noqa: E402
     Measured,
     Recorded,
@@ -53,11 +53,29 @@ def run_workloads(keys: Iterable[str], pairs: int, *, quick: bool, recorded: Rec
                 yield measure_pairs(workload, n, variant, pairs, recorded, seconds=0.0 if quick else 0.3)
 
 
+def run_deploy(names: Iterable[str], found: dict[str, Any], *, small: bool) -> list[str]:
+    """Measures deployments, puts the figures into ``found``; what went wrong."""
+    failures = []
+    print(report.DEPLOY_HEADER, flush=True)
+    for name in names:
+        missing = deploy.missing(name)
+        if missing is not None:
+            print(report.deploy_row(deploy.Line(name, "not measured", missing)), flush=True)
+            continue
+        figures = found[name] = deploy.measure(name, small=small)
+        if "wrong" in figures:
+            failures.append(f"deploy {name}: {figures['wrong']}")
+            continue
+        for line in deploy.judge(name, figures):
+            print(report.deploy_row(line), flush=True)
+    return failures
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Exit status of the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--only", default="", metavar="KEY", help="start of keys, several with commas; also import, depth"
+        "--only", default="", metavar="KEY", help="start of keys, several with commas; also import, depth, deploy"
     )
     parser.add_argument("--json", metavar="FILE", help="write all figures there as JSON")
     parser.add_argument("--quick", action="store_true", help="one pair each, no sizes above 10,000")
@@ -69,8 +87,10 @@ def main(arguments: list[str] | None = None) -> int:
         return not wanted or any(key.startswith(part) for part in wanted)
 
     keys = [key for key in REGISTRY if chosen(key)]
-    if not keys and not chosen("import") and not chosen("depth"):
-        parser.error(f"nothing is called {options.only!r}; there are {', '.join((*REGISTRY, 'import', 'depth'))}")
+    scenarios = [name for name in deploy.NAMES if chosen(f"deploy {name}")]
+    if not keys and not scenarios and not any(map(chosen, ("import", "depth"))):
+        known = ", ".join((*REGISTRY, "import", "depth", "deploy", *(f"'deploy {name}'" for name in deploy.NAMES)))
+        parser.error(f"nothing is called {options.only!r}; there are {known}")
     pairs = options.pairs or (1 if options.quick else PAIRS)
     recorded = Recorded.read()
     document: dict[str, Any] = {"pairs": pairs, "workloads": []}
@@ -95,6 +115,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(report.depth_line(probe), flush=True)
             if probe["wrong"]:
                 failures.append(f"depth {probe['kind']} {probe['levels']}: {probe['wrong']}")
+    if scenarios:
+        document["deploy"] = {}
+        failures += run_deploy(scenarios, document["deploy"], small=options.quick)
     if options.json:
         Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
     print(report.summary(document, failures))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.deployments.clocks import process_seconds, reaped_seconds
+from vetro.clouds.local.host.overview import clean
 from vetro.engine.host import HostProcess
 from vetro.engine.journal_sqlite import SqliteJournal
 from vetro.engine.launcher import Launcher
@@ -163,6 +164,11 @@ class Bench(AbstractContextManager["Bench"]):
             host.stop()
             journal.close()
         return Run(outcome, outcome.cpu_seconds, used, host.used, host.begun, wall, found)
+
+    def clean(self, name: str) -> None:
+        """Removes all servers and networks that the cloud ``name`` has on this machine."""
+        for _ in clean(self.folder / name):
+            pass
 
     def _config(self, name: str) -> dict[str, Any]:
         return {

@@ -39,7 +39,7 @@ Properties:
   options:
     Contract: {colour: $.string().notNull(), tags: [$.string().notNull()]}
     Default: {colour: red, tags: []}
-  opened: {Contract: $.int().notNull(), Usage: Runtime, Default: 0}
+  opened: {Contract: $.int().notNull(), Usage: Out, Default: 0}
 Methods:
   .init:
     Body:

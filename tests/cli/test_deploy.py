@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_answers_from_standard_input(place: Place) -> None:
         (["--set", "txet=1"], "did you mean 'text'", 1),
         (["--set", "instance.flavour=x"], "did you mean 'flavor'", 1),
         (["--set", "text"], "is not of the form NAME=VALUE", 2),
-        (["--set", "size=[1"], "--set", 2),
+        (["--set", "size=[1"], "expected an integer, got '[1'", 1),
         (["--set", "size=12"], "12", 1),
         (["--class", "t.Bax"], "there are t.Box", 1),
         (["--answers", "missing.yaml"], "missing.yaml", 1),
@@ -102,7 +103,7 @@ def test_a_broken_contract_names_its_line_and_loses_nothing(place: Place) -> Non
 
     place.deploy("--set", "size=4")
     before = place.data("env", "show", "e", "--model", "-1")
-    for wrong in (("--set", "size=12"), ("--set", "instance.flavour=x"), ("--set", "options.colour=null")):
+    for wrong in (("--set", "size=12"), ("--set", "options.colour=null"), ("--set", "txet=x")):
         place.refused("deploy", str(place.package), "--env", "e", *wrong)
         assert place.status() == "ready"
         assert place.data("env", "show", "e", "--model", "-1") == before
@@ -150,8 +151,11 @@ def test_an_exit_code_fails_the_deployment_and_deploying_again_repairs_it(place:
     rule = {"script": "*box --configure*", "exitCode": 3, "stderr": "no such box", "times": 1}
     command = ["deploy", str(place.package), "--env", "e", "--driver", "record"]
     said = place.refused(*command, "--script", place.script(plans=[rule]))
-    assert "failed: " in said and "no such box" in said
+    assert "failed: " in said and "returned error code" in said
     assert "change it and deploy again" in said
+    error = json.loads((place.root / "environments" / "e" / "tasks" / "1" / "outcome.json").read_text())["error"]
+    assert error["output"] == {"exitCode": 3, "stderr": "no such box"}
+    assert ("t.Box", "deploy") in [(frame["class"], frame["method"]) for frame in error["frames"]]
     assert place.status() == "failed"
     assert place.servers() == ["e-1"]
     place.ok("env", "deploy", "e")
@@ -184,7 +188,7 @@ def test_a_table_of_answers_that_is_none_is_refused(place: Place) -> None:
     command = ["deploy", str(place.package), "--env", "e", "--driver", "record", "--script", script]
     said = place.refused(*command)
     assert "did you mean 'exitCode'" in said
-    assert place.data("env", "list") == []
+    assert place.plans() == []
 
 
 def test_a_delay_takes_its_time_and_a_timeout_cancels(place: Place) -> None:

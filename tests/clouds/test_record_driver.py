@@ -275,3 +275,10 @@ def test_tables_come_from_yaml_and_json_files(tmp_path: Path) -> None:
     for name in ("bad.yaml", "nobody.yaml"):
         with pytest.raises(TableInvalid, match=name):
             Table.read(tmp_path / name)
+
+
+def test_only_the_owner_reads_what_is_kept(world: World, tmp_path: Path) -> None:
+    """Templates and plans hold passwords."""
+    kept = [path for path in (tmp_path / "cloud").rglob("*.db*") if path.is_file()]
+    assert {"cloud.db", "record.db"} <= {path.name for path in kept}
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}

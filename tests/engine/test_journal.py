@@ -80,6 +80,13 @@ def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
         assert again.entries() == []
 
 
+def test_only_its_owner_reads_it(tmp_path: Path) -> None:
+    """Plans and templates in it hold passwords."""
+    with fresh(tmp_path):
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert "journal.db" in modes and set(modes.values()) == {0o600}
+
+
 def test_a_task_begins_once(tmp_path: Path) -> None:
     with fresh(tmp_path) as journal:
         assert journal.begin(TASK, "1.0", 99.0).begun == 5.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +79,9 @@ def host(folder: Path) -> EffectsHost:
     )
 
 
-UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
 def same(model: dict[str, Any]) -> str:
-    """The text of a model; ids that each cloud makes up are numbered in the order of their first place."""
-    numbers: dict[str, str] = {}
-    return UUID.sub(lambda found: numbers.setdefault(found[0], f"id {len(numbers)}"), json.dumps(model))
+    """The text of a model: it has to be the same byte for byte."""
+    return json.dumps(model, sort_keys=True, indent=1)
 
 
 def check(case: Case, said: dict[str, Any] | None, expected: dict[str, Any]) -> None:
@@ -104,7 +100,8 @@ def check(case: Case, said: dict[str, Any] | None, expected: dict[str, Any]) -> 
         driver.close()
     ids = [plan.id for plan in plans]
     assert len(ids) == len(set(ids)) == len(expected["plans"])
-    assert same(said["model"]) == same(expected["model"])
+    found, wanted = same(said["model"]), same(expected["model"])
+    assert found == wanted, "\n".join(difflib.unified_diff(wanted.split("\n"), found.split("\n"), lineterm="", n=1))
 
 
 @pytest.fixture(scope="module")

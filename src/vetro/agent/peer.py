@@ -27,6 +27,8 @@ FRAME_TIME = 60.0
 MOST_UNSENT = LARGEST + (1 << 20)
 #: Longest name of a queue or a message.
 LONGEST_NAME = 400
+#: Queues on which one plan may be answered: that of the agent's settings and that of the plan.
+MOST_ANSWERS = 2
 RESULTS = "-execution-results-"
 
 
@@ -180,4 +182,6 @@ class Peer:
             return "SourceID names another plan than the message"
         if not queue.startswith(RESULTS) and queue != reply_to:
             return f"answers go to a queue whose name begins with '{RESULTS}' or to that named by the plan"
+        if self._store.answered(id, by=self.queue, on=queue) >= MOST_ANSWERS:
+            return "this plan was answered on other queues"
         return None

@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS messages (
   done INTEGER NOT NULL DEFAULT 0,
   UNIQUE (queue, id)
 );
+CREATE INDEX IF NOT EXISTS ids ON messages (id);
 CREATE INDEX IF NOT EXISTS waiting ON messages (queue, seq) WHERE done = 0;
 CREATE TABLE IF NOT EXISTS servers (queue TEXT PRIMARY KEY, folder TEXT NOT NULL);
 """
@@ -99,6 +100,14 @@ class QueueStore:
         with self._use() as db:
             row = db.execute("SELECT reply_to FROM messages WHERE queue = ? AND id = ?", (queue, id)).fetchone()
         return (False, None) if row is None else (True, row[0])
+
+    def answered(self, id: str, *, by: str, on: str) -> int:
+        """On how many other queues than ``on`` there are or were answers to the message ``id`` of the queue ``by``."""
+        with self._use() as db:
+            row = db.execute(
+                "SELECT count(*) FROM messages WHERE id = ? AND queue NOT IN (?, ?)", (id, by, on)
+            ).fetchone()
+        return int(row[0])
 
     def done(self, queue: str, id: str) -> None:
         """Ends the delivery of a message; its id stays known."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from vetro.engine.cpu_budget import CpuBudget
 from vetro.engine.failure import describe
-from vetro.engine.frames import FrameError
+from vetro.engine.frames import MOST_DIGITS, FrameError
 from vetro.engine.installation import Installation
 from vetro.engine.performing import Performance
 from vetro.engine.pipe_effects import Disconnected, PipeEffects
@@ -59,7 +59,9 @@ def main(fd: int, installation: Installation, confinement: Confinement) -> int:
         _end_with(confinement.parent)
         _own_descriptors(fd)
         sys.setrecursionlimit(RECURSION_LIMIT)
-        sys.set_int_max_str_digits(0)  # the language bounds its integers itself
+        sys.set_int_max_str_digits(
+            MOST_DIGITS
+        )  # the language bounds its integers itself, a little beyond Python's limit
         effects = PipeEffects(fd)
     except OSError:
         return DEFECT

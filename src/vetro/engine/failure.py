@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 from vetro.muranopl.declarations import Position
@@ -16,6 +17,8 @@ from vetro.yaql.values import thaw
 FIRST, LAST = 10, 40
 #: Characters of a Python traceback.
 LONGEST_TRACEBACK = 20_000
+#: Characters of what a script wrote: its end, where it says why it failed.
+LONGEST_OUTPUT = 4_000
 
 
 def describe(error: BaseException) -> dict[str, Any]:
@@ -23,7 +26,8 @@ def describe(error: BaseException) -> dict[str, Any]:
 
     ``position`` is ``{file, line, column}`` or null; ``frames`` are the MuranoPL calls, outermost first, each ``{file,
     line, column, class, method, instruction}``. A defect (a Python error that no package code caused) also has
-    ``traceback``.
+    ``traceback``; an error of a script that ran on a server has ``output``: {exitCode, stdout, stderr}, the texts cut
+    to their ends.
     """
     frames = [_frame(frame) for frame in _some(frames_of(error))]
     starved = isinstance(error, MemoryError)
@@ -40,6 +44,22 @@ def describe(error: BaseException) -> dict[str, Any]:
     if not own and not frames:
         told["code"], told["kind"] = "ENG303", "defect"
         told["traceback"] = "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
+    if isinstance(error, Thrown) and (output := _output(error.extra)):
+        told["output"] = output
+    return told
+
+
+def _output(extra: Any) -> dict[str, Any]:
+    """What a script wrote before it failed, from the details that its agent gave."""
+    details = extra.get("details") if isinstance(extra, Mapping) else None
+    if not isinstance(details, Mapping):
+        return {}
+    code = details.get("exitCode")
+    told: dict[str, Any] = {"exitCode": code} if isinstance(code, int) else {}
+    for name in ("stdout", "stderr"):
+        text = details.get(name)
+        if isinstance(text, str) and text.strip():
+            told[name] = text if len(text) <= LONGEST_OUTPUT else "…" + text[-LONGEST_OUTPUT:]
     return told
 
 

@@ -1,12 +1,15 @@
 """The messages between task process, worker and effects host: length-framed JSON objects on a socket or pipe pair.
 
-From the task process: ``{"t": "effect", "key", "kind", "args"}``, ``{"t": "checkpoint", "model"}`` (asked for, or at
-its own end), ``{"t": "done", "model", "result"}``, ``{"t": "failed", "error": {...}, "model"}``.
-To the task process: ``{"t": "task", ...}`` (first), ``{"t": "answer", "key", "answer"}`` or ``{"t": "answer", "key",
-"error": {kind, message, names}}``, ``{"t": "checkpoint"}``, ``{"t": "cancel", "reason"}``.
-To the effects host: ``{"t": "perform", "key", "kind", "args", "adopt": bool, "begun": seconds}``, ``{"t": "stored",
-"key"}`` (its result is in the journal), ``{"t": "abandon", "key"}``. From it: answers as above, and ``{"t": "progress",
-...}`` which nobody waits for.
+From the task process: ``{"t": "effect", "key", "kind", "args"}``; ``{"t": "checkpoint", "model"}`` when asked for one,
+with more fields at its own end (see `vetro.engine.launcher`); last ``{"t": "done", "model", "result"}`` or ``{"t":
+"failed", "error": {...}, "model"}``. To a probe it says ``{"t": "layers", "layers"}`` instead.
+To the task process: ``{"t": "task", "task"}`` or ``{"t": "probe"}`` first; ``{"t": "answer", "key", "answer"}`` or
+``{"t": "answer", "key", "error": {kind, message, names}}``; ``{"t": "checkpoint"}``; ``{"t": "cancel", "reason"}``.
+To the effects host: ``{"t": "config", "config"}`` first; ``{"t": "begin", "expect": [plan ids]}``, whose answers are
+kept for effects that will be adopted; ``{"t": "perform", "key", "kind", "args", "adopt": bool, "begun": seconds}``;
+``{"t": "stored", "key"}`` (its result is in the journal); ``{"t": "abandon", "key"}``; ``{"t": "finish"}`` last.
+From it: ``{"t": "ready"}`` or ``{"t": "refused", "error"}`` first; answers as above; ``{"t": "progress", "key", ...}``,
+which nobody waits for.
 
 Never a pickle: a frame is four bytes of length, most significant first, and that many bytes of UTF-8 JSON.
 """
@@ -22,6 +25,9 @@ from vetro.yaql.errors import VetroError
 
 #: Largest frame, in bytes: models of some hundred thousand objects, and nothing that fills a memory.
 LARGEST = 256 << 20
+
+#: Digits of the largest integers that packages may have (16,384 bits) and somewhat more.
+MOST_DIGITS = 5_000
 
 _LENGTH = struct.Struct(">I")
 

@@ -58,8 +58,10 @@ def _value(text: str | None) -> Any:
 
 def _connect(path: Path) -> sqlite3.Connection:
     try:
+        if not path.exists():
+            path.touch(0o600)  # plans and templates hold passwords; SQLite gives its other files the same mode
         connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-    except sqlite3.OperationalError as error:
+    except (OSError, sqlite3.OperationalError) as error:
         raise JournalDamaged(f"journal {path} cannot be opened: {error}") from error
     try:
         connection.execute("PRAGMA journal_mode=WAL")

@@ -32,14 +32,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from vetro.engine.frames import MOST_DIGITS
 from vetro.engine.task_process import Exit, TaskProcess, TaskProcessEnded
 from vetro.yaql.errors import VetroError
 
 #: Seconds the zygote may take to load the engine, and to fork.
 START_SECONDS = 60.0
 FORK_SECONDS = 30.0
-#: Digits of the largest integers that packages may have (16,384 bits): answers and models hold them as JSON.
-_DIGITS = 5_000
 
 
 class LauncherError(VetroError):
@@ -122,8 +121,8 @@ class Launcher:
     def _start_zygote(self) -> None:
         """Starts it; `_await_ready` waits until it can fork."""
         digits = sys.get_int_max_str_digits()
-        if 0 < digits < _DIGITS:
-            sys.set_int_max_str_digits(_DIGITS)
+        if 0 < digits < MOST_DIGITS:  # answers and models hold such integers
+            sys.set_int_max_str_digits(MOST_DIGITS)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()

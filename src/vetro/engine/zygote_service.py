@@ -58,7 +58,10 @@ class Zygote:
         threads = threading.active_count()
         if threads != 1:
             raise RuntimeError(f"the zygote has {threads} threads; it must not have any besides its own")
-        self._control.send(json.dumps({"ready": True, "pid": self._pid}).encode())
+        try:
+            self._control.send(json.dumps({"ready": True, "pid": self._pid}).encode())
+        except BrokenPipeError:  # the launcher ended meanwhile
+            return 0
         try:
             return self._loop(wake_read, installation, confinement)
         finally:

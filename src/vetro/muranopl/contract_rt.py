@@ -32,11 +32,15 @@ def show(value: Any) -> str:
 # -- scalars -----------------------------------------------------------------------------------------------------------
 
 
+#: Characters of a text that reads as an integer. Python's own limit is a setting of each process.
+LONGEST_NUMBER = 4_300
+
+
 def to_int(value: Any) -> int | None:
     """``int()``: integers, booleans, floats (truncated), text that reads as an integer; null stays."""
     if value is None or value.__class__ is int:
         return value
-    if isinstance(value, (int, float, str)):
+    if isinstance(value, (int, float)) or (isinstance(value, str) and len(value) <= LONGEST_NUMBER):
         try:
             return int(value)
         except (ValueError, OverflowError):

@@ -324,7 +324,8 @@ class Filler(ABC):
         if plan is not None:
             error.located(plan.prop.location)
         if not self.shadow:
-            raise nested_violation(error, obj, self) from None
+            # With the way to the contract's line, which is where people look.
+            raise nested_violation(error, obj, self).with_traceback(error.__traceback__) from None
         log.warning("%r, which is to be destroyed, no longer fits its class: %s", obj, error)
 
     def _give_up(self) -> None:

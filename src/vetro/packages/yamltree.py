@@ -210,11 +210,17 @@ def plain(node: Node) -> Any:
     return {**merged, **own} if merged else own
 
 
+#: Characters of a scalar that is no text.
+_LONGEST_SCALAR = 4_300
+
+
 def _scalar(node: Node) -> Any:
     if node.tag == _STR:
         return node.text
     yaml, _, _ = _machinery()
     try:
+        if len(node.text) > _LONGEST_SCALAR:  # Python's own limit for integers is a setting of each process
+            raise ValueError
         return _constructor().construct_object(yaml.ScalarNode(node.tag, node.text))
     except (ValueError, OverflowError, KeyError, yaml.YAMLError):
         raise TreeError(f"'{node.text[:40]}' is no {node.tag.rpartition(':')[2]}", node.position) from None

@@ -55,7 +55,7 @@ def translate(data: bytes, location: str) -> Translation:
         try:
             made = _translated(os.path.join(folder, *csar.entry.split("/")))
         except Exception as error:
-            text = str(error).replace(folder, location)
+            text = _reasons(str(error)).replace(folder, location)
             raise PackageError(
                 f"{location}/{csar.entry}: the topology cannot be translated: {text}",
                 hint="what heat-translator supports is in its documentation",
@@ -68,6 +68,16 @@ def translate(data: bytes, location: str) -> Translation:
         for reference in _references(yaml.safe_load(text)):
             files[reference] = _file(csar, reference)
     return Translation(_mended(made[_MAIN]), files)
+
+
+def _reasons(text: str) -> str:
+    """What tosca-parser says, without the stacks it adds: lines that name its files, and what stands below them."""
+    lines = []
+    for line in text.splitlines():
+        if line.lstrip().startswith("File ") or line.startswith("\t\t\t"):
+            continue
+        lines.append(line.strip())
+    return " ".join(line for line in lines if line)
 
 
 def _translated(entry: str) -> dict[str, str]:

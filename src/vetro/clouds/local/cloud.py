@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +144,9 @@ class LocalCloud:
         """The queues between engine and agents of the owner's environment."""
         return self.driver.channel(owner)
 
-    def known(self) -> tuple[list[str], list[str]]:
+    def known(self) -> tuple[Collection[str], Collection[str]]:
         """Ids of all servers and of all networks of all owners: what `ServerDriver.sweep` must leave alone."""
-        made: tuple[list[str], list[str]] = ([], [])
-        for kind, ids in zip(("server", "network"), made):
-            ids += [id for (id,) in self._database.rows("SELECT id FROM records WHERE kind = ?", (kind,))]
-        return made
+        return _Known(self._database, "server"), _Known(self._database, "network")
 
     def sweep(self) -> Sequence[str]:
         """Removes what a crash left of servers and networks; a line for each thing removed."""
@@ -189,6 +186,23 @@ class LocalCloud:
         if region and region not in self._settings.regions:
             known = ", ".join(self._settings.regions) or "only the home region ''"
             raise NotFound(f"the local cloud has no region '{region}'; there are {known}")
+
+
+class _Known(Collection[str]):
+    """Ids of records as they are when somebody looks: other processes make things while leftovers are removed."""
+
+    def __init__(self, database: Database, kind: Kind) -> None:
+        self._database = database
+        self._kind = kind
+
+    def __contains__(self, id: object) -> bool:
+        return self._database.row("SELECT 1 FROM records WHERE id = ? AND kind = ?", (str(id), self._kind)) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([id for (id,) in self._database.rows("SELECT id FROM records WHERE kind = ?", (self._kind,))])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _of(server: Record, owner: Owner) -> bool:

@@ -72,13 +72,15 @@ class Database:
         #: Records that never change while the cloud is open: images, flavors, zones.
         self.fixed: dict[tuple[str, str, str], dict[str, Any]] = {}
         try:
+            if not path.exists():
+                path.touch(0o600)  # templates hold passwords; SQLite gives its other files the same mode
             self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             try:
                 self._prepare()
             except BaseException:
                 self._connection.close()
                 raise
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise StateUnusable(f"{path} cannot be used as the state of a local cloud: {error}") from None
 
     def _prepare(self) -> None:

@@ -48,11 +48,6 @@ _FIXED = ("image", "flavor", "zone")
 _WORDS = {"keypair": "key pair", "floatingip": "floating address", "security_group": "security group"}
 
 
-def new_id() -> str:
-    """A fresh id."""
-    return str(uuid.uuid4())
-
-
 def fixed_id(*names: str) -> str:
     """The same id for the same names, always."""
     return str(uuid.uuid5(_NAMESPACE, "/".join(names)))

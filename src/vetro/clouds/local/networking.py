@@ -67,7 +67,7 @@ class Networking:
         return str(found["id"])
 
     def cidr(self, router: str, network: str, version: int) -> str | None:
-        """A block that overlaps no subnet on the router; null when all are taken.
+        """A block that overlaps no subnet on the router, nor what this machine uses otherwise; null: all are taken.
 
         The same network gets the same block again, and what was handed out to others is kept for them for a while.
         """
@@ -78,9 +78,11 @@ class Networking:
         base, bits = int(ipaddress.ip_address(start)), 32 if version == 4 else 128
         count = 1 << networks
         now = self._services.clock()
+        nets = (ipaddress.ip_network(cidr, strict=False) for cidr in self._services.driver.taken())
+        elsewhere = [net for net in nets if net.version == version]
         with database.transaction():
             database.run("DELETE FROM plans WHERE at < ?", (now - _RESERVED,))
-            taken = self._taken(router, network, version)
+            taken = [*self._taken(router, network, version), *elsewhere]
             mine = database.row(
                 "SELECT cidr FROM plans WHERE router = ? AND network = ? AND project = ?",
                 (router, network, self._owner.project),

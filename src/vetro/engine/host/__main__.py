@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import gc
 import os
 import signal
 from typing import Any
@@ -15,8 +14,6 @@ from vetro.engine.host.performer import describe
 from vetro.engine.host.serving import GRACE, Service
 
 _PR_SET_PDEATHSIG = 1
-#: New containers after which the host looks for garbage in cycles.
-_COLLECT_AFTER = 50_000
 
 
 def _die_with(parent: int) -> None:
@@ -51,9 +48,6 @@ def main() -> int:
     except Exception as error:
         _send(options.fd, {"t": "refused", "error": describe(error)})
         return 1
-    # What was loaded stays; a stack of hundreds of servers would be walked again and again while it is built.
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
     _send(options.fd, {"t": "ready"})
     if not Service(options.fd, host).run():
         os._exit(1)  # the worker has gone: its successor adopts what was begun

@@ -20,6 +20,8 @@ from vetro.engine.host.answers import BadRequest, Handler, Request
 RESULTS = "-execution-results-"
 #: Seconds an adopted call waits at least: its answer may lie in the queue although its time is over.
 LEAST_WAIT = 10.0
+#: Queues that one host listens to at the same time: each has a thread.
+MOST_LISTENERS = 256
 #: Seconds of one look into a queue; between two of them a receiver sees that it is to end.
 _LOOK = 1.0
 
@@ -80,8 +82,8 @@ class Agents:
         queue = _results(request, "queue")
         with self._lock:
             if request.args.get("on"):
-                self._wanted.add(queue)
                 self._start(queue)
+                self._wanted.add(queue)
             else:
                 self._wanted.discard(queue)
 
@@ -93,10 +95,10 @@ class Agents:
         """``agent.call``."""
         id, listener, timeout = request.text("id"), _results(request, "listener"), request.number("timeout")
         with self._lock:
+            self._start(listener)
             waiter = self._calls.setdefault(id, _Waiter())
             self._expected.discard(id)
             self._users[listener] = self._users.get(listener, 0) + 1
-            self._start(listener)
         request.when_abandoned(waiter.event.set)
         try:
             self._hand_over(request, listener)
@@ -139,8 +141,10 @@ class Agents:
     # -- receiving -----------------------------------------------------------------------------------------------------
 
     def _start(self, queue: str) -> None:
-        """Starts the thread of a queue unless it runs. The lock is held."""
+        """Starts the thread of a queue unless it runs. The lock is held. Raises `BadRequest` for one too many."""
         if queue not in self._listeners and not self._closed.is_set():
+            if len(self._listeners) >= MOST_LISTENERS:
+                raise BadRequest(f"more than {MOST_LISTENERS} queues cannot be listened to: '{queue}' is one too many")
             thread = threading.Thread(target=self._receive, args=(queue,), name=f"agent answers {queue}", daemon=True)
             self._listeners[queue] = thread
             thread.start()

@@ -84,6 +84,10 @@ class Request:
             return ""
         if not isinstance(value, str):
             raise BadRequest(f"argument '{name}' of effect '{self.kind}' must be text, not {type(value).__name__}")
+        if not is_unicode(value):
+            raise BadRequest(
+                f"argument '{name}' of effect '{self.kind}' holds half of a surrogate pair: no Unicode text"
+            )
         return value
 
     def number(self, name: str) -> float:
@@ -92,6 +96,11 @@ class Request:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise BadRequest(f"argument '{name}' of effect '{self.kind}' must be a number, not {type(value).__name__}")
         return value
+
+
+def is_unicode(text: str) -> bool:
+    """Whether text can be written down: JSON knows halves of surrogate pairs, files and databases do not."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 #: Performs an effect: returns its answer, plain data; raises what the package shall see.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Cloud, Conflict, Owner, StackChange, StackState, StaleStack
-from vetro.engine.host.answers import BadRequest, Handler, Request
+from vetro.engine.host.answers import BadRequest, Handler, Request, is_unicode
 
 #: Seconds before a stack that another operation holds is tried again, and how often.
 CONFLICT_PAUSES = (3.0, 6.0, 12.0, 24.0)
@@ -80,6 +80,8 @@ class Stacks:
         """Called in the order in which effects arrive, before their handlers run on threads."""
         if request.kind in ("stack.read", "stack.push", "stack.delete"):
             self._turns.queue(_stack(request), request.key)
+            # An error is an answer, too, that of arguments that are none: the turn ends when it is stored.
+            request.when_stored.append(lambda: self._turns.done(request.key))
 
     def abandoned(self, request: Request) -> None:
         """Nobody waits any more, so nothing will be stored: the next one may go on."""
@@ -87,8 +89,6 @@ class Stacks:
 
     def _in_turn(self, request: Request, work: Callable[[Stack], Any]) -> Any:
         stack = _stack(request)
-        # An error is an answer, too: the turn ends when it is stored.
-        request.when_stored.append(lambda: self._turns.done(request.key))
         self._turns.wait(stack, request)
         return self._patiently(request, lambda: work(stack))
 
@@ -180,7 +180,7 @@ def _check(request: Request, change: StackChange) -> None:
     for name, parts, size in (("put", change.put, 3), ("drop", change.drop, 2)):
         for part in parts if isinstance(parts, (list, tuple)) else (None,):
             texts = part[:2] if isinstance(part, (list, tuple)) and len(part) == size else (None,)
-            if not all(isinstance(text, str) for text in texts):
+            if not all(isinstance(text, str) and is_unicode(text) for text in texts):
                 raise BadRequest(f"argument '{name}' of effect '{request.kind}' must be a list of parts of a stack")
     if change.base is not None and not isinstance(change.base, str):
         raise BadRequest(f"argument 'base' of effect '{request.kind}' must be a digest or null")

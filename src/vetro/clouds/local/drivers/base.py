@@ -217,6 +217,13 @@ class ServerDriver(Protocol):
         """Makes a network, or brings it to this state. Called before the first server is on it."""
         ...  # pragma: no cover - protocol
 
+    def taken(self) -> Sequence[str]:
+        """CIDRs that this machine uses for something else than this cloud's networks: a plan of addresses avoids them.
+
+        Empty where servers are not on this machine's networks.
+        """
+        ...  # pragma: no cover - protocol
+
     def delete_network(self, network: str) -> None:
         """Removes a network (by id), which has no servers any more. Nothing when there is none."""
         ...  # pragma: no cover - protocol

@@ -63,7 +63,7 @@ def configure(execute: Execute, config: ConfigSpec) -> ConfigResult:
         if "refused" in result:
             raise DriverError(f"the configuration '{config.name}' cannot be applied: {result['refused']}")
         return ConfigResult(str(result["stdout"]), str(result["stderr"]), int(result["code"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise GuestCommandFailed(f"the configuration '{config.name}' could not be run: {_said(done)}") from None
 
 
@@ -75,7 +75,7 @@ def signals(execute: Execute, handle: str) -> list[Signal]:
         try:
             item = json.loads(line)
             found.append(Signal(str(item["status"]), str(item["id"]), item["data"], str(item["reason"])))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return found
 

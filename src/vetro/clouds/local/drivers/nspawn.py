@@ -202,6 +202,11 @@ class NspawnDriver:
         """The networks that were made here."""
         return self._networks.all()
 
+    def taken(self) -> list[str]:
+        """Networks of this machine that are not this cloud's, those of other local clouds among them."""
+        ours = f"vt{self.cloud}"
+        return [cidr for cidr, device in links.taken().items() if not device.startswith(ours)]
+
     def delete_network(self, network: str) -> None:
         """Removes a network."""
         self._networks.delete(network)
@@ -242,26 +247,27 @@ class NspawnDriver:
     def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
         """Removes what belongs to nothing; see `ServerDriver.sweep`."""
         done: list[str] = []
+        # Other processes make things meanwhile, each after its record: what there is is looked at before the records.
         for folder in sorted((self._folder / "servers").iterdir()):
             server = NspawnServer(folder, self.cloud)
             if folder.name not in servers:
                 spec = server.spec()
                 self.delete(folder.name)
                 done.append(f"server {spec.name if spec else '?'} ({folder.name})")
-            elif not server.alive() and server.cgroup.pids():
-                server.end()
+            elif not server.alive() and server.cgroup.pids() and server.end_unless_starting():
                 done.append(f"processes of the dead server {folder.name}")
-        known = {NspawnServer(folder, self.cloud).machine for folder in (self._folder / "servers").iterdir()}
         groups = Cgroups()
-        for name in groups.group(f"vetro-{self.cloud}").names():
+        names = list(groups.group(f"vetro-{self.cloud}").names())
+        known = {NspawnServer(folder, self.cloud).machine for folder in (self._folder / "servers").iterdir()}
+        for name in names:
             if name not in known and name != "keepers":
                 groups.group(f"vetro-{self.cloud}", name).kill()
                 groups.group(f"vetro-{self.cloud}", name).remove()
                 done.append(f"control group {name}")
-        specs = self._specs()
-        done += self._networks.sweep(networks, [nic.port_id for spec in specs for nic in spec.nics])
-        queues = {self._socket_folder(spec.queue) for spec in specs if spec.queue}
-        for folder in (self._folder / "sockets").iterdir():
+        done += self._networks.sweep(networks)
+        sockets = list((self._folder / "sockets").iterdir())
+        queues = {self._socket_folder(spec.queue) for spec in self._specs() if spec.queue}
+        for folder in sockets:
             if folder not in queues:
                 delete_tree(folder)
         self._tidy_groups()

@@ -94,15 +94,16 @@ class Networks:
         with self._locked():
             self._refresh()
 
-    def sweep(self, networks: Collection[str], ports: Collection[str]) -> Iterator[str]:
+    def sweep(self, networks: Collection[str]) -> Iterator[str]:
         """Removes networks that are not listed, and interfaces and rules that belong to nothing."""
         for network in self.all():
             if network.id not in networks and self.delete(network.id):
                 yield f"network {network.name} ({network.id})"
         with self._locked():
+            names = links.ours(self._cloud)
             known = {self.bridge(network.id) for network in self.all()}
-            known |= {links.port_name(self._cloud, port) for port in ports}
-            for name in links.ours(self._cloud):
+            known |= {links.port_name(self._cloud, nic.port_id) for server in self._servers() for nic in server.nics}
+            for name in names:
                 if name not in known and links.remove(name):
                     yield f"interface {name}"
             had = firewall.present(self._cloud)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -9,7 +10,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +97,7 @@ class NspawnServer:
         data = read_small(f"/proc/{leader}/root", "/run/vetro-boot.json") if leader is not None else None
         try:
             return str(json.loads(data or b"{}").get("phase", ""))
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return ""
 
     def console(self, lines: int) -> str:
@@ -138,6 +140,31 @@ class NspawnServer:
 
     def start(self, timeout: float) -> None:
         """Starts it and waits until its network is set. Raises `ServerBootFailed` with what is known."""
+        with self._starting():
+            self._start(timeout)
+
+    def end_unless_starting(self) -> bool:
+        """`end`, unless a process is starting it now; whether it was ended."""
+        try:
+            with self._starting(wait=False):
+                if not self.alive():
+                    self.end()
+                    return True
+        except (BlockingIOError, FileNotFoundError):
+            pass  # it is starting, or somebody removed it meanwhile
+        return False
+
+    @contextmanager
+    def _starting(self, *, wait: bool = True) -> Iterator[None]:
+        """Held while it is started. Raises `BlockingIOError` when somebody else does and ``wait`` is false."""
+        handle = os.open(self.folder / "start.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            yield
+        finally:
+            os.close(handle)
+
+    def _start(self, timeout: float) -> None:
         spec = self.spec()
         launch = load(self.folder / "launch.json")
         if spec is None or launch is None:

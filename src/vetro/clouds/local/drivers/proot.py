@@ -169,6 +169,10 @@ class ProotDriver:
         """Notes a network."""
         self._networks.put(network.id, network)
 
+    def taken(self) -> list[str]:
+        """Nothing: its networks are none of this machine's."""
+        return []
+
     def delete_network(self, network: str) -> None:
         """Forgets a network."""
         self._networks.remove(network)

@@ -148,6 +148,10 @@ class RecordDriver:
         """See `ServerDriver.ensure_network`."""
         self._keep("network", network.id, network.name, network)
 
+    def taken(self) -> list[str]:
+        """Nothing: its networks are none of this machine's."""
+        return []
+
     def delete_network(self, network: str) -> None:
         """See `ServerDriver.delete_network`."""
         self._drop("network", network)

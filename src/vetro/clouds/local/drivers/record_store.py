@@ -67,6 +67,8 @@ class RecordStore:
         #: Notified when there may be a new result.
         self.news = threading.Condition()
         try:
+            if not path.exists():
+                path.touch(0o600)  # plans hold passwords; SQLite gives its other files the same mode
             self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             run = self._connection.execute
             run("PRAGMA journal_mode = WAL")
@@ -79,7 +81,7 @@ class RecordStore:
                     for statement in _SCHEMA.split(";"):
                         run(statement)
                     run(f"PRAGMA user_version = {VERSION}")
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             raise StateUnusable(f"{path} cannot be used for recording: {error}") from None
 
     @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vetro.clouds.interface import CloudError
-from vetro.clouds.local.inventory import new_id
+from vetro.clouds.local.inventory import fixed_id
 from vetro.clouds.local.stacks.functions import Unknown, resolve, truth
 from vetro.clouds.local.stacks.graph import closure
 from vetro.clouds.local.stacks.live import LiveStack
@@ -164,8 +164,13 @@ class Convergence:
         return state.properties == props or not handler.replaces(state.properties, props)
 
     def _state(self, name: str, type_name: str, props: dict[str, Any]) -> State:
-        self.live.place += 1
-        return State(new_id(), name, type_name, properties=props, place=self.live.place)
+        """A resource that is to be made. Its id follows from stack and name: repeated runs end in the same model."""
+        live = self.live
+        live.place += 1
+        count = 0
+        while (id := fixed_id("resource", live.row.id, name, str(count))) in live.old:
+            count += 1
+        return State(id, name, type_name, properties=props, place=live.place)
 
     def _retire(self, state: State, handler: ResourceType) -> None:
         """Its successor gets what only one can have; it is removed when all others point to the successor."""

@@ -139,10 +139,10 @@ def get_param(argument: Any, scope: Scope) -> Any:
     """``get_param: name`` or ``get_param: [name, key, index, ...]``."""
     argument = resolve(argument, scope)
     if isinstance(argument, str):
-        return scope.parameter(argument)
+        return scope.meter.copy(scope.parameter(argument), "get_param")
     if not isinstance(argument, list) or not argument or not isinstance(argument[0], str):
         raise FunctionError("get_param is written as get_param: name or get_param: [name, key, ...]")
-    return walk(scope.parameter(argument[0]), argument[1:])
+    return scope.meter.copy(walk(scope.parameter(argument[0]), argument[1:]), "get_param")
 
 
 def get_resource(argument: Any, scope: Scope) -> Any:
@@ -159,7 +159,8 @@ def get_attr(argument: Any, scope: Scope) -> Any:
     if not isinstance(argument, list) or not argument or not isinstance(argument[0], str):
         raise FunctionError("get_attr is written as get_attr: [resource, attribute, key or index, ...]")
     attribute = argument[1] if len(argument) > 1 else None
-    return scope.attribute(argument[0], None if attribute is None else text_of(attribute), argument[2:])
+    found = scope.attribute(argument[0], None if attribute is None else text_of(attribute), argument[2:])
+    return scope.meter.copy(found, "get_attr")
 
 
 def get_file(argument: Any, scope: Scope) -> Any:

@@ -14,7 +14,7 @@ def ref(argument: Any, scope: Scope) -> Any:
     if not isinstance(argument, str):
         raise FunctionError("Ref is written as Ref: name")
     try:
-        return scope.parameter(argument)
+        return scope.meter.copy(scope.parameter(argument), "Ref")
     except ReferenceInvalid:
         return scope.reference(argument)
 

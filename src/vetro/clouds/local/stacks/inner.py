@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vetro.clouds.interface import CloudError, TemplateInvalid
 from vetro.clouds.local.stacks.environment import load_yaml
 from vetro.clouds.local.stacks.functions import ReferenceInvalid, Unknown, resolve
-from vetro.clouds.local.stacks.limits import DEEPEST_STACK, MOST_RESOURCES, TemplateTooLarge
+from vetro.clouds.local.stacks.limits import DEEPEST_STACK, MOST_TOGETHER, TemplateTooLarge
 from vetro.clouds.local.stacks.live import LiveStack, TemplateScope
 from vetro.clouds.local.stacks.rows import StackRow
 from vetro.clouds.local.stacks.scope import attribute_of, made, reference_of
@@ -18,9 +19,6 @@ from vetro.library.stackdata import Part, digest_of, parts_of
 
 if TYPE_CHECKING:
     from vetro.clouds.local.stacks.interpreter import Interpreter
-
-#: Resources of an environment in all its stacks, when some of them are nested.
-_MOST_TOGETHER = 4 * MOST_RESOURCES
 
 
 class InnerStacks:
@@ -40,9 +38,8 @@ class InnerStacks:
             live = interpreter.load(row, outer.depth + 1)
         if live.depth > DEEPEST_STACK:
             raise TemplateTooLarge(f"stacks are nested deeper than {DEEPEST_STACK} levels")
-        many = len(template.get("resources") or ())
-        if interpreter.rows.resources_of(call.owner) + many > _MOST_TOGETHER:
-            raise TemplateTooLarge(f"the environment would have more than {_MOST_TOGETHER:,} resources")
+        live.allowance = outer.allowance
+        self.make_room(call, len(template.get("resources") or ()))
         wanted = parts_of(template, values, outer.files, outer.environment_text)
         there = dict(live.parts())
         nothing = object()
@@ -56,6 +53,11 @@ class InnerStacks:
             interpreter.converge(live, put, drop, digest)
         except CloudError as error:
             raise ResourceFailed(str(error)) from None
+
+    def make_room(self, call: Call, resources: int) -> None:
+        """See `Nesting.make_room`."""
+        if self._interpreter.rows.resources_of(call.owner) + resources > MOST_TOGETHER:
+            raise TemplateTooLarge(f"the environment would have more than {MOST_TOGETHER:,} resources")
 
     def delete(self, call: Call) -> None:
         """See `Nesting.delete`."""
@@ -120,17 +122,24 @@ class InnerStacks:
                 if key not in parameters:
                     raise PropertyInvalid(f"the template {file} has no parameter '{key}'")
             row = StackRow("", live.row.owner, live.row.region, name, live.row.id, "", "", "", 0.0, 0.0)
-            inner = LiveStack(row, live.depth + 1, unknown=frozenset(unknown))
+            live.allowance.look(len(template.get("resources") or ()))
+            inner = LiveStack(row, live.depth + 1, unknown=frozenset(unknown), allowance=live.allowance)
             self._interpreter.check(inner, parts_of(template, known, live.files, live.environment_text))
         except CloudError as error:
             raise TemplateInvalid(f"resources.{name} ({file}): {error}") from None
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str, name: str) -> Any:
+    """Files that are used many times are read once; nobody changes what they hold."""
+    return load_yaml(text, name)
 
 
 def _template(live: LiveStack, name: str) -> Mapping[str, Any]:
     text = live.files.get(name)
     if text is None:
         raise ReferenceInvalid(f"the template '{name}' is not among the files sent with the stack")
-    data = load_yaml(text, name) if isinstance(text, str) else text
+    data = _parsed(text, name) if isinstance(text, str) else text
     if not isinstance(data, dict) or not isinstance(data.get("resources") or {}, dict):
         raise TemplateInvalid(f"{name} is no template: it must be a mapping with resources")
     return data

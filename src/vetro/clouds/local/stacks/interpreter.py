@@ -16,6 +16,7 @@ from vetro.clouds.local.inventory import Inventory
 from vetro.clouds.local.services import Services
 from vetro.clouds.local.stacks.converge import Convergence
 from vetro.clouds.local.stacks.inner import InnerStacks
+from vetro.clouds.local.stacks.limits import Allowance
 from vetro.clouds.local.stacks.live import LiveStack
 from vetro.clouds.local.stacks.removal import Removal
 from vetro.clouds.local.stacks.rows import Rows, StackRow
@@ -112,6 +113,8 @@ class Interpreter:
 
     def stage(self, live: LiveStack, put: Mapping[Part, Any], drop: list[Part]) -> None:
         """Checks a change and takes it into the stack in memory. Raises `TemplateInvalid`; nothing was done then."""
+        if live.depth == 0:
+            live.allowance = Allowance()
         try:
             Stage(live, self.things(live.row), inert=self.services.settings.inert_types).take(put, drop)
             self.nesting.check(live)

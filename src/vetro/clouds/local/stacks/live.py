@@ -13,7 +13,7 @@ from vetro.clouds.local.stacks.environment import StackEnvironment
 from vetro.clouds.local.stacks.functions import ReferenceInvalid, Unknown
 from vetro.clouds.local.stacks.functions_table import CFN, HOT, Function
 from vetro.clouds.local.stacks.hints import meant
-from vetro.clouds.local.stacks.limits import Meter
+from vetro.clouds.local.stacks.limits import Allowance, Meter
 from vetro.clouds.local.stacks.rows import StackRow, State
 from vetro.clouds.local.stacks.template import Dialect, OutputDef, ResourceDef, Use
 from vetro.library.stackdata import ENVIRONMENT, FILES, VALUES, Part
@@ -80,6 +80,8 @@ class LiveStack:
     dirty: dict[str, None] = field(default_factory=dict)
     dirty_outputs: dict[str, None] = field(default_factory=dict)
     place: int = 0
+    #: What the change that is under way may use.
+    allowance: Allowance = field(default_factory=Allowance)
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A section by the name that it has in HOT."""
@@ -164,7 +166,7 @@ class TemplateScope:
 
     def __init__(self, live: LiveStack) -> None:
         self.live = live
-        self.meter = Meter()
+        self.meter = Meter(live.allowance)
         cfn = live.dialect is not None and live.dialect.name == "cfn"
         self.functions: Mapping[str, Function] = CFN if cfn else HOT
 

@@ -19,6 +19,10 @@ class Nesting(Protocol):
         """
         ...  # pragma: no cover - protocol
 
+    def make_room(self, call: Call, resources: int) -> None:
+        """Raises `TemplateTooLarge` when the environment cannot have so many more resources."""
+        ...  # pragma: no cover - protocol
+
     def delete(self, call: Call) -> None:
         """Removes the stack with all its resources. Raises `CloudError`."""
         ...  # pragma: no cover - protocol

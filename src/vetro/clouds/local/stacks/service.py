@@ -15,7 +15,7 @@ from vetro.clouds.interface import (
     StaleStack,
     TemplateInvalid,
 )
-from vetro.clouds.local.inventory import new_id
+from vetro.clouds.local.inventory import fixed_id
 from vetro.clouds.local.locks import StackLocks
 from vetro.clouds.local.services import Services
 from vetro.clouds.local.stacks.interpreter import Interpreter, StackBroken
@@ -74,14 +74,14 @@ class Stacks:
             if row is None:
                 if change.base not in (None, EMPTY):
                     raise StaleStack(f"there is no stack '{name}'")
-                row = StackRow(new_id(), owner, region, name, "", "", "", EMPTY, 0.0, 0.0)
+                row = StackRow(_stack_id(owner, region, name), owner, region, name, "", "", "", EMPTY, 0.0, 0.0)
                 live = self.interpreter.begin(row)
             elif row.status.startswith("DELETE"):
                 # A deletion that failed or died comes first; then the stack is made anew.
                 self._remove(row)
                 if change.base not in (None, EMPTY):
                     raise StaleStack(f"the stack '{name}' was deleted")
-                row = StackRow(new_id(), owner, region, name, "", "", "", EMPTY, 0.0, 0.0)
+                row = StackRow(_stack_id(owner, region, name), owner, region, name, "", "", "", EMPTY, 0.0, 0.0)
                 live = self.interpreter.begin(row)
             else:
                 if row.digest == change.digest and row.status.endswith("_COMPLETE"):
@@ -172,3 +172,8 @@ def _state(row: StackRow, **more: Any) -> StackState:
         updated=row.updated,
         **more,
     )
+
+
+def _stack_id(owner: Owner, region: str, name: str) -> str:
+    """Ids follow from names, so that repeated runs of a task end in the same model, byte for byte."""
+    return fixed_id("stack", owner.project, owner.environment, region, name)

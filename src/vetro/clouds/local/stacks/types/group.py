@@ -107,6 +107,16 @@ class ResourceGroup(Nested):
         """Every name: it may be an attribute of the members."""
         return True
 
+    def create(self, call: Call) -> None:
+        """As `Nested.create`; groups of groups of groups are refused before their members are written down."""
+        assert call.nesting is not None
+        call.nesting.make_room(call, call.props["count"])
+        super().create(call)
+
+    def update(self, call: Call, old: Mapping[str, Any]) -> None:
+        """Pushes the inner stack: most of its resources may be there already."""
+        super().create(call)
+
     def content(self, call: Call) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """One resource for each number that was not given up."""
         body, variable = call.props["resource_def"], call.props["index_var"]

@@ -394,7 +394,8 @@ def _user_data(call: Call) -> str:
     data = call.props.get("user_data")
     if isinstance(data, str) and len(data) == 36:
         config = call.things.find("config", data)
-        if config is not None:
+        # What other servers began with is kept there, too, and is nobody else's: only configurations have a group.
+        if config is not None and "group" in config:
             data = config["config"]
     return text_of(data)
 

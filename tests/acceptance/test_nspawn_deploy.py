@@ -1,0 +1,219 @@
+"""Deployments through the command line on real servers: answers on the network, cut-offs, and nothing left behind.
+
+Needs root and systemd-nspawn. One workspace; every test ends with no trace of its own on this machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import write_package
+from tests.cli.deploykit import Place, wait_for
+from tests.support.servers import real_servers, traces
+from vetro.clouds.local.host.links import cloud_id
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "deploy"
+
+#: One server installs a package of the mirror and serves what its program says; the other one fetches that.
+PAIR = """\
+Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
+Name: Pair
+Extends: std:Application
+Properties:
+  speaker: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+  listener: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+  word: {Contract: $.string().notNull(), Default: one}
+  heard: {Contract: $.string(), Usage: Out}
+Methods:
+  .init:
+    Body:
+      - $._linux: new(conf:Linux)
+  deploy:
+    Body:
+      - Parallel:
+          - $.speaker.deploy()
+          - $.listener.deploy()
+      - If: not $.getAttr(installed, false)
+        Then:
+          - $._linux.runCommand($.speaker.agent,
+              'apt-get -q update && apt-get -q -y install --no-install-recommends hello', 'Install hello')
+          - $._linux.runCommand($.speaker.agent, 'mkdir -p /srv/say && hello > /srv/say/hello &&
+              systemd-run --unit=say python3 -m http.server 8080 --directory /srv/say', 'Serve')
+          - $.setAttr(installed, true)
+      - $._linux.runCommand($.speaker.agent, format('echo {0} > /srv/say/word', $.word), 'Say')
+      - $.heard: $.listen()
+  listen:
+    Usage: Action
+    Body:
+      - $address: $.speaker.ipAddresses.first()
+      - $fetch: format('for f in hello word; do curl -sS --retry 20 --retry-connrefused --retry-delay 1 http://{0}:8080/$f; done', $address)
+      - $result: $._linux.runCommand($.listener.agent, $fetch, 'Listen')
+      - Return: $result.stdout
+  boots:
+    Usage: Action
+    Body:
+      - $command: cat /proc/1/stat | cut -d' ' -f22
+      - Return:
+          - $._linux.runCommand($.speaker.agent, $command).stdout
+          - $._linux.runCommand($.listener.agent, $command).stdout
+"""  # noqa: E501
+
+#: A server on which things go wrong.
+VICTIM = """\
+Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
+Name: Victim
+Extends: std:Application
+Properties:
+  instance: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+Methods:
+  deploy:
+    Body:
+      - $.instance.deploy()
+      - conf:Linux.runCommand($.instance.agent, 'mkdir -p /srv', 'Prepare')
+  run:
+    Usage: Action
+    Arguments:
+      - command: {Contract: $.string().notNull()}
+      - timeout: {Contract: $.int(), Default: null}
+    Body:
+      - Return: conf:Linux.runCommand($.instance.agent, $command, 'Work', true, true, false, $timeout).stdout
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """A workspace whose servers are real; afterwards nothing of it is left on this machine."""
+    monkeypatch.setenv("VETRO_IMAGES", str(real_servers().folder))
+    monkeypatch.chdir(tmp_path)
+    place = Place(tmp_path)
+    try:
+        yield place
+    finally:
+        place.run("cloud", "clean", "--yes")
+    assert not any(used(place).values()), "cleaning left something behind"
+
+
+def cloud_of(place: Place) -> str:
+    """The short name in everything that belongs to the workspace's servers."""
+    return cloud_id(place.root / "cloud" / "nspawn")
+
+
+def used(place: Place) -> dict[str, int]:
+    """How many mounts, interfaces, groups, processes… the workspace has on this machine."""
+    return {what: len(found) for what, found in traces(cloud_of(place), place.root).items()}
+
+
+def answer(url: str) -> str:
+    """What a server answers over HTTP."""
+    end = time.monotonic() + 20
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as said:
+                return str(said.read().decode())
+        except OSError:
+            assert time.monotonic() < end, url
+            time.sleep(0.1)
+
+
+def test_a_shop_with_a_database_answers_changes_and_goes(place: Place) -> None:
+    command = ["deploy", str(EXAMPLES), "--class", "com.example.vetro.WebShop", "--env", "shop"]
+    place.ok(*command, "--driver", "nspawn", "--app", "shop", "--set", "greeting=Good morning")
+    shown = place.data("env", "show", "shop")
+    address = next(row["addresses"] for row in shown["components"] if row["class"].endswith("WebShop"))
+    page = answer(f"http://{address}:8080/")
+    assert "<h1>Good morning</h1>" in page and "Visitor number <strong>1<" in page
+    running = used(place)
+    assert all(running[what] for what in ("loops", "links", "groups", "rules", "processes")), running
+
+    place.ok(*command, "--set", "greeting=Good night")
+    page = answer(f"http://{address}:8080/")
+    assert "<h1>Good night</h1>" in page and "Visitor number <strong>2<" in page
+    assert used(place) == running
+
+    figures = place.data("env", "action", "shop", "report", "--app", "com.example.vetro.WebShop")
+    assert (figures["greeting"], figures["visits"]) == ("Good night", 2)
+    assert "CREATE TABLE" in place.ok(
+        *("env", "action", "shop", "backup", "--app", "com.example.vetro.WebShop", "-o", "json")
+    ).stdout.replace("\\n", "\n")
+
+    place.ok("env", "destroy", "shop")
+    left = traces(cloud_of(place), place.root)
+    left.pop("notes")  # where the workspace's cloud is; `vetro cloud clean` forgets it
+    assert not any(left.values()), left
+    assert place.servers() == [] and place.data("cloud", "status")["networks"] == []
+
+
+def test_two_servers_install_a_package_and_talk(place: Place) -> None:
+    package = write_package(place.folder / "pair", {"t.Pair": PAIR})
+    command = ["deploy", str(package), "--env", "pair", "--driver", "nspawn"]
+    place.ok(*command)
+    assert place.data("env", "action", "pair", "listen") == "Hello, world!\none"
+    boots = place.data("env", "action", "pair", "boots")
+    place.ok(*command, "--set", "word=two")
+    (app,) = place.data("env", "show", "pair", "--model", "-1")["Objects"]["applications"]
+    assert app["heard"] == "Hello, world!\ntwo"
+    assert place.data("env", "action", "pair", "boots") == boots
+    place.ok("env", "destroy", "pair")
+
+
+def guest_processes(place: Place) -> dict[int, str]:
+    """Processes inside of the workspace's servers: id on this machine, and command line."""
+    cloud = f"vetro-{cloud_of(place)}"
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if cloud in (entry / "cgroup").read_text():
+                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                    found[int(entry.name)] = line.strip()
+    return found
+
+
+def test_cut_off(place: Place) -> None:
+    """A plan that takes too long, a full disk, an agent and a server that are killed: clear words, no leaks."""
+    package = write_package(place.folder / "victim", {"t.Victim": VICTIM})
+    place.ok("deploy", str(package), "--env", "v", "--driver", "nspawn", "--set", "instance.flavor=m1.tiny")
+    running = used(place)
+
+    def run(command: str, *more: str) -> list[str]:
+        return ["env", "action", "v", "run", "--arg", f"command={command}", *more]
+
+    said = place.refused(*run("exec sleep 4321", "--arg", "timeout=2"))
+    assert "the agent did not respond within 2 seconds" in said, said
+
+    said = place.refused(*run("dd if=/dev/zero of=/srv/fill bs=1M"))
+    error = place.data("env", "show", "v")["tasks"][-1]
+    assert error["state"] == "failed"
+    assert "No space left on device" in (place.root / "environments" / "v" / "tasks" / "3" / "outcome.json").read_text()
+    said = place.run(*run("echo still here")).output
+    assert "still here" in said or "No space left" in said, said
+    place.ok(*run("rm /srv/fill"))
+    assert place.data(*run("echo again")) == "again"
+
+    def cut(find: str, number: str) -> str:
+        with place.start(*run(f"exec sleep {number}")) as process:
+            wait_for(lambda: any(number in line for line in guest_processes(place).values()), "the plan runs")
+            began = time.monotonic()
+            for pid in [pid for pid, line in guest_processes(place).items() if find in line]:
+                os.kill(pid, signal.SIGKILL)
+            said, _ = process.communicate(timeout=60)
+            assert process.returncode == 1, said
+            print(find, time.monotonic() - began, said)
+            return said
+
+    said = cut("agent", "4322")
+    print(said)
+    assert place.data(*run("echo again")) == "again"
+    assert used(place) == running
+    said = cut("init", "4323")
+    print(said)
+    place.ok("env", "destroy", "v")
+    assert place.servers() == []

@@ -1,0 +1,233 @@
+"""`vetro env`: what it shows and does, and tasks that are killed, cancelled and continued. All on recorded servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+
+from tests.cli.deploykit import PATIENCE, Place, wait_for
+
+FIRST = ["Install", "Configure", "Write text"]
+REPORTS = ["Making the server", "The box says first"]
+
+
+@pytest.fixture
+def place(here: Path) -> Place:
+    return Place(here)
+
+
+def begin(place: Place, **rule: object) -> list[str]:
+    """The arguments of a deployment whose second command answers as ``rule`` says."""
+    script = place.script(plans=[{"plan": "Configure", **rule}])
+    return ["deploy", str(place.package), "--env", "e", "--driver", "record", "--script", script]
+
+
+def in_the_middle(place: Place, process: Popen[str]) -> None:
+    """Waits until the server has got the second command."""
+
+    def there() -> bool:
+        assert process.poll() is None, process.communicate()[0]
+        return place.plans() == FIRST[:2]
+
+    wait_for(there, "the second command is sent")
+
+
+def nothing_runs(place: Place) -> None:
+    wait_for(lambda: not place.processes(), f"all processes end, but there are {place.processes()}")
+
+
+def test_there_is_nothing_at_first(place: Place) -> None:
+    assert "no environments yet" in place.ok("env", "list").output
+    assert place.data("env", "list") == []
+    for command in ("show", "deploy", "destroy", "resume", "log"):
+        assert "there is no environment 'e'" in place.refused("env", command, "e")
+    assert not (place.root / "environments").exists()
+
+
+def test_list_show_and_log(place: Place) -> None:
+    place.deploy()
+    place.deploy(env="other")
+    assert place.ok("env", "list").stdout.count("ready") == 2
+    first, second = place.data("env", "list")
+    assert (first["name"], first["status"], first["applications"], first["driver"]) == ("e", "ready", 1, "record")
+    assert second["name"] == "other" and second["id"] != first["id"]
+
+    shown = place.data("env", "show", "e")
+    assert shown["tasks"] == [{"number": 1, "kind": "deploy", "method": None, "state": "done"}]
+    assert [package["name"] for package in shown["packages"]] == ["t"]
+    text = place.ok("env", "show", "e").stdout
+    assert "e: ready, servers by record" in text and "t.Box" in text
+    assert place.ok("env", "show", first["id"]).stdout == text
+    assert place.data("env", "show", "e", "--model", "0")["Objects"]["applications"] == []
+    assert "has no model 7" in place.refused("env", "show", "e", "--model", "7")
+    assert "did you mean 'other'" in place.refused("env", "show", "othr")
+
+    assert place.reports() == REPORTS
+    lines = place.ok("env", "log", "e").stdout.splitlines()
+    assert len(lines) == 2 and lines[0].endswith("Making the server")
+    effects = [line["text"] for line in place.data("env", "log", "e", "--effects")]
+    for kind in ("stack.push", "agent.call"):
+        assert any(kind in text for text in effects), effects
+    assert place.data("env", "log", "e", "--task", "9") == []
+
+
+def test_an_action_changes_the_model_and_prints_its_result(place: Place) -> None:
+    place.deploy()
+    assert place.ok("env", "action", "e", "open").stdout == "opened: 1\ntext: first\n"
+    assert place.data("env", "action", "e", "open", "--arg", "times=4") == {"opened": 5, "text": "first"}
+    assert place.plans() == [*FIRST, "Open", "Open"]
+    assert place.data("env", "show", "e")["tasks"][1:] == [
+        {"number": number, "kind": "action", "method": "open", "state": "done"} for number in (2, 3)
+    ]
+    place.ok("env", "deploy", "e")
+    assert place.data("env", "action", "e", "open") == {"opened": 6, "text": "first"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["opne"], "has no method 'opne'"),
+        (["open", "--arg", "times=many"], "expected an integer, got 'many'"),
+        (["open", "--arg", "count=1"], "count"),
+        (["open", "--app", "bag"], "has no application 'bag'"),
+    ],
+)
+def test_a_wrong_action_is_refused_and_changes_nothing(place: Place, arguments: list[str], said: str) -> None:
+    place.deploy()
+    assert said in place.refused("env", "action", "e", *arguments)
+    assert place.plans() == FIRST
+    assert place.data("env", "action", "e", "open") == {"opened": 1, "text": "first"}
+
+
+def test_which_application_is_meant(place: Place) -> None:
+    place.deploy("--app", "one")
+    place.deploy("--app", "two")
+    assert "say which with --app: one, two" in place.refused("env", "action", "e", "open")
+    place.ok("env", "action", "e", "open", "--app", "two")
+    assert place.recorded()[-1].server == "e-2"
+
+
+def test_destroy_keeps_nothing_or_the_history(place: Place) -> None:
+    place.deploy()
+    said = place.ok("env", "destroy", "e", "--keep").output
+    assert "The box is thrown away" in said
+    assert place.servers() == [] and place.status() == "destroyed"
+    assert place.data("cloud", "status")["stacks"] == []
+    assert "is empty" in place.refused("env", "deploy", "e")
+    place.deploy()
+    assert place.servers() == ["e-1"]
+    place.ok("env", "destroy", "e")
+    assert place.servers() == [] and place.data("env", "list") == []
+    assert "there is no environment 'e'" in place.refused("env", "destroy", "e")
+
+
+def test_abandoned_servers_stay_until_the_cloud_is_cleaned(place: Place) -> None:
+    place.deploy()
+    place.ok("env", "destroy", "e", "--abandon")
+    assert place.data("env", "list") == [] and place.servers() == ["e-1"]
+    place.ok("cloud", "clean", "--yes")
+    assert place.servers() == []
+
+
+def test_killed_in_the_middle_and_continued(place: Place) -> None:
+    with place.start(*begin(place, delay=3)) as process:
+        in_the_middle(place, process)
+        assert place.status() == "deploying"
+        process.kill()
+        process.wait(PATIENCE)
+        nothing_runs(place)
+    assert place.status() == "interrupted"
+    assert place.plans() == FIRST[:2]
+    for command in (["deploy", str(place.package), "--env", "e"], ["env", "deploy", "e"], ["env", "destroy", "e"]):
+        assert "vetro env resume e" in place.refused(*command)
+
+    said = place.ok("env", "resume", "e").output
+    assert "environment 'e' is deployed" in said
+    assert place.plans() == FIRST  # each once
+    assert place.reports() == REPORTS
+    assert place.servers() == ["e-1"] and place.status() == "ready"
+    assert "no interrupted task" in place.ok("env", "resume", "e").output
+    place.ok("env", "deploy", "e")
+    assert place.plans() == FIRST
+
+
+def test_killed_again_and_again(place: Place) -> None:
+    """Wherever it is killed: the end is the same."""
+    command = begin(place, delay=0.3)
+    for count in (1, 2, 3):
+        with place.start(*(command if count == 1 else ["env", "resume", "e"])) as process:
+
+            def there(process: Popen[str] = process, count: int = count) -> bool:
+                return len(place.plans()) >= count or process.poll() is not None
+
+            wait_for(there, f"{count} plans are sent")
+            process.kill()
+            process.wait(PATIENCE)
+            nothing_runs(place)
+    place.ok("env", "resume", "e")
+    assert place.plans() == FIRST
+    assert place.reports() == REPORTS
+    assert place.status() == "ready"
+
+
+def test_an_interrupted_task_can_be_ended_instead(place: Place) -> None:
+    with place.start(*begin(place, never=True, times=1)) as process:
+        in_the_middle(place, process)
+        process.kill()
+        process.wait(PATIENCE)
+        nothing_runs(place)
+    assert "cancelled" in place.refused("env", "resume", "e", "--cancel")
+    assert place.status() == "cancelled"
+    place.ok("env", "deploy", "e")
+    assert place.status() == "ready" and place.servers() == ["e-1"]
+    place.ok("env", "destroy", "e")
+    assert place.servers() == []
+
+
+def test_ctrl_c_cancels_and_the_environment_can_be_repaired(place: Place) -> None:
+    with place.start(*begin(place, never=True, times=1)) as process:
+        in_the_middle(place, process)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
+        said, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 1, said
+        assert "cancelling" in said and "cancelled by Ctrl-C" in said
+        nothing_runs(place)
+    assert place.status() == "cancelled"
+    place.ok("env", "deploy", "e")
+    assert place.status() == "ready"
+    assert place.servers() == ["e-1"]
+
+
+def test_one_task_at_a_time(place: Place) -> None:
+    place.deploy(env="other")
+    with place.start(*begin(place, never=True)) as process:
+        wait_for(lambda: len(place.plans()) == 5, "the second command is sent")
+        for command in (
+            ["deploy", str(place.package), "--env", "e", "--set", "text=x"],
+            ["env", "deploy", "e"],
+            ["env", "action", "e", "open"],
+            ["env", "resume", "e"],
+            ["env", "destroy", "e"],
+            ["cloud", "clean", "--yes"],
+        ):
+            assert "environment 'e' is" in place.refused(*command)
+        # Looking is allowed, and so is work on another environment.
+        assert [(e["name"], e["status"]) for e in place.data("env", "list")] == [
+            ("e", "deploying"),
+            ("other", "ready"),
+        ]
+        assert place.ok("env", "action", "other", "open").exit_code == 0
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+    assert place.plans() == [*FIRST, *FIRST[:2], "Open"]
+
+
+def test_nothing_to_decide(place: Place) -> None:
+    place.deploy()
+    assert "no interrupted task" in place.refused("env", "resolve", "e", "x", "--done")
+    assert place.run("env", "resolve", "e", "x").exit_code == 2
