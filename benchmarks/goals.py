@@ -74,8 +74,8 @@ IMPORT_MIB = 40
 DEPTH = 500
 OWNED_DEPTH = 5_000
 
-#: Of deployments. Processor time of task, worker and host for a recorded server; from the push of a stack until a script
-#: of its first server has ended; a whole deployment of ten; from asking for a checkpoint until it is stored.
+#: Of deployments: processor time of task, worker and host for one recorded server; from the push of a stack until a
+#: script of its first server has ended; a whole deployment of ten; from asking for a checkpoint until it is stored.
 DEPLOY_SERVER_SECONDS = 0.003
 FIRST_SERVER_SECONDS = 3.0
 TEN_SERVERS_SECONDS = 15.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.deploy import Line
+from benchmarks.deploy import Line, judge
 from benchmarks.goals import IMPORT_MIB, IMPORT_SECONDS
 from benchmarks.measure import Measured
 
@@ -103,6 +103,10 @@ def deploy_row(line: Line) -> str:
     return f"| {line.scenario} | {line.what} | {line.figure} | {line.goal} | {_met(line.met)} |"
 
 
+def _judged(name: str, found: Any) -> list[Line]:
+    return [] if "wrong" in found else [line for line in judge(name, found) if line.met is not None]
+
+
 def summary(document: dict[str, Any], failures: list[str]) -> str:
     """How many goals are met, which are not, and what is wrong."""
     judged = [(w["key"] + " " + w["variant"], w) for w in document["workloads"] if w["met"] is not None]
@@ -111,7 +115,10 @@ def summary(document: dict[str, Any], failures: list[str]) -> str:
         if not w["met"]:
             figures = f"{duration(w['ours_s'])}, {_number(w['ratio'])}x native"
             missed.append(f"  missed: {name.strip()} at {w['n']}: {figures}; goal {w['goal']}")
-    out = [f"\n{len(judged) - len(missed)} of {len(judged)} goals met", *missed]
+    deployments = [line for name, found in document.get("deploy", {}).items() for line in _judged(name, found)]
+    missed += [f"  missed: {d.scenario}, {d.what}: {d.figure}; goal {d.goal}" for d in deployments if not d.met]
+    count = len(judged) + len(deployments)
+    out = [f"\n{count - len(missed)} of {count} goals met", *missed]
     out += [f"  WRONG: {failure}" for failure in failures]
     out.append("all results are right" if not failures else f"{len(failures)} results are wrong")
     return "\n".join(out)

@@ -1,135 +1,169 @@
-"""Deploys an environment made of the packages beside this file, uses it, changes it and removes it.
+"""Deploys a web shop with its database on two servers of this machine, uses it, changes it, and removes it.
 
-`script/demo` runs it. Everything here is the public Python API; docs/python-api.md explains it.
+`script/demo` runs it. It is what a person would type: every step shows the command and its output. Where the machine
+cannot run servers (no root, no systemd-nspawn) they are only recorded, and the demo says so. All it makes is in a
+temporary workspace, which is removed at the end, also after a failure or Ctrl-C.
+
+--record    do not start servers, even where that is possible
+--language  show the language instead, without servers: examples/language.py
 """
 
 from __future__ import annotations
 
-import copy
-import logging
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
+import urllib.request
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from vetro.muranopl import Engine, Session
-from vetro.muranopl.effects import InProcessEffects
-from vetro.packages import load_path
-from vetro.yaql.errors import VetroError
+from vetro.clouds.local.drivers.choice import choose_driver, nspawn_missing
+from vetro.clouds.local.host.links import cloud_id
+from vetro.clouds.local.image.store import ImageStore
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+SHOP = "com.example.vetro.WebShop"
+IMAGE = "debian-12"
 console = Console(highlight=False, soft_wrap=True)
 
+#: What recorded servers answer, so that the action has something to show.
+ANSWERS = """\
+plans:
+- plan: Figures of the shop
+  body: {greeting: recorded, visits: 0}
+"""
 
-class Demo:
-    """Runs deployments one after the other; each starts from the model that the one before left."""
 
-    def __init__(self) -> None:
-        self.packages = load_path(HERE)
-        self.effects = InProcessEffects(on_report=self.on_report)
-        self.engine = Engine(self.packages, effects=self.effects)
-        self.names: dict[str, str] = {}
-        self.started = time.monotonic()
+class DemoFailed(Exception):
+    """Something is not as it should be; the text says what."""
 
-    def on_report(self, report: dict[str, Any]) -> None:
-        """Packages report what they do; the engine only hands it on."""
-        who = self.names.get(report["id"], report["id"])
-        seconds = time.monotonic() - self.started
-        style = "red" if report["level"] == "error" else "green"
-        console.print(f"  [dim]{seconds:5.2f} s[/]  [{style}]{escape(who):<18}[/] {escape(report['text'])}")
 
-    def session(self, model: dict[str, Any]) -> Session:
-        """A new run over a model."""
-        for tree in (model.get("ObjectsCopy"), model["Objects"]):
-            self.names.update({key: obj["?"]["name"] or key for key, obj in objects(tree)})
-        self.started = time.monotonic()
-        session = self.engine.session()
-        session.load(model)
-        return session
+class Shop:
+    """The commands of the demo in a workspace of their own."""
 
-    def deploy(self, model: dict[str, Any]) -> dict[str, Any]:
-        """What a catalog does for *deploy*: removes what is no longer wanted, deploys the rest, keeps the result."""
-        session = self.session(model)
-        session.cleanup()
-        if session.root is not None:
-            session.call("deploy")
-        return self.end(session)
+    def __init__(self, driver: str) -> None:
+        self.driver = driver
+        self.folder = Path(tempfile.mkdtemp(prefix="vetro-demo-"))
+        self.root = self.folder / "workspace"
+        self.environment = {**os.environ, "VETRO_WORKSPACE": str(self.root)}
 
-    def action(self, model: dict[str, Any], object_id: str, method: str, **arguments: Any) -> dict[str, Any]:
-        """Runs a public method of one object."""
-        session = self.session(model)
-        call = f"{self.names[object_id]}.{method}({', '.join(f'{k}={v!r}' for k, v in arguments.items())})"
+    def vetro(self, *words: str, show: bool = True) -> str:
+        """Runs a command and gives its standard output, which is shown, too. Raises `DemoFailed`."""
+        if show:
+            shown = shlex.join(word.removeprefix(f"{HERE.parent}/") for word in words)
+            console.print(f"[bold]$ vetro {escape(shown)}[/]")
+        done = subprocess.run(
+            [sys.executable, "-m", "vetro", *words], env=self.environment, stdout=subprocess.PIPE, text=True
+        )
+        if show and done.stdout.strip():
+            console.print(escape(done.stdout.rstrip()))
+        if done.returncode:
+            raise DemoFailed(f"'vetro {words[0]}' ended with status {done.returncode}")
+        return done.stdout
+
+    def address(self) -> str:
+        """Where the shop answers."""
+        shown = json.loads(self.vetro("env", "show", "shop", "--model", "-1", "-o", "json", show=False))
+        apps = shown["Objects"]["applications"]
+        return str(next(app["address"] for app in apps if app["?"]["type"].startswith(SHOP)))
+
+    def visit(self, url: str, expected: str) -> None:
+        """Fetches the page and looks for the greeting. Raises `DemoFailed`."""
+        if self.driver == "record":
+            console.print(f"  [yellow]not asked, nothing runs there:[/] {escape(url)}")
+            return
+        began = time.monotonic()
         try:
-            answer = session.call(method, (), arguments, object_id=object_id)
-            console.print(f"  [bold]{escape(call)}[/] → {escape(str(answer))}")
-        except VetroError as error:
-            console.print(f"  [bold]{escape(call)}[/] [red]refused:[/] {escape(error.message)}")
-        return self.end(session)
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                page = answer.read().decode()
+        except OSError as error:
+            raise DemoFailed(f"{url} does not answer: {error}") from None
+        if f"<h1>{expected}</h1>" not in page:
+            raise DemoFailed(f"{url} does not say '{expected}': {page}")
+        took = (time.monotonic() - began) * 1000
+        console.print(f"  [green]✓[/] GET {escape(url)} → 200 in {took:.0f} ms: [bold]{escape(expected)}[/]")
 
-    def end(self, session: Session) -> dict[str, Any]:
-        """The model after a run. The next run compares it with its ``ObjectsCopy`` and destroys what is gone."""
-        session.finalize()
-        model = session.serialize(copy=True)
-        session.close()
-        return model
+    def left(self) -> dict[str, int]:
+        """What there is on this machine of the workspace's servers: mounts, bridges and links, groups, processes."""
+        cloud = cloud_id(self.root / "cloud" / "nspawn")
+        groups = [path for pattern in ("*", "*/*") for path in Path("/sys/fs/cgroup").glob(f"{pattern}/vetro-{cloud}")]
+        groups += Path("/sys/fs/cgroup").glob(f"vetro-{cloud}")
+        links = Path("/sys/class/net")
+        return {
+            "mounts": Path("/proc/self/mounts").read_text().count(str(self.folder)),
+            "bridges and links": sum(
+                path.name.startswith((f"vt{cloud}", f"vx{cloud}")) for path in (links.iterdir() if links.is_dir() else ())
+            ),
+            "control groups": len(groups),
+            "processes": sum(self._ours(path, f"vetro-{cloud}") for path in Path("/proc").iterdir()),
+        }
+
+    def _ours(self, path: Path, group: str) -> bool:
+        if not path.name.isdigit() or int(path.name) == os.getpid():
+            return False
+        try:
+            line = (path / "cmdline").read_bytes()
+            return str(self.folder).encode() in line or group in (path / "cgroup").read_text()
+        except OSError:
+            return False
+
+    def nothing_left(self) -> None:
+        """Shows that nothing is left. Raises `DemoFailed`."""
+        end = time.monotonic() + 10
+        while any((left := self.left()).values()) and time.monotonic() < end:
+            time.sleep(0.1)  # a process of a server that was removed may end a moment later
+        status = json.loads(self.vetro("cloud", "status", "-o", "json", show=False))
+        left |= {kind: len(status[kind]) for kind in ("servers", "networks", "stacks")}
+        if any(left.values()):
+            raise DemoFailed("something is left: " + ", ".join(f"{n} {kind}" for kind, n in left.items() if n))
+        console.print(f"  [green]✓[/] left on this machine: 0 {', 0 '.join(left)}")
+
+    def close(self) -> None:
+        """Removes everything, whatever state it is in. Ctrl-C waits meanwhile."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            if (self.root / "cloud").exists():
+                subprocess.run(
+                    [sys.executable, "-m", "vetro", "cloud", "clean", "--yes"],
+                    env=self.environment,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    check=False,
+                )
+            shutil.rmtree(self.folder, ignore_errors=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
-def objects(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(id, definition) of every object in a model."""
-    if isinstance(tree, dict):
-        if "?" in tree:
-            header = tree["?"]
-            yield header["id"], {**tree, "?": {"name": header.get("name"), "type": header["type"]}}
-        for value in tree.values():
-            yield from objects(value)
-    elif isinstance(tree, list):
-        for item in tree:
-            yield from objects(item)
-
-
-def bare(value: Any) -> Any:
-    """A property as people read it: objects are told by their ids."""
-    if isinstance(value, dict):
-        return value["?"]["id"] if "?" in value else {k: bare(v) for k, v in value.items()}
-    return [bare(item) for item in value] if isinstance(value, list) else value
-
-
-def short(value: Any, other: Any) -> str:
-    """A value without what it shares with another one: of lists and texts of lines only what is new."""
-    if isinstance(value, str) and isinstance(other, str):
-        value = [line.strip() for line in value.split("\n")]
-        return "\n".join(line for line in value if line not in [part.strip() for part in other.split("\n")])
-    if isinstance(value, list) and isinstance(other, list):
-        return "\n".join(short(item, None) for item in value if item not in other)
-    if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if not isinstance(other, dict) or other.get(k) != v}
-        return ", ".join(f"{k}: {v}" for k, v in kept.items())
-    return str(value)
-
-
-def show_changes(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """A table of what the second model has, lacks, or holds otherwise."""
-    before, after = dict(objects(old["Objects"])), dict(objects(new["Objects"]))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("  ", "object", "property", "before", "after"):
-        table.add_column(column, overflow="fold")
-    for key in {**before, **after}:
-        one, other = before.get(key), after.get(key)
-        name = ((one or other or {}).get("?") or {}).get("name") or key
-        if one is None or other is None:
-            mark = "[green]  +[/]" if one is None else "[red]  -[/]"
-            table.add_row(mark, escape(name), "", "", "")
-            continue
-        for prop in other:
-            was, now = bare(one.get(prop)), bare(other[prop])
-            if prop != "?" and was != now:
-                table.add_row("[yellow]  ~[/]", escape(name), prop, escape(short(was, now)), escape(short(now, was)))
-    console.print(table)
+def choose(record: bool) -> str:
+    """The driver; builds the image first where it is missing. Says why there are no servers where there are none."""
+    lack = "--record was given" if record else nspawn_missing()
+    if lack is None:
+        store = ImageStore()
+        if choose_driver(images=store).name != "nspawn":
+            console.print(f"[bold]$ vetro image build {IMAGE}[/]  [dim]once; it takes about a minute[/]")
+            built = subprocess.run([sys.executable, "-m", "vetro", "image", "build", IMAGE], check=False)
+            if built.returncode:
+                lack = f"the image {IMAGE} could not be built"
+        if lack is None:
+            lack = None if choose_driver(images=store).name == "nspawn" else nspawn_missing(store)
+    if lack is None:
+        console.print("Servers: [bold]systemd-nspawn[/], real ones in containers of this machine.")
+        return "nspawn"
+    console.print(
+        f"Servers: [bold yellow]recorded only[/], for {escape(lack)}. Nothing is executed; what would be is written down."
+    )
+    return "record"
 
 
 def step(number: int, title: str) -> None:
@@ -137,52 +171,66 @@ def step(number: int, title: str) -> None:
     console.print(f"\n[bold cyan]{number}. {title}[/]")
 
 
-def main() -> None:
-    """The whole story."""
-    logging.disable(logging.WARNING)
-    demo = Demo()
-    console.print(f"[bold]{len(demo.packages)} packages of our own[/]")
-    for package in demo.packages:
-        console.print(f"  {package.name} [dim]{package.version}, format {package.format_text}[/]")
+def story(shop: Shop) -> None:
+    """The whole story. Raises `DemoFailed`."""
+    more: list[str] = ["--driver", shop.driver]
+    if shop.driver == "record":
+        answers = shop.folder / "answers.yaml"
+        answers.write_text(ANSWERS, encoding="utf-8")
+        more += ["--script", str(answers)]
+    packages = str(HERE / "deploy")
 
-    step(1, "Deploy an environment of nine applications")
-    wanted = yaml.safe_load((HERE / "models" / "environment.yaml").read_text(encoding="utf-8"))
-    deployed = demo.deploy(wanted)
-    console.print("  [dim]One backend does not answer in time. Probing and ordering a certificate ran in parallel.[/]")
-    used = deployed["SystemData"]["Packages"]["com.example.Database"]
-    console.print(f"  [dim]Two versions of the database work side by side: {' and '.join(sorted(used))}.[/]")
+    step(1, "Deploy a shop with a database, each on a server of its own")
+    names = ("--set", "name=Corner Shop", "--set", "database.name=Goods")
+    shop.vetro("deploy", packages, "--class", SHOP, "--env", "shop", *more, *names, "--set", "greeting=Good morning")
+    url = shop.address()
+    shop.visit(url, "Good morning")
 
-    step(2, "Run actions")
-    acted = demo.action(deployed, "board", "post", topic="News", author="Grace", text="We are live")
-    acted = demo.action(acted, "balancer", "spread", requests=90)
-    acted = demo.action(acted, "licences", "take", who="Grace", count=4)
-    acted = demo.action(acted, "licences", "take", who="Ada", count=2)
-    show_changes(deployed, acted)
+    step(2, "Change a property and deploy again: only what differs is done")
+    shop.vetro("deploy", packages, "--class", SHOP, "--env", "shop", "--set", "greeting=Good night")
+    shop.visit(url, "Good night")
 
-    step(3, "Change the model and deploy again")
-    changed = copy.deepcopy(acted)
-    apps = changed["Objects"]["applications"]
-    by_id = {app["?"]["id"]: app for app in apps}
-    by_id["web2"]["delay"] = 0
-    by_id["backup"]["schedule"]["hour"] = 4
-    by_id["board"]["topics"].append({"?": {"type": "com.example.board.Topic", "id": "jobs"}, "title": "Jobs"})
-    apps.remove(by_id["motd"])
-    redeployed = demo.deploy(changed)
-    show_changes(acted, redeployed)
+    step(3, "Run an action; a script on the shop's server gives the result")
+    shop.vetro("env", "action", "shop", "report", "--app", SHOP)
 
-    step(4, "A model that breaks a contract is refused before anything happens")
-    broken = copy.deepcopy(redeployed)
-    next(a for a in broken["Objects"]["applications"] if a["?"]["id"] == "backup")["schedule"]["hour"] = 25
+    step(4, "What the environment has")
+    shop.vetro("env", "show", "shop")
+
+    step(5, "Destroy it")
+    shop.vetro("env", "destroy", "shop")
+    shop.nothing_left()
+
+
+def main(arguments: list[str]) -> int:
+    """Exit status: 0, or 1 when something went wrong, 130 after Ctrl-C."""
+    unknown = set(arguments) - {"--record", "--language"}
+    if unknown & {"--help", "-h"}:
+        console.print(escape(__doc__ or ""))
+        return 0
+    if unknown:
+        console.print(f"demo: unknown argument {escape(sorted(unknown)[0])}\n\n{escape(__doc__ or '')}")
+        return 2
+    if "--language" in arguments:
+        return subprocess.run([sys.executable, str(HERE / "language.py")], check=False).returncode
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    started = time.monotonic()
+    shop = None
     try:
-        demo.deploy(broken)
-    except VetroError as error:
-        console.print(f"  [red]refused:[/] {escape(error.message)}")
-
-    step(5, "Remove the environment")
-    removed = demo.deploy({**redeployed, "Objects": None})
-    left = len(list(objects(removed["Objects"])))
-    console.print(f"\n[bold]Done.[/] {len(demo.effects.reports)} reports, {left} objects left.")
+        driver = choose("--record" in arguments)
+        shop = Shop(driver)
+        story(shop)
+    except DemoFailed as error:
+        console.print(f"\n[bold red]failed:[/] {escape(str(error))}")
+        return 1
+    except KeyboardInterrupt:
+        console.print("\n[bold red]interrupted:[/] removing what was made")
+        return 130
+    finally:
+        if shop is not None:
+            shop.close()
+    console.print(f"\n[bold]Done[/] in {time.monotonic() - started:.0f} s.")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""What is measured about deployments. Each scenario gives plain figures (seconds, bytes); `goals.DEPLOY` judges them."""
+"""What is measured about deployments; scenarios give plain figures (seconds, bytes), `benchmarks.deploy` judges."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -105,20 +106,18 @@ def checkpoint(objects: int, runs: int = 3) -> Figures:
 
     ``task_s`` and ``worker_s`` are processor time, ``wall_s`` is what a person waits at most.
     """
-    found: list[Figures] = []
-    with tempfile.TemporaryDirectory(prefix="vetro-bench-") as folder, Launcher() as launcher:
-        with launcher.start() as process:
-            waiting = task(model(things=objects), "action", method="wait", object_id="fleet")
-            process.send({"t": "task", "task": waiting.as_json()})
-            _until_it_waits(process)
-            journal = SqliteJournal(Path(folder) / "journal.db", f"{ENVIRONMENT}-1")
-            try:
-                journal.begin(waiting.as_json(), "bench", 0.0)
-                journal.commit()
-                for _ in range(runs):
-                    found.append(_checkpoint(process, journal, objects))
-            finally:
-                journal.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="vetro-bench-") as folder,
+        Launcher() as launcher,
+        launcher.start() as process,
+        closing(SqliteJournal(Path(folder) / "journal.db", f"{ENVIRONMENT}-1")) as journal,
+    ):
+        waiting = task(model(things=objects), "action", method="wait", object_id="fleet").as_json()
+        journal.begin(waiting, "bench", 0.0)
+        journal.commit()
+        process.send({"t": "task", "task": waiting})
+        _until_it_waits(process)
+        found = [_checkpoint(process, journal, objects) for _ in range(runs)]
     return {
         "objects": objects,
         **{key: statistics.median(f[key] for f in found) for key in ("task_s", "worker_s", "wall_s", "bytes")},

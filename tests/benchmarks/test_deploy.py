@@ -100,6 +100,7 @@ def test_the_command(
     said = capsys.readouterr().out
     assert ("WRONG: deploy fleet: it failed" in said) is wrong
     assert ("| fleet | 10 servers, one push | 1 ms a server" in said) is not wrong
+    assert f"{0 if wrong else 3} of {0 if wrong else 3} goals met" in said
 
 
 def test_a_scenario_that_fails_says_why() -> None:

@@ -28,9 +28,7 @@ def transcript(commands: list[str], vetro: Callable[..., Result], here: Path) ->
     return "\n".join(parts)
 
 
-def test_documented_outputs_are_real(
-    here: Path, vetro: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documented_outputs_are_real(here: Path, vetro: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(here, monkeypatch)
     page = PAGE.read_text(encoding="utf-8")
     made = []

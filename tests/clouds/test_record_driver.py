@@ -116,7 +116,7 @@ def test_failures_have_code_and_information() -> None:
 
 
 def test_plans_of_the_first_format() -> None:
-    good = {"IsException": False, "Result": "done"}
+    good = {"IsException": False, "Result": ["done"]}
     assert result_of(FIRST, {"stdout": "done"}, "id", "now") == {"IsException": False, "Result": [good, good]}
     failed = result_of(FIRST, {"failure": "boom"}, "id", "now")
     assert failed["Result"][0]["IsException"] is False and failed["Result"][1]["IsException"] is True

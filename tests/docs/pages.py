@@ -41,6 +41,8 @@ CHANGING = (
     (re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b"), "2026-01-01 12:00:00"),
     # Which of its networks an environment gets follows from its random id.
     (re.compile(r"\b10\.0\.\d+\.(?=\d+\b)"), "10.0.1."),
+    # Environments keep packages by checksum.
+    (re.compile(r"\b[0-9a-f]{64}(?=\.zip\b)"), "0123456789abcdef"),
     # What `vetro deploy` adds gets random ids.
     (re.compile(r"(?:(?<= = )|(?<=[a-z]_))[0-9a-f]{32}\b", re.MULTILINE), "0123456789abcdef0123456789abcdef"),
 )

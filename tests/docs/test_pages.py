@@ -12,7 +12,15 @@ from tests.docs.pages import ROOT, Page, prepare
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "authors").glob("*.md"))]
 #: Other tests try these.
 ELSEWHERE = {"cli.md", "errors.md", "yaql-deviations.md"}
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+#: Pages outside of docs/ whose links are tried.
+MORE = [
+    *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "STYLE.md")),
+    *(ROOT / "examples").glob("**/README.md"),
+    *(ROOT / "plugins").glob("**/README.md"),
+]
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("path", [p for p in PAGES if p.name not in ELSEWHERE], ids=lambda p: str(p.relative_to(ROOT)))
@@ -21,11 +29,19 @@ def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     Page(path, tmp_path).run()
 
 
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "examples" / "README.md"], ids=lambda p: str(p.relative_to(ROOT)))
+def anchors(page: Path) -> set[str]:
+    """Names of the headings of a page, as links write them."""
+    titles = HEADING.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", [*PAGES, *MORE], ids=lambda p: str(p.relative_to(ROOT)))
 def test_links(path: Path) -> None:
-    for target in LINK.findall(path.read_text(encoding="utf-8")):
+    for target, anchor in LINK.findall(FENCED.sub("", path.read_text(encoding="utf-8"))):
         if "://" not in target:
-            assert (path.parent / target).exists(), f"{path.name}: {target} is not there"
+            page = path.parent / target if target else path
+            assert page.exists(), f"{path.name}: {target} is not there"
+            assert not anchor or anchor in anchors(page), f"{path.name}: {target} has no heading for #{anchor}"
 
 
 def test_every_page_is_on_the_map() -> None:
@@ -33,7 +49,7 @@ def test_every_page_is_on_the_map() -> None:
     work = list(reached)
     while work:
         page = work.pop()
-        for target in LINK.findall(page.read_text(encoding="utf-8")):
+        for target, _ in LINK.findall(page.read_text(encoding="utf-8")):
             found = (page.parent / target).resolve()
             if found.suffix == ".md" and found.exists() and found not in reached:
                 reached.add(found)

@@ -1,37 +1,83 @@
-"""`examples/demo.py` as script/demo runs it: another process, no terminal."""
+"""The demos as script/demo runs them: another process, no terminal."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+import pytest
+
+from tests.support.servers import real_servers
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_demo_tells_its_story(tmp_path: Path) -> None:
+def run(home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """The demo in an environment of its own."""
     environment = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS")}
-    environment |= {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
-    started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py")],
-        cwd=tmp_path,
+    environment |= {"HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": str(ROOT / "src"), **more}
+    return subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py"), *arguments],
+        cwd=home,
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
         check=False,
     )
+
+
+def parts(text: str, *titles: str) -> list[str]:
+    """The text of each step; they come in this order."""
+    places = [text.index(title) for title in titles]
+    assert places == sorted(places)
+    return [text[a:b] for a, b in zip(places, [*places[1:], None])]
+
+
+STEPS = ("1. Deploy", "2. Change", "3. Run an action", "4. What", "5. Destroy")
+
+
+def test_the_demo_without_servers_says_so(tmp_path: Path) -> None:
+    done = run(tmp_path, "--record")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "recorded only" in done.stdout and "\x1b" not in done.stdout
+    one, two, three, four, five = parts(done.stdout, *STEPS)
+    assert "not asked, nothing runs there: http://10." in one and "shop-2" in one
+    assert "not asked" in two
+    assert "visits: 0" in three
+    assert "servers by record" in four
+    assert "0 servers" in five and "Done in" in five
+    assert "says 'Good morning'" in done.stderr and "says 'Good night'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_on_real_servers(tmp_path: Path) -> None:
+    done = run(tmp_path, VETRO_IMAGES=str(real_servers().folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    one, two, three, _, five = parts(done.stdout, *STEPS)
+    assert "→ 200" in one and "Good morning" in one
+    assert "→ 200" in two and "Good night" in two
+    assert "greeting: Good night" in three and "visits: 2" in three
+    assert "0 mounts, 0 bridges and links, 0 control groups, 0 processes, 0 servers" in five
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("argument", ["--help", "--what"])
+def test_an_unknown_argument_shows_what_there_is(tmp_path: Path, argument: str) -> None:
+    done = run(tmp_path, argument)
+    assert done.returncode == (0 if argument == "--help" else 2)
+    assert "--record" in done.stdout and "--language" in done.stdout
+
+
+def test_the_demo_of_the_language_tells_its_story(tmp_path: Path) -> None:
+    done = run(tmp_path, "--language")
     assert (done.returncode, done.stderr) == (0, "")
-    assert time.monotonic() - started < 30
     text = done.stdout
     assert "\x1b" not in text
-    steps = ["1. Deploy", "2. Run actions", "3. Change the model", "4. A model that breaks", "5. Remove"]
-    places = [text.index(step) for step in steps]
-    assert places == sorted(places)
-    one, two, three, four, five = (text[a:b] for a, b in zip(places, [*places[1:], None]))
+    steps = ("1. Deploy", "2. Run actions", "3. Change the model", "4. A model that breaks", "5. Remove")
+    one, two, three, four, five = parts(text, *steps)
     assert "1 of 2 backends are healthy" in one and "1.0.0 and 1.1.0" in one
     assert "→ 1" in two and "Ada wants 2 seats, 1 are free" in two
     assert "2 of 2 backends are healthy" in three and "accounts of Greetings are revoked" in three

@@ -14,6 +14,8 @@ from vetro.cli import output as out
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: How much of a failure is shown: innermost calls, last lines of what a script wrote.
+LAST_CALLS, LAST_LINES = 5, 10
 DRIVERS = ("auto", "nspawn", "proot", "record")
 
 
@@ -113,31 +115,44 @@ def conclude(folder: Any, outcome: Any, sources: Callable[[str], str | None] | N
             out.note(f"  {effect.key}  {effect.kind}  {dict(effect.args)}")
         out.note(f"hint: vetro env resolve {folder.name} KEY --done|--redo")
         sys.exit(out.FAILED)
-    error: Mapping[str, Any] = outcome.error or {}
-    out.echo(
-        click.style(f"{outcome.state}: ", fg="red", bold=True) + out.shown(str(error.get("message") or "")), err=True
-    )
-    for line in _places(error):
-        out.note("  " + out.shown(line))
-    if error.get("hint"):
-        out.echo(click.style("hint: ", fg="cyan") + out.shown(str(error["hint"])), err=True)
+    show_error(folder, outcome.state, outcome.error or {})
     out.note(f"environment '{folder.name}' keeps what was made: change it and deploy again, or vetro env destroy")
     sys.exit(out.FAILED)
 
 
-def _places(error: Mapping[str, Any]) -> list[str]:
-    """Where it happened, innermost last."""
-    trace = error.get("trace") or error.get("stack") or error.get("stack_trace") or ()
-    if isinstance(trace, str):
-        return trace.strip().splitlines()
-    lines = []
-    for frame in trace:
-        if isinstance(frame, Mapping):
-            where = f"{frame.get('file')}:{frame.get('line')}"
-            lines.append(f"at {where} in {frame.get('type') or ''} {frame.get('method') or ''}".rstrip())
-        else:
-            lines.append(str(frame))
-    return lines
+def show_error(folder: Any, state: str, error: Mapping[str, Any]) -> None:
+    """An error as tasks describe it (`vetro.engine.failure`): message, where it happened, what a script wrote."""
+    from vetro.muranopl.render import clean
+
+    code = f"[{error['code']}]" if error.get("code") else ""
+    message = clean(str(error.get("message") or ""))
+    out.echo(click.style(f"{state}{code}: ", fg="red", bold=True) + out.shown(message), err=True)
+    frames = [f for f in error.get("frames") or () if isinstance(f, Mapping)]
+    for frame in reversed(frames[-LAST_CALLS:]):
+        what = f"{frame.get('class')}::{frame.get('method')}"
+        out.note(f"  at {_place(folder, frame)} in {clean(what)}")
+    if not frames and isinstance(error.get("position"), Mapping):
+        out.note(f"  at {_place(folder, error['position'])}")
+    output = error.get("output") or {}
+    if "exitCode" in output:
+        out.note(f"  exit code {output['exitCode']}")
+    for name in ("stderr", "stdout"):
+        lines = clean(str(output.get(name) or "")).strip().splitlines()
+        for line in lines[-LAST_LINES:]:
+            out.note(f"  {name}: {line}")
+    if error.get("hint"):
+        out.echo(click.style("hint: ", fg="cyan") + out.shown(str(error["hint"])), err=True)
+
+
+def _place(folder: Any, place: Mapping[str, Any]) -> str:
+    """``package: file:line``; the archives of an environment are named by what they hold, not by their digest."""
+    file = str(place.get("file"))
+    for package in folder.packages:
+        _, found, inner = file.partition(package["digest"])
+        if found:
+            inner = inner.removeprefix(".zip").lstrip("/")
+            return f"{package['name']} {package['version']}: {inner}:{place.get('line')}"
+    return f"{out.shown(file)}:{place.get('line')}"
 
 
 def show_summary(folder: Any, seconds: float | None = None) -> None:

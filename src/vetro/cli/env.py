@@ -152,25 +152,54 @@ def action_command(
     def build(folder: Any) -> tuple[str, Mapping[str, Any], dict[str, Any]]:
         model = folder.model()
         target = _target(model, name, app)
-        return "action", model.deployed().model, {"method": method, "args": args, "object_id": target}
+        _check_action(folder, target, method)
+        wanted = str(target["?"]["id"])
+        return "action", model.deployed().model, {"method": method, "args": args, "object_id": wanted}
 
     outcome = _run(name, workspace, timeout, quiet, verbose, build, summary=False)
     out.print_data(outcome.result, output)
 
 
-def _target(model: Any, name: str, app: str | None) -> str:
-    """The id of the object whose method is meant."""
+def _target(model: Any, name: str, app: str | None) -> dict[str, Any]:
+    """The object whose method is meant."""
+    from vetro.engine.models.environment import class_of
+
     applications = model.applications
     if app is not None:
         found = model.application(app) or next((o for o in model.objects() if o["?"].get("id") == app), None)
         if found is None:
+            meant = [a for a in applications if app in (_label(a), class_of(a))]
+            if meant:
+                ids = ", ".join(f"{a['?']['id']} ({class_of(a)})" for a in meant)
+                out.fail(f"environment '{name}' has {len(meant)} applications '{app}'", f"give an id: {ids}")
             names = ", ".join(_label(a) for a in applications) or "no applications"
             out.fail(f"environment '{name}' has no application '{app}'", f"there are {names}")
-        return str(found["?"]["id"])
+        return dict(found)
     if len(applications) != 1:
-        names = ", ".join(_label(a) for a in applications)
+        names = ", ".join(f"{_label(a)} ({class_of(a)})" for a in applications)
         out.fail(f"environment '{name}' has {len(applications)} applications", f"say which with --app: {names}")
-    return str(applications[0]["?"]["id"])
+    return dict(applications[0])
+
+
+def _check_action(folder: Any, target: dict[str, Any], method: str) -> None:
+    """Ends the command when the object's class has no such public method: no task is spent on a slip."""
+    from vetro.cli.loading import extended, load_packages
+    from vetro.muranopl import Engine
+    from vetro.yaql.didyoumean import suggest
+
+    known, extensions = extended(load_packages(folder.package_paths()))
+    session = Engine(known, natives=extensions.natives).session()
+    written, _, package = str(target["?"]["type"]).partition("@")
+    class_name, _, version = written.partition("/")
+    kind = session.type_for(class_name, version or None, package or None)
+    found = kind.find_method(method) if not method.startswith(".") else None
+    if found is not None and found.public:
+        return
+    public = sorted(n for n, m in kind.methods.items() if m.public)
+    close = suggest(method, public)
+    listed = f"its actions are {', '.join(public)}" if public else "it has no actions"
+    what = "is no action" if found is not None else "does not exist"
+    out.fail(f"method '{method}' of class {class_name} {what}", f"did you mean '{close}'?" if close else listed)
 
 
 def _label(application: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """The messages between task process, worker and effects host: length-framed JSON objects on a socket or pipe pair.
 
-From the task process: ``{"t": "effect", "key", "kind", "args"}``; ``{"t": "checkpoint", "model"}`` when asked for one,
-with more fields at its own end (see `vetro.engine.launcher`); last ``{"t": "done", "model", "result"}`` or ``{"t":
-"failed", "error": {...}, "model"}``. To a probe it says ``{"t": "layers", "layers"}`` instead.
+From the task process: ``{"t": "effect", "key", "kind", "args"}``; ``{"t": "checkpoint", "model"}`` when asked for one
+(with ``error`` where it could not be written); last ``{"t": "done", "model", "result"}`` or ``{"t": "failed", "error":
+{...}, "model"}``. To a probe it says ``{"t": "layers", "layers"}`` instead. `vetro.engine.launcher` has the order.
 To the task process: ``{"t": "task", "task"}`` or ``{"t": "probe"}`` first; ``{"t": "answer", "key", "answer"}`` or
 ``{"t": "answer", "key", "error": {kind, message, names}}``; ``{"t": "checkpoint"}``; ``{"t": "cancel", "reason"}``.
 To the effects host: ``{"t": "config", "config"}`` first; ``{"t": "begin", "expect": [plan ids]}``, whose answers are

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vetro.engine.kinds import KINDS, Policy
-from vetro.engine.launcher import Exit
 from vetro.yaql.errors import VetroError
+
+if TYPE_CHECKING:  # the effects host imports this module and has no use for task processes: they need the language
+    from vetro.engine.launcher import Exit
 
 
 class WorkerError(VetroError):

@@ -10,6 +10,9 @@ from typing import Any
 from vetro.yaql.errors import CollectionTooLarge
 from vetro.yaql.values import FROZEN, FDict, FSet, HostObject
 
+#: Classes of values that are the same frozen and thawed.
+_SCALARS = frozenset({type(None), bool, int, float, str})
+
 
 def _lazy(value: Any) -> bool:
     return isinstance(value, abc.Iterable) and not isinstance(value, (str, bytes, HostObject))
@@ -97,6 +100,9 @@ def thaw_deep(value: Any, limit: int) -> Any:
     work: list[tuple[Any, Any, Any]] = [(value, root, 0)]
     while work:
         item, target, slot = work.pop()
+        if item.__class__ in _SCALARS:  # most are; asking the abstract classes takes ten times as long
+            target[slot] = item
+            continue
         if isinstance(item, abc.Sized) and not isinstance(item, (str, bytes)):
             count += len(item)
             if count > limit:

@@ -144,6 +144,15 @@ class LocalCloud:
         """The queues between engine and agents of the owner's environment."""
         return self.driver.channel(owner)
 
+    def why_silent(self, owner: Owner, queue: str) -> str | None:
+        """Why the agent with this queue cannot answer: its server has ended by itself. None while it may."""
+        for region in ("", *self._settings.regions):
+            for item in self._services.things(region, owner.project).all("server"):
+                if _of(item, owner) and item.get("queue") == queue and item["status"] != "BUILD":
+                    if self.driver.statuses([item["id"]]).get(item["id"], "ERROR") == "ERROR":
+                        return f"server '{item['name']}' has ended by itself"
+        return None
+
     def known(self) -> tuple[Collection[str], Collection[str]]:
         """Ids of all servers and of all networks of all owners: what `ServerDriver.sweep` must leave alone."""
         return _Known(self._database, "server"), _Known(self._database, "network")

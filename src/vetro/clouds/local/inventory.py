@@ -45,6 +45,10 @@ _NAMESPACE = uuid.UUID("3c1d7be0-6f0a-5d0e-9f6e-7665746f0001")
 #: Kinds that only the seed makes, for all projects.
 _FIXED = ("image", "flavor", "zone")
 
+#: Kinds that no other environment of the project can name in its templates. Networks, volumes and the like are shared
+#: within a project, as packages that use existing ones expect.
+_PRIVATE = ("server", "port", "floatingip", "config", "deployment", "wait_handle")
+
 _WORDS = {"keypair": "key pair", "floatingip": "floating address", "security_group": "security group"}
 
 
@@ -59,12 +63,16 @@ def word(kind: str) -> str:
 
 
 class Inventory:
-    """Records of one region as one project sees them; with project None all of them."""
+    """Records of one region as one project sees them; with project None all of them.
 
-    def __init__(self, database: Database, region: str, project: str | None) -> None:
+    With ``environment``, `find` and `get` see what is private to environments in that one only.
+    """
+
+    def __init__(self, database: Database, region: str, project: str | None, environment: str | None = None) -> None:
         self.database = database
         self.region = region
         self.project = project
+        self.environment = environment
 
     def save(
         self,
@@ -105,14 +113,16 @@ class Inventory:
 
     def _find(self, kind: Kind, ref: str) -> Record | None:
         row = self.database.row(
-            "SELECT body, project FROM records WHERE id = ? AND region = ? AND kind = ?", (ref, self.region, kind)
+            "SELECT body, project, environment FROM records WHERE id = ? AND region = ? AND kind = ?",
+            (ref, self.region, kind),
         )
         if row is not None:
-            return json.loads(row[0]) if self._sees(row[1]) else None
+            return json.loads(row[0]) if self._sees(row[1]) and self._may_name(kind, row[2]) else None
         rows = self.database.rows(
-            "SELECT body, project FROM records WHERE kind = ? AND region = ? AND name = ?", (kind, self.region, ref)
+            "SELECT body, project, environment FROM records WHERE kind = ? AND region = ? AND name = ?",
+            (kind, self.region, ref),
         )
-        seen = [row for row in rows if self._sees(row[1])] if ref else []
+        seen = [row for row in rows if self._sees(row[1]) and self._may_name(kind, row[2])] if ref else []
         # One's own comes before what is for all.
         seen = [row for row in seen if row[1]] or seen
         if len(seen) > 1:
@@ -139,6 +149,9 @@ class Inventory:
     def delete(self, record: str) -> None:
         """Removes a record (by id). Nothing when there is none."""
         self.database.run("DELETE FROM records WHERE id = ? AND region = ?", (record, self.region))
+
+    def _may_name(self, kind: str, environment: str) -> bool:
+        return self.environment is None or kind not in _PRIVATE or environment in ("", self.environment)
 
     def _sees(self, project: str) -> bool:
         return self.project is None or project in ("", self.project)

@@ -37,9 +37,9 @@ class Services:
         """The keeper of addresses."""
         return Addresses(self.database)
 
-    def things(self, region: str, project: str | None) -> Inventory:
-        """The records of a region as a project sees them."""
-        return Inventory(self.database, region, project)
+    def things(self, region: str, project: str | None, environment: str | None = None) -> Inventory:
+        """The records of a region as a project, or one environment of it, sees them."""
+        return Inventory(self.database, region, project, environment)
 
     @contextlib.contextmanager
     def alone(self, thing: str) -> Iterator[None]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from vetro.clouds.interface import Channel, Message
+from vetro.clouds.interface import Channel, CloudError, Message
 from vetro.engine.host.answers import BadRequest, Handler, Request
 
 #: How names of queues begin on which agents answer.
@@ -24,6 +24,8 @@ LEAST_WAIT = 10.0
 MOST_LISTENERS = 256
 #: Seconds of one look into a queue; between two of them a receiver sees that it is to end.
 _LOOK = 1.0
+#: Seconds between two looks at the server of an agent that does not answer.
+_GLANCE = 2.0
 
 
 class Signer(Protocol):
@@ -49,7 +51,15 @@ class _Waiter:
 class Agents:
     """Handlers of the effects that reach agents. Each listener queue has one thread that receives."""
 
-    def __init__(self, channel: Channel, signer: Signer | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        signer: Signer | None = None,
+        clock: Callable[[], float] = time.time,
+        why_silent: Callable[[str], str | None] = lambda queue: None,
+    ) -> None:
+        """``why_silent`` tells of an agent's queue why nobody can answer on it, None while somebody may."""
+        self._why_silent = why_silent
         self._channel = channel
         self._signer = signer
         self._clock = clock
@@ -105,7 +115,7 @@ class Agents:
             until = request.begun + timeout
             if request.adopt:
                 until = max(until, self._clock() + min(timeout, LEAST_WAIT))
-            waiter.event.wait(min(max(until - self._clock(), 0.0), threading.TIMEOUT_MAX))
+            self._await(waiter, request.text("queue"), until)
         except BaseException:
             self._forget(id)
             raise
@@ -121,6 +131,18 @@ class Agents:
         request.when_stored.append(lambda: self._stored(listener, id, message.id))
         request.check()
         return {"result": json.loads(message.body)}
+
+    def _await(self, waiter: _Waiter, queue: str, until: float) -> None:
+        """Waits for the answer. Raises `CloudError` when the server has ended, seen twice: it may be rebooting."""
+        end = time.monotonic() + max(until - self._clock(), 0.0)
+        suspected = False
+        while not waiter.event.wait(min(max(end - time.monotonic(), 0.0), _GLANCE)):
+            if time.monotonic() >= end:
+                return
+            why = self._why_silent(queue)
+            if why is not None and suspected:
+                raise CloudError(f"the agent does not answer: {why}")
+            suspected = why is not None
 
     def _hand_over(self, request: Request, listener: str) -> None:
         queue, id, plan = request.text("queue"), request.text("id"), request.args.get("plan")

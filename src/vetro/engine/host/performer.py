@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from vetro.clouds.interface import Channel, Cloud, Owner
@@ -53,7 +54,9 @@ class EffectsHost:
     ) -> None:
         self.cloud = cloud
         self.owner = owner
-        self._agents = Agents(channel, signer, clock)
+        look = getattr(cloud, "why_silent", None)  # clouds that see their servers' processes
+        silent: Callable[[str], str | None] = (lambda queue: None) if look is None else partial(look, owner)
+        self._agents = Agents(channel, signer, clock, silent)
         self._stacks = Stacks(cloud, owner, conflict_pauses)
         small = Small(identities or _identities(owner), secrets, clock)
         self._handlers: dict[str, Handler] = {

@@ -38,7 +38,7 @@ KNOWN: Mapping[tuple[str, str], Any] = {
 #: The same for `Suggester` with ``eager``: what people usually switch on.
 EAGER: Mapping[tuple[str, str], Any] = {("io.murano.resources.Instance", "assignFloatingIp"): True}
 #: How deep objects are made that could be left out.
-EAGER_DEPTH = 4
+EAGER_DEPTH = 6
 #: Tried in this order for texts with a pattern or another constraint.
 TEXTS = (
     *("sample", "sample-1", "Sample1", "Passw0rd!", "8080", "10.0.0.10", "10.0.0.0/24", "example.com", "a@example.com"),
@@ -49,6 +49,8 @@ HINTS: Mapping[str, str] = {
     "flavor": "m1.small",
     "image": "debian-12-murano",
     "keyname": "default",
+    "keypair": "default",
+    "availabilityzone": "nova",
     "pass": "Passw0rd!1",
     "email": "admin@example.com",
     "port": "8080",
@@ -86,7 +88,8 @@ class Suggester:
     """Makes objects of the classes of ``packages`` with the types of ``session``.
 
     ``new_id`` gives ids; ``server_name`` names servers; ``eager`` also fills object properties that may be empty, and
-    ``hints`` gives values by property name that are tried first.
+    ``hints`` gives values by property name that are tried first, with ``switches`` all switches of packages
+    are on. A required part of a class that an object around it has already is that object.
     """
 
     def __init__(
@@ -98,13 +101,16 @@ class Suggester:
         eager: bool = False,
         hints: Mapping[str, Any] | None = None,
         server_name: Callable[[], str] | None = None,
+        switches: bool = False,
     ) -> None:
         self._session = session
         self._packages = sorted(packages, key=lambda p: (p.type != "Application", p.name, p.version))
         self._new_id = new_id
         self._eager = eager
         self._hints = dict(hints or {})
-        self._within: list[str] = []
+        self._switches = switches
+        #: Class and id of the objects that are being made, outermost first.
+        self._within: list[tuple[str, str]] = []
         self._count = 0
         self._server_name = server_name or self._numbered
 
@@ -121,7 +127,6 @@ class Suggester:
             raise CannotSuggest(f"{path.rstrip('.')}: objects are nested too deeply to choose them")
         schema = self._session.schema(type_.name, f"=={type_.version}", type_.package.name)[""]
         properties = schema.get("properties", {})
-        self._within.append(type_.name)
         for name in answers:
             if name != "?" and name not in properties:
                 raise unknown_property(type_.name, path + name, name, properties)
@@ -129,11 +134,14 @@ class Suggester:
         header.setdefault("type", f"{type_.name}/{type_.version}@{type_.package.name}")
         header.setdefault("id", self._new_id())
         obj: dict[str, Any] = {"?": header}
-        for name, item in properties.items():
-            value = self._property(type_, name, item, answers, path + name, made, depth)
-            if value is not _LEAVE:
-                obj[name] = value
-        self._within.pop()
+        self._within.append((type_.name, header["id"]))
+        try:
+            for name, item in properties.items():
+                value = self._property(type_, name, item, answers, path + name, made, depth)
+                if value is not _LEAVE:
+                    obj[name] = value
+        finally:
+            self._within.pop()
         return obj
 
     def _property(
@@ -148,11 +156,14 @@ class Suggester:
                 return self._chosen(made, path, EAGER[owner.name, name])
         if name == "name" and any(a.name == "io.murano.resources.Instance" for a in type_.ancestors):
             return self._chosen(made, path, self._server_name())
+        own = type_.properties[name].declaring.package.name not in STANDARD
+        if self._switches and own and schema.get("type") == "boolean":
+            return self._chosen(made, path, True)
         if "default" in schema or self._has_default(type_, name):
             return _LEAVE
         eager = self._eager
         # Parts of the standard library's own classes do without what may be empty.
-        self._eager = eager and type_.properties[name].declaring.package.name not in STANDARD
+        self._eager = eager and own
         try:
             return self._value(schema, name, path, made, depth)
         finally:
@@ -235,7 +246,7 @@ class Suggester:
         if not self._eager or depth >= EAGER_DEPTH or schema.get("owned") is False:
             return False
         try:
-            return self._concrete(schema).name not in self._within
+            return self._concrete(schema).name not in (name for name, _ in self._within)
         except VetroError:
             return False
 
@@ -243,6 +254,10 @@ class Suggester:
         type_ = self._concrete(schema)
         if type_.name == ENVIRONMENT:
             raise CannotSuggest(f"{path}: an environment cannot be chosen")
+        if schema.get("owned") is not True:
+            for name, id in reversed(self._within):
+                if name == type_.name:
+                    return self._chosen(made, path, id)
         obj = self._object(type_, {}, path + ".", made, depth + 1)
         for name in schema.get("excludedProperties", ()):
             obj.pop(name, None)

@@ -55,7 +55,8 @@ class EnvironmentFolder:
     def create(cls, path: Path, name: str, id: str, **more: Any) -> EnvironmentFolder:
         """Makes the folder of a new environment. Raises `WorkspaceError` when there is one already."""
         try:
-            path.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700)  # models and reports hold passwords
         except FileExistsError:
             if (path / "environment.json").exists():
                 raise WorkspaceError(f"there is an environment '{name}' already") from None

@@ -91,7 +91,7 @@ def _first(plan: Mapping[str, Any], effects: Mapping[str, Any]) -> dict[str, Any
             return {"IsException": True, "Result": exception}
         ended = [{"IsException": False, "Result": ""} for _ in names[:-1]]
         return {"IsException": False, "Result": [*ended, {"IsException": True, "Result": exception}]}
-    value = effects.get("body", effects.get("stdout", ""))
+    value = effects.get("body", [effects.get("stdout", "")])  # what a command of PowerShell gives is a list
     return {"IsException": False, "Result": [{"IsException": False, "Result": value} for _ in names]}
 
 

@@ -49,7 +49,7 @@ class Interpreter:
 
     def things(self, row: StackRow) -> Inventory:
         """The records that a stack sees."""
-        return self.services.things(row.region, row.owner.project)
+        return self.services.things(row.region, row.owner.project, row.owner.environment)
 
     def begin(self, row: StackRow, depth: int = 0) -> LiveStack:
         """A new stack without anything, remembered."""
