@@ -21,7 +21,6 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -97,12 +96,10 @@ class Shop:
         cloud = cloud_id(self.root / "cloud" / "nspawn")
         groups = [path for pattern in ("*", "*/*") for path in Path("/sys/fs/cgroup").glob(f"{pattern}/vetro-{cloud}")]
         groups += Path("/sys/fs/cgroup").glob(f"vetro-{cloud}")
-        links = Path("/sys/class/net")
+        links = os.listdir("/sys/class/net") if os.path.isdir("/sys/class/net") else []
         return {
             "mounts": Path("/proc/self/mounts").read_text().count(str(self.folder)),
-            "bridges and links": sum(
-                path.name.startswith((f"vt{cloud}", f"vx{cloud}")) for path in (links.iterdir() if links.is_dir() else ())
-            ),
+            "bridges and links": sum(name.startswith((f"vt{cloud}", f"vx{cloud}")) for name in links),
             "control groups": len(groups),
             "processes": sum(self._ours(path, f"vetro-{cloud}") for path in Path("/proc").iterdir()),
         }
@@ -160,9 +157,8 @@ def choose(record: bool) -> str:
     if lack is None:
         console.print("Servers: [bold]systemd-nspawn[/], real ones in containers of this machine.")
         return "nspawn"
-    console.print(
-        f"Servers: [bold yellow]recorded only[/], for {escape(lack)}. Nothing is executed; what would be is written down."
-    )
+    console.print(f"Servers: [bold yellow]recorded only[/], for {escape(lack)}.")
+    console.print("Nothing is executed; what would be is written down.")
     return "record"
 
 

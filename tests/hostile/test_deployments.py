@@ -13,6 +13,7 @@ import pytest
 from tests.agent.agentworld import wait_for
 from tests.agent.rawpeer import RawPeer
 from tests.clouds.local_world import OWNER, World, hot
+from tests.engine.test_worker import Bench
 from tests.support.servers import free_block, network, real_servers, server
 from vetro.agent.local import LocalChannel
 from vetro.agent.peer import MOST_ANSWERS
@@ -23,6 +24,8 @@ from vetro.clouds.local.stacks.limits import TemplateTooLarge
 from vetro.engine.host import EffectsHost, Request
 from vetro.engine.host import agents as agents_module
 from vetro.engine.host.answers import BadRequest
+from vetro.engine.launcher import Launcher
+from vetro.engine.worker import Limits
 from vetro.library.stackdata import digest_of, parts_of
 
 NEIGHBOUR = Owner(OWNER.project, "Env2")
@@ -278,6 +281,19 @@ def test_a_task_cannot_start_threads_without_end(host: EffectsHost, monkeypatch:
     args = {"queue": queue, "listener": "-execution-results-many", "id": "1", "plan": {}, "timeout": 9}
     with pytest.raises(BadRequest):
         host.perform("x", "agent.call", args)
+
+
+def test_a_task_cannot_fill_the_disk_with_reports(tmp_path: Path) -> None:
+    """Nor with one large report: what is over the limit is not written."""
+    root = str(Path(__file__).parents[2])
+    loop = ("- For: i", "  In: range(0, 1000)", "  Do:", "    - effect(report, dict(id => $i, text => 'x' * 1000))")
+    with Launcher(natives=["tests.faults.natives:register"], path=[root]) as launcher:
+        bench = Bench(launcher, tmp_path)
+        outcome = bench.run(bench.task(*loop), limits=Limits(note_characters=50_000))
+    assert outcome.state == "failed"
+    assert outcome.error is not None
+    assert outcome.error["code"] == "ENG318"
+    assert 40 <= len(outcome.reports) < 50
 
 
 # -- guests ------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,9 @@ SAMPLES: Mapping[str, Any] = {
     "keypair": "default",
     "azone": "nova",
 }
+#: What only its author's cloud has; whatever the form says, ours are taken.
+OF_CLOUD = frozenset({"image", "keypair", "azone"})
+CHOSEN = frozenset({"image", "keyname", "availabilityZone"})
 LEAVE = object()
 DEEPEST = 12
 
@@ -36,9 +39,10 @@ UiLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 class Form:
-    """The UI definition of ``package``; empty when it has none that can be read."""
+    """The UI definition of ``package``; empty when it has none that can be read. ``switches``: all are on."""
 
-    def __init__(self, package: Any) -> None:
+    def __init__(self, package: Any, *, switches: bool = False) -> None:
+        self._switches = switches
         try:
             read = yaml.load(package.ui or "", UiLoader)
         except (yaml.YAMLError, VetroError, ValueError, RecursionError):
@@ -94,7 +98,7 @@ class Form:
             found = {
                 key: self._value(v, known, other, ids, depth + 1)
                 for key, v in value.items()
-                if key != "?" and (names is None or key in names)
+                if key != "?" and (names is None or (key in names and (depth == 0 or key not in CHOSEN)))
             }
             if not kind and any(v is LEAVE for v in found.values()):
                 return LEAVE  # half a map fits no contract
@@ -114,6 +118,10 @@ class Form:
         field = self.fields.get((form, name)) if head == "$" else None
         if field is None:
             return LEAVE
+        if field.get("type") in list(OF_CLOUD):
+            return SAMPLES[str(field["type"])]
+        if self._switches and field.get("type") == "boolean":
+            return True
         if field.get("initial") is not None and not isinstance(field["initial"], (dict, list)):
             return LEAVE if isinstance(field["initial"], str) and "$" in field["initial"] else field["initial"]
         kinds = field.get("type")

@@ -249,7 +249,7 @@ class Trial:
     def _add(self, session: Any, environment: Environment, package: Any, main: str, depth: int) -> str:
         """Puts an application of class ``main`` into the environment, after those that it needs; gives its id."""
         numbers = random.Random(f"{package.name}:{len(environment.applications)}:{depth}")
-        form = Form(package)
+        form = Form(package, switches=self.answers.switches)
         suggester = Suggester(
             session,
             [self.package, *self.mates],

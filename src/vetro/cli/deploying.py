@@ -74,6 +74,7 @@ def execute(
     timeout: float | None = None,
 ) -> Any:
     """Runs a task that was written down, with a live view; Ctrl-C cancels it, a second one leaves it interrupted."""
+    from vetro.cli.compiled import cache_folder
     from vetro.cli.summary import name_of
     from vetro.cli.watching import Watch
     from vetro.engine.models import Environment
@@ -83,7 +84,9 @@ def execute(
     objects = [*Environment(task.model).objects(), *Environment({"Objects": task.model.get("ObjectsCopy")}).objects()]
     names = {str(o["?"].get("id")): name_of(o) for o in reversed(objects)}
     with Watch(names, quiet=quiet, verbose=verbose) as watch, _interruptible() as on_worker:
-        return run(workspace, folder, begun, events=watch.event, on_worker=on_worker, timeout=timeout)
+        compiled = cache_folder()
+        cache = str(compiled) if compiled is not None and compiled.is_dir() else None
+        return run(workspace, folder, begun, events=watch.event, on_worker=on_worker, timeout=timeout, cache=cache)
 
 
 @contextmanager

@@ -50,6 +50,13 @@ def needs_person(worker: Worker) -> Ended:
     return Ended("needs_person", None, error, worker.clock())
 
 
+def wrote_too_much(worker: Worker) -> Ended:
+    """Its reports and log lines would fill the disk."""
+    message = f"the task wrote more than {worker.limits.note_characters:,} characters of reports and log lines"
+    error = {"kind": "limit-exceeded", "code": "ENG318", "message": message, "names": []}
+    return Ended("failed", None, error, worker.clock())
+
+
 def used_up(worker: Worker) -> Ended:
     """Its processor time is over, and it did not stop by itself."""
     message = f"the task used up its {worker.task.budget.cpu_seconds:g} seconds of processor time"

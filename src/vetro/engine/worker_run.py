@@ -6,6 +6,7 @@ out: effects to the host, answers to the task, news to those who watch.
 
 from __future__ import annotations
 
+import json
 import select
 import signal
 import time
@@ -67,6 +68,7 @@ class Run:
         self._then: list[Callable[[], None]] = []
         #: Intents of this turn whose effects were not handed over yet.
         self._unsent: list[str] = []
+        self._noted = 0
         self._lazy = False  # results that were only read wait for a commit
         self._ended: Ended | None = None
 
@@ -216,6 +218,11 @@ class Run:
         if asked.kind == "agent.listen":
             self._then.append(lambda: self.link.listen(asked))
         if self._replay.noted(asked.key):
+            return
+        with deep_calls():
+            self._noted += len(json.dumps(asked.args))
+        if self._noted > self.worker.limits.note_characters:
+            self._ended = ends.wrote_too_much(self.worker)
             return
         self.step("before note", asked.key)
         self.journal.note(Note(asked.key, asked.kind, asked.args, asked.digest, self.worker.clock()))

@@ -148,9 +148,10 @@ class LocalCloud:
         """Why the agent with this queue cannot answer: its server has ended by itself. None while it may."""
         for region in ("", *self._settings.regions):
             for item in self._services.things(region, owner.project).all("server"):
-                if _of(item, owner) and item.get("queue") == queue and item["status"] != "BUILD":
-                    if self.driver.statuses([item["id"]]).get(item["id"], "ERROR") == "ERROR":
-                        return f"server '{item['name']}' has ended by itself"
+                if not _of(item, owner) or item.get("queue") != queue or item["status"] == "BUILD":
+                    continue
+                if self.driver.statuses([item["id"]]).get(item["id"], "ERROR") == "ERROR":
+                    return f"server '{item['name']}' has ended by itself"
         return None
 
     def known(self) -> tuple[Collection[str], Collection[str]]:

@@ -157,7 +157,7 @@ class Suggester:
         if name == "name" and any(a.name == "io.murano.resources.Instance" for a in type_.ancestors):
             return self._chosen(made, path, self._server_name())
         own = type_.properties[name].declaring.package.name not in STANDARD
-        if self._switches and own and schema.get("type") == "boolean":
+        if self._switches and own and schema.get("type") in ("boolean", ["boolean", "null"]):
             return self._chosen(made, path, True)
         if "default" in schema or self._has_default(type_, name):
             return _LEAVE
