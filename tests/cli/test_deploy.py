@@ -151,7 +151,13 @@ def test_an_exit_code_fails_the_deployment_and_deploying_again_repairs_it(place:
     rule = {"script": "*box --configure*", "exitCode": 3, "stderr": "no such box", "times": 1}
     command = ["deploy", str(place.package), "--env", "e", "--driver", "record"]
     said = place.refused(*command, "--script", place.script(plans=[rule]))
-    assert "failed: " in said and "returned error code" in said
+    assert "failed[LIB211]: Script runCommand returned error code" in said
+    assert "exit code 3" in said and "stderr: no such box" in said
+    line = (
+        BOX.splitlines().index("          - conf:Linux.runCommand($.instance.agent, 'box --configure', 'Configure')")
+        + 1
+    )
+    assert f"Classes/Box.yaml:{line} in t.Box::deploy" in said
     assert "change it and deploy again" in said
     error = json.loads((place.root / "environments" / "e" / "tasks" / "1" / "outcome.json").read_text())["error"]
     assert error["output"] == {"exitCode": 3, "stderr": "no such box"}

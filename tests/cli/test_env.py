@@ -90,7 +90,7 @@ def test_an_action_changes_the_model_and_prints_its_result(place: Place) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["opne"], "has no method 'opne'"),
+        (["opne"], "did you mean 'open'"),
         (["open", "--arg", "times=many"], "expected an integer, got 'many'"),
         (["open", "--arg", "count=1"], "count"),
         (["open", "--app", "bag"], "has no application 'bag'"),
@@ -106,7 +106,7 @@ def test_a_wrong_action_is_refused_and_changes_nothing(place: Place, arguments: 
 def test_which_application_is_meant(place: Place) -> None:
     place.deploy("--app", "one")
     place.deploy("--app", "two")
-    assert "say which with --app: one, two" in place.refused("env", "action", "e", "open")
+    assert "say which with --app: one (t.Box), two (t.Box)" in place.refused("env", "action", "e", "open")
     place.ok("env", "action", "e", "open", "--app", "two")
     assert place.recorded()[-1].server == "e-2"
 

@@ -35,14 +35,34 @@ def list_command(workspace: str | None, output: str) -> None:
 
     with out.explained():
         place = open_workspace(workspace)
-        found = [_overview(place.get(name)) for name in place.names()]
+        found = [_overview_or_damage(place, name) for name in place.names()]
     if output != "table":
         out.print_data(found, output)
     elif not found:
         out.note("no environments yet; 'vetro deploy PATH' makes one")
     else:
-        rows = [(e["name"], e["status"], e["applications"], e["driver"], _when(e["changed"])) for e in found]
+        rows = [
+            (
+                e["name"],
+                e["status"],
+                e.get("applications"),
+                e.get("driver"),
+                _when(e["changed"]) if "changed" in e else "",
+            )
+            for e in found
+        ]
         out.print_table(("name", "status", "applications", "servers by", "changed"), rows)
+
+
+def _overview_or_damage(place: Any, name: str) -> dict[str, Any]:
+    """An overview; of an environment that cannot be read, what is wrong with it: the others are shown all the same."""
+    from vetro.engine.workspace.files import WorkspaceError
+
+    try:
+        return _overview(place.get(name))
+    except WorkspaceError as error:
+        out.note(out.shown(error.message))
+        return {"name": name, "status": "damaged", "error": error.message}
 
 
 def _overview(folder: Any) -> dict[str, Any]:

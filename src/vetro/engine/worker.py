@@ -181,7 +181,9 @@ class Worker:
         ]
 
     def _outcome(self, ended: Ended, undecided: list[OpenEffect]) -> Outcome:
-        reports: list[Mapping[str, Any]] = [note.args for note in self.journal.notes("report")]
+        reports: list[Mapping[str, Any]] = [
+            {**note.args, "timestamp": note.at} for note in self.journal.notes("report")
+        ]
         return Outcome(
             ended.state,  # type: ignore[arg-type]
             model=self.journal.model(),

@@ -29,7 +29,7 @@ from vetro.yaql.values import check_depth, thaw
 
 #: Kinds used by the standard library and what their answers are.
 KINDS: Mapping[str, str] = {
-    "report": "a status line {id, text, details, level, environment_id, timestamp}; the answer is ignored",
+    "report": "a status line {id, text, details, level, environment_id}; the host notes its time; no answer",
     "log": "a log line {logger, level, text}; the answer is ignored",
     "track": "statistics {event, instance, environment, instance_type, ...}; the answer is ignored",
     "identity": "{what: user|project, of: caller|environment}: the record of the identity service",
@@ -168,6 +168,7 @@ class InProcessEffects:
         self.reports: list[dict[str, Any]] = []
         self.tracked: list[dict[str, Any]] = []
         self._on_report = on_report
+        self._clock = clock
         self._handlers: dict[str, Handler] = {
             "report": self._report,
             "log": _log,
@@ -199,6 +200,7 @@ class InProcessEffects:
         return handler(args)
 
     def _report(self, args: dict[str, Any]) -> None:
+        args = {**args, "timestamp": self._clock()}
         self.reports.append(args)
         if self._on_report is not None:
             self._on_report(args)

@@ -143,3 +143,19 @@ def test_where_nothing_fits_the_property_is_named() -> None:
 def test_a_wrong_answer_is_left_to_the_contract() -> None:
     with pytest.raises(ContractViolation):
         suggest("x:\n  Contract: $.int().notNull()", {"x": "many"})
+
+
+def test_a_required_part_that_is_around_is_not_made_again() -> None:
+    found = suggest(
+        "part: {Contract: $.class(Part).notNull()}",
+        Part="Properties: {whole: {Contract: $.class(Main).notNull()}}\n",
+    )
+    assert found.object["part"]["whole"] == found.object["?"]["id"]
+
+
+def test_switches_of_packages_are_on_when_asked_for() -> None:
+    body = "Properties:\n  a: {Contract: $.bool(), Default: false}\n  b: {Contract: $.bool().notNull()}\n"
+    made = package({"Main": body})
+    session = Engine([made]).session()
+    found = Suggester(session, [made], lambda: "x", switches=True).suggest(session.type_by_name("t.Main"))
+    assert plain(found) == {"a": True, "b": True}

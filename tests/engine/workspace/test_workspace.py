@@ -154,6 +154,38 @@ def test_damage_is_named(tmp_path: Path) -> None:
         folder.model(7)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("environment.json", "[]", "holds no mapping"),
+        ("environment.json", '{"format": 1}', "'id' is missing"),
+        ("environment.json", '{"format": 1, "id": "x", "name": "web", "created": 1, "packages": [1]}', "'packages'"),
+        ("model-0.json", "[1]", "holds no mapping"),
+        ("model-0.json", '{"Objects": 5}', "'Objects' is no object"),
+        ("tasks/1/task.json", "{}", "'id' is missing"),
+        ("tasks/1/task.json", '{"id": "x", "kind": "deploy", "model": {}, "nose": 1}', "unexpected keyword"),
+        ("tasks/1/outcome.json", "[]", "holds no mapping"),
+    ],
+)
+def test_files_of_another_shape_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = workspace(tmp_path).create("web").path
+    (path / "tasks" / "1").mkdir(parents=True)
+    (path / "tasks" / "1" / "task.json").write_text(json.dumps(task().as_json()))
+    (path / name).write_text(content)
+    with pytest.raises(WorkspaceError, match=f"{name.rpartition('/')[2]} is damaged.*{message}"):
+        folder = EnvironmentFolder(path)
+        folder.model()
+        folder.tasks()[0].task()
+        folder.tasks()[0].outcome()
+
+
+def test_only_the_owner_may_read(tmp_path: Path) -> None:
+    folder = workspace(tmp_path).create("web")
+    folder.report(1, "0/1", {"text": "the password is x"})
+    assert folder.path.stat().st_mode & 0o077 == 0
+    assert (folder.path / "reports.jsonl").stat().st_mode & 0o077 == 0
+
+
 def test_folders_of_newer_versions_are_refused(tmp_path: Path) -> None:
     folder = workspace(tmp_path).create("web")
     data = json.loads((folder.path / "environment.json").read_text())

@@ -62,7 +62,30 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
-        raise WorkspaceError(f"{path} is damaged: {error}", hint="restore it from a backup") from None
+        raise damaged(path, str(error)) from None
+
+
+def read_mapping(path: Path, **wanted: type | tuple[type, ...]) -> dict[str, Any]:
+    """A JSON file that holds a mapping with these entries. Raises like `read_json`, naming what is missing."""
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise damaged(path, "it holds no mapping")
+    for name, kind in wanted.items():
+        if not isinstance(data.get(name), kind):
+            raise damaged(path, f"'{name}' is missing or of another kind")
+    return data
+
+
+def damaged(path: Path, what: str) -> WorkspaceError:
+    """The error for a file with another content than ours."""
+    return WorkspaceError(f"{path} is damaged: {what}", hint="restore it from a backup")
+
+
+def append_line(path: Path, text: str) -> None:
+    """Adds a line to a file that only its owner may read."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(handle, "a", encoding="utf-8", errors="surrogatepass") as file:
+        file.write(text + "\n")
 
 
 @contextmanager

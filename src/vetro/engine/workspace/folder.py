@@ -14,7 +14,15 @@ from typing import Any
 
 from vetro.engine.models.environment import Environment
 from vetro.engine.task import Task
-from vetro.engine.workspace.files import WorkspaceError, locked, read_json, write_bytes, write_json
+from vetro.engine.workspace.files import (
+    WorkspaceError,
+    append_line,
+    damaged,
+    locked,
+    read_mapping,
+    write_bytes,
+    write_json,
+)
 from vetro.packages.manifest import MURANOPL
 
 #: Version of the layout; newer ones are refused.
@@ -29,8 +37,13 @@ class TaskFolder:
         self.number = number
 
     def task(self) -> Task:
-        """What is, or was, to do."""
-        return Task.from_json(read_json(self.path / "task.json"))
+        """What is, or was, to do. Raises `WorkspaceError` when its file is damaged."""
+        path = self.path / "task.json"
+        data = read_mapping(path, id=str, kind=str, model=dict)
+        try:
+            return Task.from_json(data)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise damaged(path, str(error)) from None
 
     @property
     def finished(self) -> bool:
@@ -39,7 +52,7 @@ class TaskFolder:
 
     def outcome(self) -> dict[str, Any] | None:
         """How it ended: {state, error, result, started, ended, ...}; None before."""
-        return dict(read_json(self.path / "outcome.json")) if self.finished else None
+        return read_mapping(self.path / "outcome.json", state=str) if self.finished else None
 
 
 class EnvironmentFolder:
@@ -47,9 +60,14 @@ class EnvironmentFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data: dict[str, Any] = read_json(path / "environment.json")
-        if self._data.get("format", 0) > FORMAT:
+        self._data = read_mapping(
+            path / "environment.json", format=int, id=str, name=str, created=(int, float), packages=list
+        )
+        if self._data["format"] > FORMAT:
             raise WorkspaceError(f"{path} was written by a newer Vetro", hint="use that version for it")
+        for entry in self._data["packages"]:
+            if not isinstance(entry, dict) or not {"name", "version", "digest"} <= set(entry):
+                raise damaged(path / "environment.json", "'packages' holds something else than packages")
 
     @classmethod
     def create(cls, path: Path, name: str, id: str, **more: Any) -> EnvironmentFolder:
@@ -150,15 +168,22 @@ class EnvironmentFolder:
 
     def latest(self) -> int:
         """The number of the newest model; 0 before the first task ended."""
-        return max(int(p.stem[6:]) for p in self.path.glob("model-*.json") if p.stem[6:].isdigit())
+        numbers = [int(p.stem[6:]) for p in self.path.glob("model-*.json") if p.stem[6:].isdigit()]
+        if not numbers:
+            raise WorkspaceError(f"environment '{self.name}' has no model", hint="restore model-0.json from a backup")
+        return max(numbers)
 
     def model(self, number: int | None = None) -> Environment:
         """The model with this number, the newest without. Raises `WorkspaceError` when there is none."""
         path = self.path / f"model-{self.latest() if number is None else number}.json"
         try:
-            return Environment(read_json(path))
+            model = read_mapping(path)
         except FileNotFoundError:
             raise WorkspaceError(f"environment '{self.name}' has no model {number}") from None
+        root = model.get("Objects")
+        if root is not None and not (isinstance(root, dict) and isinstance(root.get("?"), dict)):
+            raise damaged(path, "'Objects' is no object")
+        return Environment(model)
 
     # -- tasks ---------------------------------------------------------------------------------------------------
 
@@ -193,8 +218,7 @@ class EnvironmentFolder:
     def report(self, task: int, key: str, entry: Mapping[str, Any]) -> None:
         """Adds a status or log line. It is kept once: a continued task reports under the same key again."""
         line = json.dumps({"task": task, "key": key, **entry}, ensure_ascii=False)
-        with open(self.path / "reports.jsonl", "a", encoding="utf-8", errors="surrogatepass") as file:
-            file.write(line + "\n")
+        append_line(self.path / "reports.jsonl", line)
 
     def reports(self) -> Iterator[dict[str, Any]]:
         """All lines in order, each once; a line that a crash cut off is left out."""

@@ -121,10 +121,13 @@ def _failure_1(result: Any, message: Mapping[str, Any], source: str) -> AgentExc
 
 
 def next_stamp(cx: Any) -> int:
-    """A stamp for a plan: the host's time, and later than all before in this session."""
+    """A stamp for a plan: later than all before in this session, which began with the host's time.
+
+    The time is asked for once: agents compare stamps with each other, not with a clock.
+    """
     shared = cx.session.native
-    now = int(float(perform(cx, "clock")) * STAMPS)
-    stamp = shared["agent stamp"] = max(now, shared.get("agent stamp", 0) + 1)
+    last = shared.get("agent stamp")
+    stamp = shared["agent stamp"] = int(float(perform(cx, "clock")) * STAMPS) if last is None else last + 1
     return int(stamp)
 
 

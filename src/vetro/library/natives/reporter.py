@@ -30,7 +30,6 @@ def report(cx: Any, this: Any, source: Any, message: Any, level: str, details: s
         details=details,
         level=level,
         environment_id=environment,
-        timestamp=cx.rt.clock(),
     )
 
 

@@ -1,0 +1,89 @@
+"""Calls of agents whose server has ended: they fail with the reason instead of waiting for their time to pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clouds.local_world import OWNER, World, hot
+from vetro.clouds.interface import CloudError, Message, Owner
+from vetro.engine.host import Request
+from vetro.engine.host.agents import Agents
+
+ARGS = {"queue": "q", "listener": "-execution-results-x", "id": "1", "plan": {"Name": "p"}}
+QUEUE = "eenv1-hone"
+DATA = f"[rabbitmq]\ninput_queue = {QUEUE}\n"
+SERVER: dict[str, Any] = {"type": "OS::Nova::Server", "properties": {"image": "debian-12-murano", "flavor": "m1.small"}}
+
+
+class Silence:
+    """A channel on which nothing ever comes."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def send(self, queue: str, message: Message) -> None:
+        self.sent.append(message.id)
+
+    def receive(self, queue: str, timeout: float) -> Message | None:
+        time.sleep(min(timeout, 0.01))
+        return None
+
+    def acknowledge(self, queue: str, id: str) -> None:
+        raise AssertionError("there was no answer")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., object]]:
+    monkeypatch.setattr("vetro.engine.host.agents._LOOK", 0.01)
+    monkeypatch.setattr("vetro.engine.host.agents._GLANCE", 0.01)
+    made: list[Agents] = []
+
+    def run(why_silent: Callable[[str], str | None], timeout: float) -> object:
+        made.append(Agents(Silence(), why_silent=why_silent))
+        return made[-1].handlers()["agent.call"](Request("1", "agent.call", {**ARGS, "timeout": timeout}))
+
+    yield run
+    for agents in made:
+        agents.close()
+
+
+def test_a_server_that_has_ended_is_named(call: Callable[..., object]) -> None:
+    asked: list[str] = []
+
+    def why(queue: str) -> str:
+        asked.append(queue)
+        return "server 'web' has ended by itself"
+
+    with pytest.raises(CloudError, match="the agent does not answer: server 'web' has ended by itself"):
+        call(why, 60)
+    assert asked == ["q", "q"]
+
+
+def test_a_server_that_comes_back_is_waited_for(call: Callable[..., object]) -> None:
+    answers = iter([None, "away", None, "away", None])
+    assert call(lambda queue: next(answers, None), 0.3) == {"timeout": 0.3}
+
+
+def test_the_cloud_tells_servers_that_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path)
+    assert world.cloud.why_silent(OWNER, QUEUE) is None  # it may come yet
+    properties = {**SERVER["properties"], "name": "web", "user_data_format": "RAW", "user_data": DATA}
+    world.push(hot({"s": {"type": SERVER["type"], "properties": properties}}))
+    (server,) = world.cloud.servers(OWNER)
+    assert world.driver.spec(server.id)["queue"] == QUEUE
+    assert world.cloud.why_silent(OWNER, QUEUE) is None
+    monkeypatch.setattr(world.driver, "statuses", lambda servers: {server.id: "SHUTOFF"})
+    assert world.cloud.why_silent(OWNER, QUEUE) is None  # somebody stopped it and may start it
+    for seen in ({server.id: "ERROR"}, {}):
+        monkeypatch.setattr(world.driver, "statuses", lambda servers, seen=seen: seen)
+        assert world.cloud.why_silent(OWNER, QUEUE) == "server 'web' has ended by itself"
+        assert world.cloud.why_silent(Owner("project", "other"), QUEUE) is None
+    world.cloud.close()
