@@ -94,6 +94,10 @@ def command(
         if dry_run:
             out.print_data(model.model, "yaml")
             return
+        if script is not None:
+            from vetro.clouds.local.drivers.record_table import Table
+
+            Table.read(script)  # a slip in it must not cost an environment
         if folder is None:
             chosen_driver = choose_driver(driver, place)
             folder = place.create(name, driver=chosen_driver, script=os.path.abspath(script) if script else None)

@@ -101,15 +101,9 @@ def put_application(
     ``named``: which one, by name or id; an unknown name gives the new application that name. The application, what was
     chosen for it, and whether it is new. Raises `TargetError` when several could be meant, and what `Suggester` raises.
     """
-    from vetro.engine.models.suggest import unknown_property
-
     existing = _existing(environment, type_.name, named)
     if existing is not None:
-        properties = session.schema(type_.name, f"=={type_.version}", type_.package.name)[""].get("properties", {})
-        for name in answers:
-            if name not in properties:
-                raise unknown_property(type_.name, name, name, properties)
-        _merge(existing, answers)
+        _merge(session, type_, existing, answers, "")
         existing["?"]["type"] = f"{type_.name}/{type_.version}@{type_.package.name}"
         return existing, {}, False
     numbers = iter(range(1, 1 << 30))
@@ -144,11 +138,22 @@ def _existing(environment: Environment, class_name: str, named: str | None) -> d
     return same[0] if same else None
 
 
-def _merge(obj: dict[str, Any], answers: Mapping[str, Any]) -> None:
-    """Answers over what is there: mappings that are objects, or stand for one, are merged; anything else replaced."""
+def _merge(session: Any, type_: Any, obj: dict[str, Any], answers: Mapping[str, Any], path: str) -> None:
+    """Answers over what is there: mappings for objects are merged into them, anything else is replaced.
+
+    Raises `UnknownProperty` for names that a class does not have.
+    """
+    from vetro.engine.models.suggest import unknown_property
+
+    properties = session.schema(type_.name, f"=={type_.version}", type_.package.name)[""].get("properties", {})
     for name, value in answers.items():
+        if name not in properties:
+            raise unknown_property(type_.name, path + name, name, properties)
         old = obj.get(name)
         if isinstance(value, Mapping) and isinstance(old, dict) and "?" in old and "?" not in value:
-            _merge(old, value)
+            written, _, package = str(old["?"]["type"]).partition("@")
+            class_name, _, version = written.partition("/")
+            kind = session.type_for(class_name, version or None, package or None)
+            _merge(session, kind, old, value, f"{path}{name}.")
         else:
             obj[name] = value
