@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -149,12 +150,18 @@ def show_error(folder: Any, state: str, error: Mapping[str, Any]) -> None:
 
 def _place(folder: Any, place: Mapping[str, Any]) -> str:
     """``package: file:line``; the archives of an environment are named by what they hold, not by their digest."""
+    import vetro.library
+
     file = str(place.get("file"))
-    for package in folder.packages:
-        _, found, inner = file.partition(package["digest"])
+    standard = os.path.dirname(str(vetro.library.__file__)) + os.sep
+    if file.startswith(standard):
+        package, _, inner = file.removeprefix(standard).partition(os.sep)
+        return f"{package}: {inner}:{place.get('line')}"
+    for entry in folder.packages:
+        _, found, inner = file.partition(entry["digest"])
         if found:
             inner = inner.removeprefix(".zip").lstrip("/")
-            return f"{package['name']} {package['version']}: {inner}:{place.get('line')}"
+            return f"{entry['name']} {entry['version']}: {inner}:{place.get('line')}"
     return f"{out.shown(file)}:{place.get('line')}"
 
 
