@@ -159,3 +159,13 @@ def test_switches_of_packages_are_on_when_asked_for() -> None:
     session = Engine([made]).session()
     found = Suggester(session, [made], lambda: "x", switches=True).suggest(session.type_by_name("t.Main"))
     assert plain(found) == {"a": True, "b": True}
+
+
+def test_applications_are_named_after_their_class_unless_they_have_a_default() -> None:
+    body = "name:\n  Contract: $.string().notNull()\nother:\n  Contract: $.class(Other).notNull()"
+    named = "Extends: std:Application\nProperties:\n  name:\n    Contract: $.string().notNull()"
+    found = suggest(body, Other=named)
+    assert found.object["name"] == "sample"  # no application
+    assert [a["name"] for a in found.applications] == ["other"]
+    found = suggest(body, Other=named + "\n    Default: mine")
+    assert "name" not in found.applications[0]

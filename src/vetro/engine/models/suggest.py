@@ -156,6 +156,11 @@ class Suggester:
                 return self._chosen(made, path, EAGER[owner.name, name])
         if name == "name" and any(a.name == "io.murano.resources.Instance" for a in type_.ancestors):
             return self._chosen(made, path, self._server_name())
+        named = name == "name" and any(a.name == APPLICATION for a in type_.ancestors)
+        if named and not self._has_default(type_, name):
+            label = type_.name.rsplit(".", 1)[-1].lower()
+            if schema.get("type") == "string" and _fits(label, schema):
+                return self._chosen(made, path, label)
         own = type_.properties[name].declaring.package.name not in STANDARD
         if self._switches and own and schema.get("type") in ("boolean", ["boolean", "null"]):
             return self._chosen(made, path, True)
