@@ -51,9 +51,9 @@ def test_all_implementations_satisfy_the_protocol() -> None:
 
 def test_in_process_reports_are_kept_and_announced() -> None:
     seen: list[dict[str, object]] = []
-    effects = InProcessEffects(on_report=seen.append)
+    effects = InProcessEffects(on_report=seen.append, clock=lambda: 5.0)
     effects.perform("0/1", "report", {"text": "hello"})
-    assert effects.reports == seen == [{"text": "hello"}]
+    assert effects.reports == seen == [{"text": "hello", "timestamp": 5.0}]
 
 
 def test_in_process_log_lines_go_to_the_channel(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="folders or archives, at any depth")
     parser.add_argument("--only", default="", metavar="TEXT", help="only packages whose name or path holds TEXT")
     options = parser.parse_args(arguments)
-    logging.getLogger("vetro").setLevel(logging.ERROR)
     counts = {"passed": 0, "failed": 0, "missing": 0}
     for verdict in Shelf(options.paths).try_all(options.only):
         counts[verdict.state] += 1
@@ -31,4 +30,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    logging.getLogger("vetro").setLevel(logging.ERROR)  # what packages get wrong stands in their lines
     sys.exit(main())
