@@ -72,7 +72,7 @@ print(json.dumps({"model": model, "kinds": [r.kind for r in recording.records], 
 @pytest.mark.parametrize("name", PLUGINS)
 def test_the_own_tests_of_the_plugin_pass(name: str, own: Own, run: Run, tmp_path: Path) -> None:
     if name == "vetro-tosca" and importlib.util.find_spec("translator") is None:
-        pytest.skip("heat-translator is not installed; the extra 'test' has it")
+        pytest.fail("heat-translator is not installed; the extra 'test' has it")
     tests = tmp_path / "tests"
     shutil.copytree(ROOT / "plugins" / name / "tests", tests, ignore=shutil.ignore_patterns("__pycache__"))
     options = ["-q", "-p", "no:cacheprovider", "-W", "error", "-c", "/dev/null", "--rootdir", str(tests)]
@@ -271,7 +271,7 @@ for path, data in sample.package(**json.loads(sys.argv[2])).items():
 
 def test_a_tosca_package_is_checked_by_the_command_line(own: Own, run: Run) -> None:
     if importlib.util.find_spec("translator") is None:
-        pytest.skip("heat-translator is not installed; the extra 'test' has it")
+        pytest.fail("heat-translator is not installed; the extra 'test' has it")
     see = [own("vetro-tosca"), ROOT / "plugins" / "vetro-tosca" / "tests"]
     for name, changes in (("good", {}), ("bad", {"Scripts/create.sh": None})):
         made = run("-c", WRITE_SAMPLE, name, json.dumps(changes), see=see)

@@ -6,6 +6,7 @@ again with the same id must lead to the same state.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -97,7 +98,7 @@ class Call:
         return f"{self.stack_name}-{self.name}-{self.id[:8]}"
 
 
-class ResourceType:
+class ResourceType(ABC):
     """Root of all handlers."""
 
     properties: Mapping[str, Prop] = {}
@@ -116,14 +117,14 @@ class ResourceType:
     #: The kind of record that shows the resource; null: none.
     record: Kind | None = None
 
+    @abstractmethod
     def create(self, call: Call) -> None:
         """Makes the resource with the id ``call.id``. Raises `CloudError`."""
-        raise NotImplementedError
 
-    def update(self, call: Call, old: Mapping[str, Any]) -> None:
+    def update(self, call: Call, old: Mapping[str, Any]) -> None:  # noqa: B027 - most have nothing to do
         """Brings the resource from the properties ``old`` to those of the call, where `replaces` says no."""
 
-    def retire(self, call: Call) -> None:
+    def retire(self, call: Call) -> None:  # noqa: B027
         """The resource will be replaced: gives up what its successor needs. It is deleted later."""
 
     def delete(self, call: Call) -> None:
@@ -131,7 +132,7 @@ class ResourceType:
         if self.record is not None:
             call.things.delete(call.id)
 
-    def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:
+    def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:  # noqa: B027
         """Refuses properties that do not fit together; only ``known`` have their values yet. Raises `CloudError`."""
 
     def replaces(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

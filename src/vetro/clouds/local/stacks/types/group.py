@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -34,9 +35,9 @@ class Nested(ResourceType):
         assert call.nesting is not None
         call.nesting.delete(call)
 
+    @abstractmethod
     def content(self, call: Call) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Template and parameters of the inner stack."""
-        raise NotImplementedError
 
     def show(self, call: Call) -> Any:
         """The outputs."""
