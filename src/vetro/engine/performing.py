@@ -7,13 +7,15 @@ here knows of processes; the task process calls `perform` and sends what it retu
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
+from vetro.engine.models import Environment, apply_answers, check_model
 from vetro.engine.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task import Task
+from vetro.engine.warning_notes import WarningNotes
 from vetro.muranopl.api import Engine
 from vetro.muranopl.execution import EffectClock
 from vetro.muranopl.results import plain_result
@@ -32,12 +34,17 @@ class BadTask(VetroError):
     code = "ENG301"
 
 
-def session_for(task: Task, effects: Any, installation: Installation) -> Session:
-    """A session over the task's packages. Raises `PackageError` and whatever else loading packages raises."""
+def packages_of(task: Task) -> list[Any]:
+    """The task's packages. Raises `PackageError` and whatever else loading packages raises."""
     from vetro.packages import load_path
+
+    return [package for path in task.packages for package in load_path(path)]
+
+
+def session_for(task: Task, packages: list[Any], effects: Any, installation: Installation) -> Session:
+    """A session over the task's packages and the extensions that they require."""
     from vetro.packages.extensions import required_extensions
 
-    packages = [package for path in task.packages for package in load_path(path)]
     extensions = required_extensions(packages, parent=installation.natives)
     defaults = Limits()
     value = defaults.max_expression_memory
@@ -70,6 +77,7 @@ class Performance:
         self.effects = effects
         self.installation = installation
         self.session: Session | None = None
+        self.packages: list[Any] = []
         self._loaded = False
 
     def run(
@@ -79,14 +87,17 @@ class Performance:
     ) -> dict[str, Any]:
         """The frame that ends the task. ``on_failure`` is called first when the run failed, to make room."""
         try:
-            session = self.session = session_for(self.task, self.effects, self.installation)
-            on_session(session)
-            self.effects.on_cancel = session.rt.cancel
-            self.effects.on_checkpoint = self._checkpoint
-            session.rt.look = self.effects.look
-            if self.effects.cancelled is not None:
-                session.rt.cancel(self.effects.cancelled)
-            model, result = KINDS[self.task.kind](self, session)
+            with WarningNotes(self.effects) as warnings:
+                self.packages = packages_of(self.task)
+                warnings.loaded(self.packages)
+                session = self.session = session_for(self.task, self.packages, self.effects, self.installation)
+                on_session(session)
+                self.effects.on_cancel = session.rt.cancel
+                self.effects.on_checkpoint = self._checkpoint
+                session.rt.look = self.effects.look
+                if self.effects.cancelled is not None:
+                    session.rt.cancel(self.effects.cancelled)
+                model, result = KINDS[self.task.kind](self, session)
             return {"t": "done", "model": model, "result": result}
         except (Disconnected, SystemExit):
             raise
@@ -140,6 +151,22 @@ class Performance:
         if methods is None and self.task.method is not None:
             methods = [self.task.method]
         return None, session.schema(on_class["name"], on_class.get("version"), on_class.get("package"), methods)
+
+    def suggest(self, session: Session) -> tuple[Any, Any]:
+        """An application from answers; see `vetro.engine.task.Kind`."""
+        on_class, args = self._class(), self.task.args
+        answers, named = args.get("answers") or {}, args.get("application")
+        if not isinstance(answers, Mapping) or not (named is None or isinstance(named, str)):
+            raise BadTask("'answers' of a task of kind 'suggest' is a mapping, 'application' text or null")
+        options = {name: args[name] for name in ("eager", "hints", "switches") if name in args}
+        type_ = session.types.find(on_class["name"], on_class.get("version"), on_class.get("package"))
+        environment = Environment(self.task.model)
+        applied = apply_answers(session, self.packages, environment, type_, answers, named, session.new_id, **options)
+        return None, applied.as_json()
+
+    def check_model(self, session: Session) -> tuple[Any, Any]:
+        """The errors of the model; see `vetro.engine.models.check_model`."""
+        return None, {"errors": check_model(session, self.task.model)}
 
     def _method(self) -> str:
         if self.task.method is None:
@@ -213,4 +240,6 @@ KINDS: dict[str, Callable[[Performance, Session], tuple[Any, Any]]] = {
     "builder": Performance.static,
     "schema": Performance.schema,
     "call": Performance.call,
+    "suggest": Performance.suggest,
+    "check_model": Performance.check_model,
 }

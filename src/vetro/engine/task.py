@@ -10,7 +10,15 @@ from typing import Any, Literal
 #: finalise. ``action``: the same with a public method of an object. ``static``: a public static method of a class.
 #: ``builder``: a model builder. ``schema``: JSON Schemas of a class. ``call``: one method, for tools; nothing is
 #: destroyed or serialised.
-Kind = Literal["deploy", "action", "static", "builder", "schema", "call"]
+#:
+#: ``suggest``: an application of class ``on_class`` for the environment in ``model`` (which may be empty), from
+#: ``args``: ``answers`` {property: value}; ``application``, the name or id of the one to change, or the name of a new
+#: one; ``eager``, ``hints``, ``switches`` as in `vetro.engine.models.Suggester`. The result is
+#: `vetro.engine.models.Applied.as_json`. Ids follow from ``seed``: give a random one. ``check_model``: loads ``model``
+#: and lists what does not fit; the result is ``{"errors": [...]}`` as `vetro.engine.models.check_model` gives them.
+Kind = Literal["deploy", "action", "static", "builder", "schema", "call", "suggest", "check_model"]
+#: Kinds that leave a model, and effects outside. Without a journal they cannot be run; see `vetro.engine.asking`.
+LASTING = frozenset({"deploy", "action"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from vetro.muranopl.declarations import (
     _NoDefault,
 )
 from vetro.muranopl.schema_contract import ContractTranslator, Fallible
+from vetro.muranopl.schema_draft import DRAFT_2020_12
+from vetro.muranopl.schema_forms import FormTranslator
 from vetro.muranopl.schema_hints import Hint, field_hints, form_sections, text_hints
 from vetro.yaql import ast
 from vetro.yaql.values import SCALARS, thaw
@@ -94,15 +96,16 @@ EvaluateIn = Callable[[ast.Node, Any], Any]
 
 
 def class_schemas(
-    type_: TypeLike, methods: Iterable[str] | None = None, *, hints: Hints, evaluate: EvaluateIn
+    type_: TypeLike, methods: Iterable[str] | None = None, *, hints: Hints, evaluate: EvaluateIn, form: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Schemas by method name; the class itself stands under ``''``.
 
     Without ``methods``: the class and its model builders. With names: each public method that is named, ``''`` for
-    the class; unknown and non-public names are left out (SEMANTICS 17.1). Raises what resolving the classes of
-    contracts raises, `ClassNotFound` above all.
+    the class; unknown and non-public names are left out (SEMANTICS 17.1). ``form``: draft 2020-12 with all that a
+    form wants to know (`schema_forms`, docs/forms/schema.md). Raises what resolving the classes of contracts raises,
+    `ClassNotFound` above all.
     """
-    maker = _Maker(type_, hints, evaluate)
+    maker: _Maker = _FormMaker(type_, hints, evaluate) if form else _Maker(type_, hints, evaluate)
     result: dict[str, dict[str, Any]] = {}
     if methods is None:
         result[""] = maker.of_class()
@@ -125,6 +128,9 @@ class _Maker:
 
     __slots__ = ("_distances", "_evaluate", "_hints", "_translators", "_type")
 
+    _shown = _SHOWN
+    _translator: type[ContractTranslator] = ContractTranslator
+
     def __init__(self, type_: TypeLike, hints: Hints, evaluate: EvaluateIn) -> None:
         self._type = type_
         self._hints = hints
@@ -137,11 +143,14 @@ class _Maker:
         fields: dict[str, Any] = {}
         for name, prop in self._type.properties.items():
             decl = prop.decl
-            if decl.usage in _SHOWN:
+            if decl.usage in self._shown:
                 marked = decl.meta or self._redeclared_with_meta(name, prop)
-                fields[name] = self._field(decl, prop.declaring, self._hints(prop) if marked else ())
+                fields[name] = self._property(name, prop, self._hints(prop) if marked else ())
         own = self._hints(self._type) if any(a.decl.meta for a in self._type.ancestors) else ()
         return self._root(fields, list(own))
+
+    def _property(self, name: str, prop: PropertyLike, marks: Iterable[Hint]) -> dict[str, Any]:
+        return self._field(prop.decl, prop.declaring, marks)
 
     def of_method(self, method: MethodLike, builder: bool) -> dict[str, Any]:
         """Arguments that can be given by name; the first one of a model builder is the current model."""
@@ -181,7 +190,7 @@ class _Maker:
     def _field(self, decl: PropertyDecl | ArgumentDecl, declaring: Any, marks: Iterable[Hint]) -> dict[str, Any]:
         translator = self._translators.get(id(declaring))
         if translator is None:
-            translator = self._translators[id(declaring)] = ContractTranslator(declaring, self._evaluate)
+            translator = self._translators[id(declaring)] = self._translator(declaring, self._evaluate)
         schema = translator.schema(decl.contract)
         if decl.default is not NO_DEFAULT:
             self._default(schema, decl.default, declaring)
@@ -210,3 +219,76 @@ class _Maker:
             if declared is not None and declared.meta:
                 return True
         return False
+
+
+class _FormMaker(_Maker):
+    """Makes the schemas that forms are made of."""
+
+    __slots__ = ()
+
+    _shown = _SHOWN | {PropertyUsage.CONST}
+    _translator = FormTranslator
+
+    def of_class(self) -> dict[str, Any]:
+        schema = super().of_class()
+        type_ = self._type
+        schema["muranoClass"] = {
+            "name": type_.name,
+            "version": str(type_.package.version),
+            "package": type_.package.name,
+            "ancestors": [[a.name, str(a.package.version)] for a in type_.ancestors],
+        }
+        return schema
+
+    def of_method(self, method: MethodLike, builder: bool) -> dict[str, Any]:
+        schema = super().of_method(method, builder)
+        decl = method.decl
+        assert decl is not None
+        schema["muranoMethod"] = {
+            "name": decl.name,
+            "class": self._type.name,
+            "version": str(self._type.package.version),
+            "package": self._type.package.name,
+            "static": decl.usage is MethodUsage.STATIC,
+            "builder": builder,
+        }
+        return schema
+
+    def _root(self, fields: dict[str, Any], marks: list[Hint]) -> dict[str, Any]:
+        schema = super()._root(fields, marks)
+        schema["$schema"] = DRAFT_2020_12
+        return schema
+
+    def _property(self, name: str, prop: PropertyLike, marks: Iterable[Hint]) -> dict[str, Any]:
+        schema = super()._property(name, prop, marks)
+        if prop.decl.usage is PropertyUsage.CONST:
+            schema["usage"] = "Const"
+        if any(name in a.decl.properties for a in self._type.ancestors if a is not prop.declaring):
+            self._redeclared(schema, name, prop)
+        return schema
+
+    def _redeclared(self, schema: dict[str, Any], name: str, prop: PropertyLike) -> None:
+        """Contracts of other declarations of the property test the outcome, too (SEMANTICS 5.3)."""
+        tests = []
+        for ancestor in self._type.ancestors:
+            decl = ancestor.decl.properties.get(name)
+            if decl is None or ancestor is prop.declaring:
+                continue
+            other = self._field(decl, ancestor, ())
+            if other.pop("serverChecks", False):
+                schema["serverChecks"] = True
+            has_default = "default" in schema or "defaultExpression" in schema
+            for key in ("default", "defaultExpression"):
+                if key in other:
+                    default = other.pop(key)
+                    if not has_default:
+                        schema[key] = default
+            if any(schema.get(key) != value for key, value in other.items()):
+                tests.append(other)
+        if tests:
+            schema["allOf"] = [*schema.get("allOf", ()), *tests]
+
+    def _default(self, schema: dict[str, Any], default: Template | _NoDefault, declaring: Any) -> None:
+        super()._default(schema, default, declaring)
+        if "default" not in schema and default is not NO_DEFAULT:
+            schema["defaultExpression"] = default.text if isinstance(default, Expression) else ""

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def class_schemas(
-    session: Session, type_: MuranoType, methods: Iterable[str] | str | None = None
+    session: Session, type_: MuranoType, methods: Iterable[str] | str | None = None, *, form: bool = False
 ) -> dict[str, dict[str, Any]]:
-    """Schemas of ``type_`` and its methods by name; see `schema.class_schemas`."""
+    """Schemas of ``type_`` and its methods by name; see `schema.class_schemas`. ``form``: those of forms."""
 
     def hints(thing: Any) -> list[Hint]:
         if isinstance(thing, schema.Argument):
@@ -35,7 +35,7 @@ def class_schemas(
         return session.evaluate(Expression(text, parse(text, owner.context.grammar), _NOWHERE), owner)
 
     names = [methods] if isinstance(methods, str) else methods
-    return schema.class_schemas(type_, names, hints=hints, evaluate=evaluate)
+    return schema.class_schemas(type_, names, hints=hints, evaluate=evaluate, form=form)
 
 
 _NOWHERE = Position("<schema>", 1, 1)

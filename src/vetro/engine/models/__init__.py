@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from vetro.engine.models.applying import Applied, UnclearApplication, apply_answers, put
+from vetro.engine.models.checking import check_model
 from vetro.engine.models.environment import Environment
 from vetro.engine.models.suggest import Suggester, Suggestions
 
-__all__ = ["Environment", "Suggester", "Suggestions"]
+__all__ = [
+    "Applied",
+    "Environment",
+    "Suggester",
+    "Suggestions",
+    "UnclearApplication",
+    "apply_answers",
+    "check_model",
+    "put",
+]

@@ -1,0 +1,201 @@
+"""`ask`: what a package says, from a task process that can change nothing: forms, schemas, checks, static methods.
+
+No journal, no effects host, no database. The effects that such a task may ask for are answered here, in the caller's
+thread: who asks, the time, chance, secrets, and pauses. Everything else is refused. Whatever the task does, the caller
+gets a result or an error within the time it gave: a process that goes on is killed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from vetro.clouds.interface import NotAvailable
+from vetro.engine.frames import FrameError
+from vetro.engine.host.answers import Request
+from vetro.engine.host.performer import describe
+from vetro.engine.host.small import Small
+from vetro.engine.kinds import Answer, answer_of
+from vetro.engine.launcher import Launcher
+from vetro.engine.performing import BadTask
+from vetro.engine.task import LASTING, Task
+from vetro.engine.task_process import Exit, TaskProcess, TaskProcessEnded
+from vetro.muranopl.declarations import Position
+from vetro.yaql.errors import VetroError
+
+if TYPE_CHECKING:
+    from vetro.engine.host.secret_store import SecretStore
+
+#: A loop ends with its place in the package when it has used this part of the time, before the process is killed.
+CPU_SHARE = 0.8
+#: Seconds a process may take to say how it ended after its pipe closed.
+_LAST_BREATH = 2.0
+_NOBODY: Mapping[str, None] = {"id": None, "name": None, "domain": None}
+
+Note = Callable[[str, Mapping[str, Any]], None]
+
+
+class SecretReader(Protocol):
+    """Finds secrets (`vetro.engine.host.secret_store.SecretStore`)."""
+
+    def get(self, reference: str) -> str:
+        """The text. Raises `NoSuchSecret`."""
+        ...  # pragma: no cover - protocol
+
+
+class AskFailed(VetroError):
+    """A task that was asked has failed; ``error`` is what `Outcome.error` would be, ``kind``, ``code``, ``hint`` too.
+
+    See `vetro.engine.failure.describe` for what ``error`` holds.
+    """
+
+    kind = "error"
+    code = "ENG340"
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(str(error.get("message") or "the task failed"))
+        self.error: Mapping[str, Any] = error
+        self.kind = str(error.get("kind") or AskFailed.kind)  # type: ignore[misc]
+        self.code = str(error.get("code") or AskFailed.code)  # type: ignore[misc]
+        self.hint = error.get("hint") or None
+        place = error.get("position")
+        #: Where in a package it happened; None when that is not known.
+        self.position = Position(**place) if isinstance(place, Mapping) else None
+
+
+class AskTimeout(AskFailed):
+    """No result came in time; the process was killed."""
+
+    kind = "limit-exceeded"
+    code = "ENG341"
+
+
+def ask(
+    task: Task,
+    *,
+    launcher: Launcher,
+    timeout: float = 30.0,
+    identities: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+    secrets: SecretReader | None = None,
+    on_note: Note = lambda kind, args: None,
+) -> Any:
+    """The result of ``task``, plain data: what `Outcome.result` would be (`Task.kind` says what that is).
+
+    ``timeout``: seconds from when there is a process; starting the launcher's zygote, once, comes before.
+    ``identities``: ``{caller|environment: {user|project: {id, name, domain}}}``, null fields by default. ``secrets``
+    gives the secrets that packages may read; without it they get an error that they can catch. ``on_note(kind, args)``
+    gets reports, log lines and warnings as they come. Many threads may ask one launcher at the same time.
+
+    Raises `AskFailed` when the task fails, `AskTimeout` when it takes too long, `BadTask` for kinds with lasting
+    effects, `LauncherError` when no process can be started.
+    """
+    if task.kind in LASTING:
+        raise BadTask(f"a task of kind '{task.kind}' cannot be asked, what it does lasts: run it with a journal")
+    nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
+    small = Small(identities or nobody, cast("SecretStore | None", secrets))
+    bounded = _bounded(task, timeout)
+    for attempt in (1, 2):
+        with launcher.start() as process:
+            try:
+                return _Asking(process, small, on_note, timeout).result(bounded)
+            except TaskProcessEnded:
+                ended = process.wait(_LAST_BREATH)
+            except FrameError as error:
+                raise AskFailed({"kind": "error", "code": error.code, "message": error.message, "names": []}) from None
+        lost = ended is not None and ended.status is None and ended.signal is None
+        if not lost or attempt == 2:  # a process whose zygote died is no fault of the task, and nothing was done
+            break
+    raise AskFailed(_death(ended, bounded))
+
+
+class _Asking:
+    """One process and the time it has."""
+
+    def __init__(self, process: TaskProcess, small: Small, on_note: Note, timeout: float) -> None:
+        self._process = process
+        self._handlers = small.handlers()
+        self._on_note = on_note
+        self._timeout = timeout
+        self._until = time.monotonic() + timeout
+        #: Pauses of the task: (when they end, key).
+        self._sleeping: list[tuple[float, str]] = []
+
+    def result(self, task: Task) -> Any:
+        """Drives the process to its last frame. Raises `AskFailed`, `TaskProcessEnded`, `FrameError`."""
+        self._process.send({"t": "task", "task": task.as_json()})
+        while True:
+            message = self._next()
+            kind = message["t"]
+            if kind == "done":
+                return message.get("result")
+            if kind == "failed":
+                raise AskFailed(message.get("error") or {})
+            if kind == "effect":
+                self._effect(str(message.get("key")), str(message.get("kind")), message.get("args"))
+
+    def _next(self) -> dict[str, Any]:
+        """The next message; ends the pauses that are over meanwhile."""
+        while True:
+            until = min([self._until, *(end for end, _ in self._sleeping)])
+            message = self._process.receive(max(until - time.monotonic(), 0.0))
+            now = time.monotonic()
+            if now >= self._until:
+                raise AskTimeout(_late(self._timeout))
+            for item in sorted(item for item in self._sleeping if item[0] <= now):
+                self._sleeping.remove(item)
+                self._process.send({"t": "answer", "key": item[1], "answer": None})
+            if message is not None:
+                return message
+
+    def _effect(self, key: str, kind: str, args: Any) -> None:
+        request = Request(key, kind, args if isinstance(args, dict) else {})
+        if answer_of(kind) is Answer.NONE:
+            self._on_note(kind, request.args)
+            return
+        try:
+            if kind == "sleep":
+                self._sleeping.append((time.monotonic() + max(request.number("seconds"), 0.0), key))
+                return
+            handler = self._handlers.get(kind)
+            if handler is None:
+                raise NotAvailable(f"nothing outside is touched here: effect '{kind}' needs a deployment or an action")
+            message = {"t": "answer", "key": key, "answer": handler(request)}
+        except Exception as error:
+            message = {"t": "answer", "key": key, "error": describe(error)}
+        self._process.send(message)
+
+
+def _bounded(task: Task, timeout: float) -> Task:
+    """The task with no more processor time than fits into ``timeout``."""
+    most = max(timeout * CPU_SHARE, 0.01)
+    given = task.budget.cpu_seconds
+    seconds = most if given is None else min(given, most)
+    budget = dataclasses.replace(task.budget, cpu_seconds=seconds, grace_seconds=min(task.budget.grace_seconds, 1.0))
+    return dataclasses.replace(task, budget=budget)
+
+
+def _late(timeout: float) -> dict[str, Any]:
+    return {
+        "kind": AskTimeout.kind,
+        "code": AskTimeout.code,
+        "message": f"no result came within {timeout:g} seconds",
+        "hint": "look for a loop that never ends, or give it more time",
+        "names": [],
+    }
+
+
+def _death(ended: Exit | None, task: Task) -> dict[str, Any]:
+    """How a process ended that said nothing."""
+    if ended is not None and ended.signal == signal.SIGXCPU:
+        message = f"the task used up its {task.budget.cpu_seconds:g} seconds of processor time"
+        return {"kind": "limit-exceeded", "code": "ENG317", "message": message, "names": []}
+    how = "nobody knows how it ended" if ended is None else ended.reason
+    return {
+        "kind": "limit-exceeded",
+        "code": "ENG313",
+        "message": f"the task process ended by itself: {how}",
+        "names": [],
+    }

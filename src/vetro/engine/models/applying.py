@@ -1,0 +1,128 @@
+"""`apply_answers`: an application of an environment from a person's answers, a new one or the one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vetro.engine.models.environment import Environment, class_of
+from vetro.engine.models.suggest import Suggester, unknown_property
+from vetro.muranopl.errors import MuranoError
+
+
+class UnclearApplication(MuranoError):
+    """Several applications of an environment could be meant, or the one named is of another class."""
+
+    kind = "bad-argument"
+    code = "ENG122"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An application as it is to be, and what Vetro had to choose for it."""
+
+    object: dict[str, Any]
+    #: Whether the environment did not have it.
+    new: bool
+    #: Further new applications that it refers to by id.
+    applications: list[dict[str, Any]] = field(default_factory=list)
+    #: ``instance.flavor`` -> value.
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """A mapping that `put` reads."""
+        return {
+            "object": self.object,
+            "new": self.new,
+            "applications": self.applications,
+            "chosen": self.chosen,
+        }
+
+
+def put(environment: Environment, applied: Mapping[str, Any]) -> None:
+    """Puts what `Applied.as_json` holds into an environment: in place of the application with that id, or behind."""
+    for application in [*applied["applications"], applied["object"]]:
+        same = environment.application(str(application["?"]["id"]))
+        if same is None:
+            environment.add(application)
+        else:
+            same.clear()
+            same.update(application)
+
+
+def apply_answers(
+    session: Any,
+    packages: Iterable[Any],
+    environment: Environment,
+    type_: Any,
+    answers: Mapping[str, Any],
+    named: str | None,
+    new_id: Callable[[], str],
+    **options: Any,
+) -> Applied:
+    """The application of class ``type_`` that the answers describe; the environment is not changed.
+
+    ``named``: which one, by name or id; an unknown name gives a new application that name. ``options`` are those of
+    `Suggester`. Raises `UnclearApplication`, and what `Suggester.suggest` raises.
+    """
+    existing = _existing(environment, type_.name, named)
+    if existing is not None:
+        _merge(session, type_, existing, answers, "")
+        existing["?"]["type"] = f"{type_.name}/{type_.version}@{type_.package.name}"
+        return Applied(existing, new=False)
+    suggester = Suggester(session, packages, new_id, server_name=_server_names(environment), **options)
+    made = suggester.suggest(type_, answers)
+    if named is not None:
+        made.object["?"]["name"] = named
+    return Applied(made.object, True, made.applications, made.chosen)
+
+
+def _server_names(environment: Environment) -> Callable[[], str]:
+    numbers = iter(range(1, 1 << 30))
+    prefix = (environment.root or {}).get("name") or "server"
+    taken = {str(obj.get("name")) for obj in environment.objects()}
+
+    def server_name() -> str:
+        while (name := f"{prefix}-{next(numbers)}") in taken:
+            pass
+        return name
+
+    return server_name
+
+
+def _existing(environment: Environment, class_name: str, named: str | None) -> dict[str, Any] | None:
+    if named is not None:
+        found = environment.application(named)
+        if found is not None and class_of(found) != class_name:
+            raise UnclearApplication(
+                f"'{named}' is of class {class_of(found)}, not {class_name}", hint="name another application"
+            )
+        return found
+    same = [app for app in environment.applications if class_of(app) == class_name]
+    if len(same) > 1:
+        names = ", ".join(str(a["?"].get("name") or a.get("name") or a["?"]["id"]) for a in same)
+        raise UnclearApplication(
+            f"the environment has {len(same)} applications of class {class_name}",
+            hint=f"say which (--app NAME): {names}; another name adds one",
+        )
+    return same[0] if same else None
+
+
+def _merge(session: Any, type_: Any, obj: dict[str, Any], answers: Mapping[str, Any], path: str) -> None:
+    """Answers over what is there: mappings for objects are merged into them, anything else is replaced.
+
+    Raises `UnknownProperty` for names that a class does not have.
+    """
+    properties = session.schema(type_.name, f"=={type_.version}", type_.package.name)[""].get("properties", {})
+    for name, value in answers.items():
+        if name not in properties:
+            raise unknown_property(type_.name, path + name, name, properties)
+        old = obj.get(name)
+        if isinstance(value, Mapping) and isinstance(old, dict) and "?" in old and "?" not in value:
+            written, _, package = str(old["?"]["type"]).partition("@")
+            class_name, _, version = written.partition("/")
+            kind = session.type_for(class_name, version or None, package or None)
+            _merge(session, kind, old, value, f"{path}{name}.")
+        else:
+            obj[name] = value

@@ -1,0 +1,94 @@
+"""JSON pointers, and equality of JSON values as schemas and contracts see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+class _Absent:
+    """No value at all, which is not null."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Any = _Absent()
+
+
+def pointer(*steps: str | int) -> str:
+    """The JSON pointer (RFC 6901) of ``steps``."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def steps_of(path: str) -> list[str]:
+    """The steps of a JSON pointer; ``""`` has none. Raises ValueError for what is no pointer."""
+    if path == "":
+        return []
+    if not path.startswith("/"):
+        raise ValueError(f"a JSON pointer begins with '/', this does not: {path!r}")
+    return [step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/")]
+
+
+def at(value: Any, path: str) -> Any:
+    """The part of ``value`` that ``path`` leads to; `ABSENT` where it leads nowhere."""
+    for step in steps_of(path):
+        value = child(value, step)
+        if value is ABSENT:
+            break
+    return value
+
+
+def child(value: Any, step: str | int) -> Any:
+    """One step into a mapping or list; `ABSENT` where there is nothing."""
+    if isinstance(value, Mapping):
+        return value.get(str(step), ABSENT)
+    if is_list(value) and str(step).isdecimal() and int(step) < len(value):
+        return value[int(step)]
+    return ABSENT
+
+
+def is_list(value: Any) -> bool:
+    """Whether ``value`` is a JSON array."""
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality of JSON: 1 and 1.0 are equal, 1 and true are not; order counts in lists only."""
+    todo = [(a, b)]
+    while todo:
+        a, b = todo.pop()
+        if isinstance(a, bool) or isinstance(b, bool):
+            if a is not b:
+                return False
+        elif isinstance(a, Mapping):
+            if not isinstance(b, Mapping) or a.keys() != b.keys():
+                return False
+            todo.extend((a[key], b[key]) for key in a)
+        elif is_list(a):
+            if not is_list(b) or len(a) != len(b):
+                return False
+            todo.extend(zip(a, b))
+        elif a != b:
+            return False
+    return True
+
+
+def contains(values: Iterable[Any], value: Any) -> bool:
+    """Whether one of ``values`` is `same` as ``value``."""
+    return any(same(item, value) for item in values)
+
+
+def json_type(value: Any) -> str:
+    """``null boolean integer number string array object``; integers are numbers, too, and 5.0 is an integer."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, Mapping) else "array"

@@ -1,0 +1,235 @@
+"""Contracts -> JSON Schema 2020-12 for forms: what the schema accepts is what the contract takes unchanged.
+
+The schemas of the v1 API (`schema_contract`) are as Murano made them and say less. Here they are exact where JSON
+Schema can be: null is refused where the contract refuses it, an open mapping is open, keys have their contract, every
+check keeps its own message. What cannot be translated is marked with ``serverChecks``: the schema then accepts more
+than the contract. docs/forms/schema.md lists every keyword.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from vetro.muranopl.declarations import ContractList, ContractMap
+from vetro.muranopl.schema_check import CheckTranslator, fold, is_value, subject_of
+from vetro.muranopl.schema_contract import OBJECT, ContractTranslator
+from vetro.muranopl.schema_draft import to_2020_12
+from vetro.yaql import ast
+from vetro.yaql.errors import VetroError
+from vetro.yaql.parser import MURANO, parse
+
+#: Every type but null: what ``$.notNull()`` accepts.
+NOT_NULL: Final = ("string", "number", "boolean", "array", "object")
+_CONTRACT_STEPS: Final = frozenset(
+    ("notNull", "check", "int", "string", "bool", "class", "template", "owned", "notOwned")
+)
+_KINDS: Final = {"int": "integer", "string": "string", "bool": "boolean", "class": OBJECT, "template": OBJECT}
+#: Keywords that test values of one type only.
+_TESTS: Final = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), "integer"),
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "allOf"), "string"),
+}
+_LOWER_BOUNDS: Final = frozenset((">", ">="))
+_UPPER_BOUNDS: Final = frozenset(("<", "<="))
+_FLIPPED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
+
+
+class FormTranslator(ContractTranslator):
+    """Translates the contracts that one class declares, for forms."""
+
+    __slots__ = ()
+
+    def _list(self, contract: ContractList) -> dict[str, Any]:
+        schema = super()._list(contract)
+        if "additionalItems" in schema:  # one contract a position; the last repeats
+            schema["prefixItems"] = schema.pop("items")
+            schema["items"] = schema.pop("additionalItems")
+        return schema
+
+    def _map(self, contract: ContractMap) -> dict[str, Any]:
+        schema = super()._map(contract)
+        if not contract.entries and not contract.rest:
+            schema["additionalProperties"] = True
+        else:
+            needed = [name for name, item in schema["properties"].items() if _refuses_null(item)]
+            if needed:
+                schema["required"] = needed
+        if contract.rest:
+            keys = dict(self.schema(contract.rest[0][0]))
+            if keys.pop("type", "string") in ("string", ["string", "null"]):
+                if keys:
+                    schema["propertyNames"] = keys
+            else:
+                schema["serverChecks"] = True
+        return schema
+
+    def _expression(self, node: ast.Node) -> dict[str, Any]:
+        steps = _steps(node)
+        if steps is None:
+            return {"serverChecks": True}
+        schema = to_2020_12(super()._expression(_without_checks(node)))
+        kind = next((_KINDS[step.name] for step in reversed(steps) if step.name in _KINDS), None)
+        nullable = not any(step.name == "notNull" for step in steps)
+        exact = all(step.name in _CONTRACT_STEPS for step in steps)
+        if any(step.name == "template" for step in steps):
+            schema["template"] = True
+        parts: list[dict[str, Any]] = []
+        contexts: list[dict[str, Any]] = []
+        converted = False
+        for step in steps:
+            if step.name == "check" and step.args:
+                predicate = step.args[0]
+                nullable = nullable and self._passes_null(predicate)
+                if converted:
+                    continue
+                message = fold(step.args[1]) if len(step.args) > 1 else None
+                for part in _conjuncts(predicate):
+                    exact = self._add(part, kind, message, parts, contexts) and exact
+            elif step.name not in _CONTRACT_STEPS:
+                converted = True
+        _merge(schema, parts)
+        if contexts:
+            schema["context"] = contexts[0] if len(contexts) == 1 else {"allOf": contexts}
+        if not nullable:
+            schema["type"] = kind if kind is not None else list(NOT_NULL)
+        if not exact:
+            schema["serverChecks"] = True
+        return schema
+
+    def _add(
+        self,
+        part: ast.Node,
+        kind: str | None,
+        message: Any,
+        parts: list[dict[str, Any]],
+        contexts: list[dict[str, Any]],
+    ) -> bool:
+        """Takes in one condition; False when the schema says less than it."""
+        checks = CheckTranslator(self._evaluate)
+        checks.add(part)
+        if checks.context and kind == OBJECT:
+            contexts.append(to_2020_12(checks.context))
+        if not checks.keywords:
+            return False
+        exact = not checks.context and self._exact(part, kind)
+        keywords = to_2020_12(checks.keywords)
+        if isinstance(message, str) and message:
+            keywords["message"] = message
+        parts.append(keywords)
+        return exact
+
+    def _exact(self, part: ast.Node, kind: str | None) -> bool:
+        if isinstance(part, ast.Binary) and part.op == "or":
+            return all(self._exact(inner, kind) for inner in _conjuncts(part.right))
+        checks = CheckTranslator(self._evaluate)
+        checks.add(part)
+        if kind in (None, OBJECT) or not checks.keywords:
+            return False
+        return all(_TESTS.get(keyword, kind) == kind for keyword in to_2020_12(checks.keywords))
+
+    def _passes_null(self, predicate: ast.Node) -> bool:
+        """Whether the check lets null through. Where only the running object could tell: yes, the engine will say."""
+        for part in _conjuncts(predicate):
+            passes = _null_by_form(part)
+            if passes is None:
+                passes = self._evaluated_on_null(part)
+            if not passes:
+                return False
+        return True
+
+    def _evaluated_on_null(self, part: ast.Node) -> bool:
+        if any(isinstance(inner, ast.Variable) and inner.name == "this" for inner in ast.walk(part)):
+            return True
+        try:
+            return bool(self._evaluate(replace(_ON_NULL, right=part)))
+        except (VetroError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+            return False
+
+
+def _with_null() -> ast.Binary:
+    node = parse("with(null) -> 0", MURANO)
+    assert isinstance(node, ast.Binary)
+    return node
+
+
+#: What `_evaluated_on_null` puts a condition into.
+_ON_NULL: Final = _with_null()
+
+
+def _steps(node: ast.Node) -> list[ast.MethodCall] | None:
+    """The chain of methods on ``$``, first one first; None for other expressions."""
+    steps: list[ast.MethodCall] = []
+    while isinstance(node, ast.MethodCall):
+        steps.append(node)
+        node = node.receiver
+    if not (isinstance(node, ast.Variable) and node.name == "1"):
+        return None
+    steps.reverse()
+    return steps
+
+
+def _without_checks(node: ast.Node) -> ast.Node:
+    if not isinstance(node, ast.MethodCall):
+        return node
+    receiver = _without_checks(node.receiver)
+    return receiver if node.name == "check" else replace(node, receiver=receiver)
+
+
+def _conjuncts(node: ast.Node) -> Iterator[ast.Node]:
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, ast.Binary) and part.op == "and":
+            todo += (part.right, part.left)
+        else:
+            yield part
+
+
+def _null_by_form(part: ast.Node) -> bool | None:
+    """The outcome for null of the usual conditions; None for others. Null is less than everything (SEMANTICS 6.3)."""
+    if not isinstance(part, ast.Binary):
+        return None
+    op, subject, value = part.op, subject_of(part.left), fold(part.right)
+    if subject is None and op in _FLIPPED:
+        op, subject, value = _FLIPPED[op], subject_of(part.right), fold(part.left)
+    if subject is None or subject[0] or not is_value(value):
+        return None
+    if subject[1]:  # the length of null is an error
+        return False
+    if op in _LOWER_BOUNDS and value is not None:
+        return False
+    if op in _UPPER_BOUNDS and value is not None:
+        return True
+    if op == "=":
+        return value is None
+    if op == "in" and isinstance(value, tuple):
+        return None in value
+    return None
+
+
+def _merge(schema: dict[str, Any], parts: list[dict[str, Any]]) -> None:
+    """Conditions into ``schema``: beside each other where they do not meet and have no message, else in ``allOf``."""
+    rest: list[dict[str, Any]] = []
+    for part in parts:
+        if "message" in part or any(keyword in schema for keyword in part):
+            rest.append(part)
+        else:
+            schema.update(part)
+    if rest:
+        schema.setdefault("allOf", []).extend(rest)
+
+
+def _refuses_null(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    kinds = schema.get("type")
+    if kinds is None:
+        return "enum" in schema and None not in schema["enum"]
+    if kinds in ("array", "object"):
+        return False  # null and nothing become an empty list or mapping
+    return "null" not in (kinds if isinstance(kinds, list) else [kinds])
+
+
+__all__ = ["NOT_NULL", "FormTranslator"]

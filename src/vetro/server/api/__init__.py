@@ -1,0 +1,1 @@
+"""The APIs: /v1 as Murano's clients know it, /v2 for what Murano never had. They translate; rules live elsewhere."""

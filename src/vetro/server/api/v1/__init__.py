@@ -1,0 +1,1 @@
+"""Murano's API (API.md). `routing` finds the endpoint of a request, the other modules hold the endpoints."""

@@ -1,0 +1,72 @@
+"""`Call`: one request to /v1 as its endpoint sees it, and `Raw`: an answer that is no JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.http import HttpRequest, QueryDict
+
+from vetro.server.caller import Caller
+from vetro.server.errors import Invalid, UnsupportedType
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes or text with a type of its own."""
+
+    data: bytes | str
+    content_type: str = "application/octet-stream"
+
+
+class Call:
+    """``caller``: who asks; ``query``: parameters; ``session_id``: header X-Configuration-Session or ''."""
+
+    def __init__(self, request: HttpRequest, caller: Caller) -> None:
+        self.request = request
+        self.caller = caller
+
+    @property
+    def query(self) -> QueryDict:
+        """The parameters after ``?``."""
+        return self.request.GET
+
+    @property
+    def session_id(self) -> str:
+        """The session named by the header; '' when there is none."""
+        return str(self.request.META.get("HTTP_X_CONFIGURATION_SESSION", ""))
+
+    @cached_property
+    def content_type(self) -> str:
+        """Type of the body without parameters, in lower case."""
+        return (self.request.META.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()
+
+    def json(self, *types: str) -> Any:
+        """The body as JSON. ``types``: media types it may have; without, application/json.
+
+        Raises `UnsupportedType` for another type, `Invalid` for what is no JSON.
+        """
+        allowed = types or ("application/json",)
+        if self.content_type not in allowed:
+            raise UnsupportedType(
+                f"the body must be of type {' or '.join(allowed)}, not '{self.content_type or 'none'}'"
+            )
+        return self.parsed()
+
+    def parsed(self) -> Any:
+        """The body as JSON, whatever its type says. Raises `Invalid`."""
+        try:
+            return json.loads(self.request.body, parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            raise Invalid("Malformed request body") from None
+
+    @property
+    def body(self) -> bytes:
+        """The body as it came."""
+        return self.request.body
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(text)

@@ -1,0 +1,1 @@
+"""Imports every module with endpoints, so that they are registered."""

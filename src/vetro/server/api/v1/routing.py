@@ -1,0 +1,170 @@
+"""Which endpoint answers a request to /v1, and how answers and errors are given (API.md 1).
+
+Unknown paths and known paths with a wrong method are 404; a trailing slash matters. Errors are negotiated: HTML for
+browsers and ``*/*`` (the published client sends that), JSON where JSON is asked for, else text.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+
+from vetro.server.api.v1.call import Call, Raw
+from vetro.server.errors import NotAcceptable, NotFound, ServiceError
+from vetro.yaql.errors import VetroError
+
+_log = logging.getLogger("vetro.api")
+
+Endpoint = Callable[..., Any]
+E = TypeVar("E", bound=Endpoint)
+
+#: (method, number of segments) -> [(segments, endpoint, policy rule, produced types)]
+_routes: dict[tuple[str, int], list[tuple[tuple[str, ...], Endpoint, str, tuple[str, ...]]]] = {}
+#: (method, leading segments) for paths that go on freely (`{name*}` at the end).
+_open_routes: list[tuple[str, tuple[str, ...], Endpoint, str, tuple[str, ...]]] = []
+_TITLES = {
+    400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 406: "Not Acceptable",
+    409: "Conflict", 413: "Request Entity Too Large", 415: "Unsupported Media Type", 429: "Too Many Requests",
+    500: "Internal Server Error", 503: "Service Unavailable",
+}  # fmt: skip
+JSON = ("application/json",)
+
+
+def endpoint(method: str, path: str, rule: str, produces: tuple[str, ...] = JSON) -> Callable[[E], E]:
+    """Registers an endpoint: ``path`` below /v1/, with ``{name}`` for one segment and ``{name*}`` for all the rest.
+
+    ``rule``: the policy rule that is checked before; '' for none. ``produces``: media types of the answer. The
+    function gets the `Call` and the segments by name (decoded; the rest as a list); it returns plain data, a `Raw`, or
+    None for an empty answer.
+    """
+
+    def register(function: E) -> E:
+        segments = tuple(path.split("/"))
+        if segments[-1].endswith("*}"):
+            _open_routes.append((method, segments, function, rule, produces))
+            _open_routes.sort(key=lambda route: -len(route[1]))
+        else:
+            _routes.setdefault((method, len(segments)), []).append((segments, function, rule, produces))
+        return function
+
+    return register
+
+
+def find(method: str, path: str) -> tuple[Endpoint, dict[str, Any], str, tuple[str, ...]] | None:
+    """The endpoint for a path below /v1/ (still encoded), with the values of its placeholders."""
+    given = path.split("/")
+    for segments, function, rule, produces in _routes.get((method, len(given)), ()):
+        values = _match(segments, given)
+        if values is not None:
+            return function, values, rule, produces
+    for wanted, segments, function, rule, produces in _open_routes:
+        if wanted == method and len(given) >= len(segments):
+            values = _match(segments[:-1], given[: len(segments) - 1])
+            if values is not None:
+                rest = [unquote(item) for item in given[len(segments) - 1 :]]
+                return function, {**values, segments[-1][1:-2]: rest}, rule, produces
+    return None
+
+
+def _match(segments: tuple[str, ...], given: list[str]) -> dict[str, Any] | None:
+    values = {}
+    for segment, item in zip(segments, given, strict=True):
+        if segment[:1] == "{":
+            if not item:
+                return None
+            values[segment[1:-1]] = unquote(item)
+        elif segment != item:
+            return None
+    return values
+
+
+def answer(request: HttpRequest, path: str) -> HttpResponse:
+    """The answer to a request for ``/v1/`` + path. Never raises."""
+    try:
+        response = _answer(request, path)
+    except ServiceError as error:
+        response = error_response(request, error.status, error.message, error.hint)
+    except (RequestDataTooBig, MultiPartParserError) as error:
+        response = error_response(request, 413 if isinstance(error, RequestDataTooBig) else 400, str(error))
+    except VetroError as error:
+        response = error_response(request, 400, error.message, error.hint)
+    except Exception:
+        mark = secrets.token_hex(4)
+        _log.exception("defect %s while answering %s /v1/%s", mark, request.method, path)
+        response = error_response(request, 500, f"A defect of the service; its log says more under {mark}.")
+    return response
+
+
+def _answer(request: HttpRequest, path: str) -> HttpResponse:
+    from vetro.server.accounts.authentication import caller_of
+    from vetro.server.accounts.policy import enforce
+
+    if request.method == "OPTIONS":
+        return HttpResponse(status=200)
+    caller = caller_of(request)
+    found = find(request.method or "", path)
+    if found is None:
+        raise NotFound("The resource could not be found.")
+    function, values, rule, produces = found
+    if not accepts(request, produces):
+        raise NotAcceptable(f"This is available as {', '.join(produces)} only.")
+    if rule:
+        enforce(caller, rule)
+    return response_of(function(Call(request, caller), **values), produces[0])
+
+
+def response_of(data: Any, content_type: str) -> HttpResponse:
+    """What an endpoint returned, as a response."""
+    if data is None:
+        return HttpResponse(b"", content_type=content_type)
+    if isinstance(data, Raw):
+        return HttpResponse(data.data, content_type=data.content_type)
+    return HttpResponse(json.dumps(data, ensure_ascii=False, default=str), content_type="application/json")
+
+
+def accepts(request: HttpRequest, produces: tuple[str, ...]) -> bool:
+    """Whether the client takes one of these types."""
+    header = request.META.get("HTTP_ACCEPT", "")
+    if not header or header == "*/*":
+        return True
+    for item in header.split(","):
+        wanted = item.partition(";")[0].strip().lower()
+        if wanted in ("*/*", "") or wanted in produces:
+            return True
+        if wanted.endswith("/*") and any(p.startswith(wanted[:-1]) for p in produces):
+            return True
+    return False
+
+
+def error_response(request: HttpRequest, status: int, message: str, hint: str | None = None) -> HttpResponse:
+    """An error as the client understands it (API.md 1, "Trap for a new server")."""
+    title = _TITLES.get(status, "Error")
+    text = f"{message} ({hint})" if hint else message
+    accept = request.META.get("HTTP_ACCEPT", "") or "*/*"
+    if status == 401:
+        body = {"error": {"code": 401, "title": title, "message": text}}
+        response = HttpResponse(json.dumps(body), content_type="application/json", status=status)
+        response["WWW-Authenticate"] = f'Keystone uri="{request.scheme}://{request.get_host()}/v2/auth"'
+    elif "text/html" in accept or "*/*" in accept:
+        page = (
+            f"<html>\n <head>\n  <title>{status} {title}</title>\n </head>\n <body>\n  <h1>{status} {title}</h1>\n"
+            f"  {escape(text)}<br /><br />\n\n\n\n </body>\n</html>"
+        )
+        response = HttpResponse(page, content_type="text/html; charset=UTF-8", status=status)
+    elif "json" in accept:
+        data: Mapping[str, Any] = {"message": text, "code": f"{status} {title}", "title": title}
+        response = HttpResponse(json.dumps(data), content_type="application/json", status=status)
+    else:
+        response = HttpResponse(
+            f"{status} {title}\n\n{text}\n", content_type="text/plain; charset=UTF-8", status=status
+        )
+    return response

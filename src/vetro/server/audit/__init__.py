@@ -1,0 +1,1 @@
+"""Audit records: who changed what, when, from where."""

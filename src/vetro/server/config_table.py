@@ -1,0 +1,164 @@
+"""The table of settings. docs/settings.md is made from it (`vetro config show --markdown`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: ``section.name``. ``murano``: what it was called there."""
+
+    name: str
+    type: type
+    default: Any
+    meaning: str
+    murano: str = ""
+    choices: Sequence[str] = ()
+    least: float | None = None
+    secret: bool = False
+
+
+SETTINGS: Final[Sequence[Setting]] = (
+    Setting("server.host", str, "127.0.0.1", "address to listen on", "[DEFAULT] bind_host"),
+    Setting("server.port", int, 8082, "port; 0 takes a free one", "[DEFAULT] bind_port", least=0),
+    Setting("server.processes", int, 1, "processes that answer requests", "[murano] api_workers", least=1),
+    Setting("server.threads", int, 16, "requests that a process answers at once", least=2),
+    Setting("server.public_url", str, "", "address under which users reach the service, where it is not the one above"),
+    Setting("server.allowed_hosts", list, ["*"], "names by which the service may be called"),
+    Setting("server.max_body_mib", int, 64, "largest body of a request, in MiB", least=1),
+    Setting(
+        "database.url",
+        str,
+        "",
+        "sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME; empty: SQLite in the data directory",
+        "[database] connection",
+        secret=True,
+    ),
+    Setting("storage.blobs", str, "blobs", "folder of package archives, or s3://BUCKET/PREFIX"),
+    Setting("secrets.key_file", str, "keys", "keys that encrypt models, drafts and journals; newest first"),
+    Setting("worker.embedded", int, 1, "workers that `vetro serve` starts", "[engine] engine_workers", least=0),
+    Setting("worker.tasks", int, 4, "tasks that a worker runs at once", least=1),
+    Setting("worker.lease_seconds", float, 15.0, "how long a worker that says nothing keeps its tasks", least=1),
+    Setting(
+        "worker.timeout",
+        int,
+        7200,
+        "seconds after which a task is cancelled; 0: never",
+        "[engine] deployment timeout",
+        least=0,
+    ),
+    Setting("worker.labels", list, [], "which clouds or regions this worker may serve; empty: all"),
+    Setting("task.cpu_seconds", int, 600, "processor time of a task", least=1),
+    Setting("task.memory_mib", int, 1024, "memory of a task", least=64),
+    Setting("task.grace_seconds", int, 10, "time for Finally blocks of a cancelled task", least=0),
+    Setting(
+        "ask.seconds",
+        float,
+        10.0,
+        "how long a schema, form or static action may take",
+        "[engine] static action timeout",
+        least=0.1,
+    ),
+    Setting(
+        "ask.children",
+        int,
+        4,
+        "task processes that answer such questions at once, at most one a project if others wait",
+        least=1,
+    ),
+    Setting("cloud.kind", str, "local", "cloud where servers are made: local, or module:function"),
+    Setting(
+        "cloud.driver",
+        str,
+        "",
+        "how local servers run; empty: the best one here",
+        choices=("", "nspawn", "proot", "record"),
+    ),
+    Setting("cloud.directory", str, "cloud", "state of the local cloud"),
+    Setting("cloud.script", str, "", "what the recorder answers (file)"),
+    Setting("cloud.settings", dict, {}, "settings of the cloud itself"),
+    Setting(
+        "engine.class_configs", str, "", "folder of class configurations (Usage: Config)", "[engine] class_configs"
+    ),
+    Setting("engine.home_region", str, "", "region of environments that name none", "home_region"),
+    Setting(
+        "engine.signing_key", str, "signing-key.pem", "private key that signs execution plans", "[engine] signing_key"
+    ),
+    Setting("engine.settings", dict, {}, "settings that packages see, by section (docs/settings.md, The engine)"),
+    Setting("engine.plugins", list, ["*"], "plug-ins that may be used", "[murano] enabled_plugins"),
+    Setting("engine.broker", dict, {}, "AMQP broker of agents; empty: the sockets of local servers", "[rabbitmq]"),
+    Setting("packages.max_upload_mib", int, 5, "largest archive, in MiB", "[murano] package_size_limit", least=1),
+    Setting("packages.max_unpacked_mib", int, 100, "largest unpacked archive, in MiB", least=1),
+    Setting(
+        "packages.page_size",
+        int,
+        20,
+        "packages on a page where nobody says how many",
+        "[murano] limit_param_default",
+        least=1,
+    ),
+    Setting("packages.max_page_size", int, 100, "packages on a page at most", "[murano] api_limit_max", least=1),
+    Setting("packages.import_hosts", list, [], "hosts that packages may be imported from by address; * for all"),
+    Setting("packages.import_seconds", float, 30.0, "how long such a download may take", least=1),
+    Setting(
+        "networking.driver",
+        str,
+        "",
+        "network class of new environments; empty: neutron",
+        "[networking] driver",
+        choices=("", "neutron", "nova"),
+    ),
+    Setting(
+        "networking.config_file", str, "", "default networks of new environments", "[networking] network_config_file"
+    ),
+    Setting(
+        "networking.router_name", str, "murano-default-router", "router that networks join", "[networking] router_name"
+    ),
+    Setting("networking.create_router", bool, True, "make it when it is missing", "[networking] create_router"),
+    Setting(
+        "networking.external_network", str, "ext-net", "network of floating addresses", "[networking] external_network"
+    ),
+    Setting(
+        "networking.default_dns", list, [], "name servers; empty: those of the network", "[networking] default_dns"
+    ),
+    Setting(
+        "networking.env_ip_template", str, "10.0.0.0", "where new networks are cut from", "[networking] env_ip_template"
+    ),
+    Setting(
+        "networking.max_environments", int, 250, "networks to be cut at most", "[networking] max_environments", least=1
+    ),
+    Setting("networking.max_hosts", int, 250, "addresses in each", "[networking] max_hosts", least=1),
+    Setting(
+        "forms.max_implementations",
+        int,
+        100,
+        "classes that a picker offers before one has to search",
+        "[murano] max class implementations",
+        least=1,
+    ),
+    Setting("forms.media_folders", list, [], "folders with files that UI definitions name in widgetMedia"),
+    Setting("accounts.token_days", int, 365, "days until a new token expires; 0: never", least=0),
+    Setting(
+        "accounts.login_attempts", int, 10, "wrong passwords for one name or from one address in five minutes", least=1
+    ),
+    Setting("accounts.policy_file", str, "", "rules that replace the default ones", "[oslo_policy] policy_file"),
+    Setting("accounts.admin_role", str, "admin", "role that may do everything", "[murano] admin_role"),
+    Setting(
+        "keystone.url",
+        str,
+        "",
+        "Keystone v3 that checks tokens; empty: local accounts only",
+        "[keystone_authtoken] auth_url",
+    ),
+    Setting("keystone.options", dict, {}, "how the service itself signs in there", "[keystone_authtoken]", secret=True),
+    Setting("retention.journal_days", int, 7, "days after which journals of finished tasks are dropped", least=0),
+    Setting("retention.states", int, 100, "states of an environment that are kept; 0: all", least=0),
+    Setting("retention.audit_days", int, 365, "days after which audit records are dropped; 0: never", least=0),
+    Setting("observe.log_format", str, "text", "how log lines look", choices=("text", "json")),
+    Setting("observe.log_level", str, "info", "what is logged", choices=("debug", "info", "warning", "error")),
+    Setting("observe.metrics", bool, True, "offer /metrics"),
+    Setting("observe.traces", str, "", "where OpenTelemetry spans go (OTLP address); empty: nowhere"),
+)

@@ -1,0 +1,91 @@
+"""Encryption at rest: the keyring, and the database fields whose content it protects.
+
+Models of environments, drafts, tasks and journals hold passwords, so their columns hold ciphertext (DESIGN, "Server";
+ASKS A6). Keys are Fernet keys, newest first: everything is written with the first and read with any.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.db import models
+
+from vetro.server.keyfile import KeysUnusable, read_keys
+
+
+class Keyring:
+    """Encrypts and decrypts bytes."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        try:
+            self._fernet = MultiFernet([Fernet(key) for key in keys])
+        except ValueError as error:
+            raise KeysUnusable(f"a key of the service is no key: {error}") from None
+
+    def encrypt(self, data: bytes) -> bytes:
+        """Ciphertext; compressed before, since models are long and repeat themselves."""
+        return self._fernet.encrypt(zlib.compress(data, 1))
+
+    def decrypt(self, data: bytes) -> bytes:
+        """The plain bytes. Raises `KeysUnusable` when no key fits."""
+        try:
+            return zlib.decompress(self._fernet.decrypt(bytes(data)))
+        except InvalidToken:
+            raise KeysUnusable("data was encrypted with a key that the service does not have") from None
+
+
+_rings: dict[str, Keyring] = {}
+
+
+def keyring() -> Keyring:
+    """The keyring of this installation (setting ``secrets.key_file``)."""
+    from django.conf import settings
+
+    path = str(settings.VETRO_KEY_FILE)
+    if path not in _rings:
+        _rings[path] = Keyring(read_keys(Path(path)))
+    return _rings[path]
+
+
+class EncryptedJSON(models.BinaryField):  # type: ignore[type-arg]
+    """Any JSON value, encrypted. Cannot be searched."""
+
+    description = "encrypted JSON"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("editable", False)
+        super().__init__(*args, **kwargs)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """The plain value of a column."""
+        return None if value is None else loads(bytes(value))
+
+    def get_prep_value(self, value: Any) -> Any:
+        """The ciphertext of a value; None is stored as NULL."""
+        return None if value is None else dumps(value)
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        """The same as the database driver wants it."""
+        return super().get_db_prep_value(value if prepared else self.get_prep_value(value), connection, prepared=True)
+
+
+def dumps(value: Any) -> bytes:
+    """A JSON value as ciphertext."""
+    from vetro.muranopl.stacks import deep_calls
+
+    with deep_calls():
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return keyring().encrypt(text.encode("utf-8", "surrogatepass"))
+
+
+def loads(data: bytes) -> Any:
+    """What `dumps` wrote."""
+    from vetro.muranopl.stacks import deep_calls
+
+    with deep_calls():
+        return json.loads(keyring().decrypt(data).decode("utf-8", "surrogatepass"))

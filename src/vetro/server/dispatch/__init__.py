@@ -1,0 +1,1 @@
+"""Tasks: put in the queue with the change that wants them, leased by a worker, journaled, never lost."""

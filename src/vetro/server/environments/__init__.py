@@ -1,0 +1,1 @@
+"""Environments: states of their object models, sessions (drafts), templates, statistics."""

@@ -1,0 +1,113 @@
+"""Tables of the environments (API.md 5 to 8, 11, 12). Models, drafts and answers are encrypted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from vetro.server.crypto import EncryptedJSON
+from vetro.server.ids import new_id
+
+
+class Environment(models.Model):
+    """An environment. Its object model is the newest `State`; its status follows from sessions and tasks."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_id)
+    project_id = models.CharField(max_length=64)
+    name = models.CharField(max_length=255)
+    #: Rises by one at the end of every task; sessions opened before are stale then.
+    version = models.BigIntegerField(default=0)
+    description_text = models.TextField(blank=True, default="")
+    region = models.CharField(max_length=255, blank=True, default="")
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["project_id", "name"], name="one_name_a_project")]
+
+
+class State(models.Model):
+    """A numbered state of an environment's object model: {Objects, ObjectsCopy, Attributes, SystemData}."""
+
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="states")
+    #: The environment's version at which it became the state.
+    number = models.BigIntegerField()
+    model = EncryptedJSON()
+    #: Object id -> {package, definition, answers, digest}: what a dynamic form was answered with.
+    answers = EncryptedJSON(null=True)
+    #: What made it; empty for the first.
+    task_id = models.CharField(max_length=32, blank=True, default="")
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["environment", "number"], name="one_state_a_number")]
+
+
+class Session(models.Model):
+    """A draft: changes of a model that are not deployed yet (API.md 6)."""
+
+    OPENED, DEPLOYING, DEPLOYED, FAILED = "opened", "deploying", "deployed", "deploy failure"
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_id)
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="sessions")
+    user_id = models.CharField(max_length=64)
+    state = models.CharField(max_length=32, default=OPENED)
+    #: The environment's version when it was opened.
+    version = models.BigIntegerField()
+    #: The model as it is to become; None while nothing was changed: then it is the environment's.
+    draft = EncryptedJSON(null=True)
+    answers = EncryptedJSON(null=True)
+    #: Rises with each change of the draft: optimistic locking.
+    revision = models.BigIntegerField(default=0)
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["environment", "version", "updated"])]
+
+
+class EnvironmentPackage(models.Model):
+    """A package that the last task of an environment used: what the next one uses, too, unless it is replaced."""
+
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="packages")
+    fqn = models.CharField(max_length=512)
+    version = models.CharField(max_length=128)
+    digest = models.CharField(max_length=64, db_index=True)
+
+
+class Template(models.Model):
+    """An environment template (API.md 11). ``services`` is the list of its applications."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_id)
+    project_id = models.CharField(max_length=64)
+    name = models.CharField(max_length=255)
+    version = models.BigIntegerField(default=0)
+    is_public = models.BooleanField(default=False)
+    description_text = models.TextField(blank=True, default="")
+    #: What else was given at creation, and ``services``.
+    model = EncryptedJSON()
+    created = models.DateTimeField(auto_now_add=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["project_id", "name"], name="one_template_a_name")]
+
+
+class InstanceUsage(models.Model):
+    """How long an instance was there (API.md 12; effect ``track``)."""
+
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="usage")
+    instance_id = models.CharField(max_length=255)
+    instance_type = models.IntegerField(default=0)
+    type_name = models.CharField(max_length=255, blank=True, default="")
+    type_title = models.CharField(max_length=255, blank=True, default="")
+    unit_count = models.IntegerField(null=True)
+    tenant_id = models.CharField(max_length=64, blank=True, default="")
+    created = models.DateTimeField()
+    destroyed = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["environment", "instance_id", "created"], name="one_usage")
+        ]

@@ -1,0 +1,46 @@
+"""The file of keys: one Fernet key a line, newest first; made with one key where there is none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+
+from vetro.yaql.errors import VetroError
+
+
+class KeysUnusable(VetroError):
+    """The keys of the service are missing, damaged, or not the ones that data was written with."""
+
+    kind = "error"
+    code = "SRV510"
+    hint = "restore the file of keys that belongs to this database (setting secrets.key_file)"
+
+
+def read_keys(path: Path, *, make: bool = True) -> list[str]:
+    """The keys. Raises `KeysUnusable`."""
+    if make and not path.exists():
+        _make(path)
+    try:
+        lines = path.read_text("ascii").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeysUnusable(f"the keys of the service cannot be read: {error}") from None
+    if not lines:
+        raise KeysUnusable(f"{path} holds no key")
+    return lines
+
+
+def _make(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(Fernet.generate_key() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)  # the first of several processes wins, and all read its key
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,85 @@
+"""What tests of the service share: projects, people with tokens, clients that send them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from vetro.server.caller import Caller
+
+
+class Person:
+    """Somebody with a token: requests go out with it, `caller` is for calling rules directly."""
+
+    def __init__(self, caller: Caller, token: str) -> None:
+        self.caller = caller
+        self.token = token
+        self._client = Client(headers={"x-auth-token": token})
+
+    def request(self, method: str, path: str, json: Any = None, **more: Any) -> Any:
+        """A response of the service; its ``json()`` is the body."""
+        if json is not None:
+            more.setdefault("content_type", "application/json")
+            more["data"] = json
+        return getattr(self._client, method.lower())(path, **more)
+
+    def get(self, path: str, **more: Any) -> Any:
+        return self.request("GET", path, **more)
+
+    def post(self, path: str, json: Any = None, **more: Any) -> Any:
+        return self.request("POST", path, json, **more)
+
+    def put(self, path: str, json: Any = None, **more: Any) -> Any:
+        return self.request("PUT", path, json, **more)
+
+    def patch(self, path: str, json: Any = None, **more: Any) -> Any:
+        return self.request("PATCH", path, json, **more)
+
+    def delete(self, path: str, **more: Any) -> Any:
+        return self.request("DELETE", path, **more)
+
+
+@pytest.fixture
+def people(db: None) -> Callable[..., Person]:
+    """Makes people: ``people("ann")``, ``people("root", "ops", "admin")``. Those of one project name share it."""
+    from vetro.server.accounts.authentication import digest_of
+    from vetro.server.accounts.models import Membership, Project, Token, User
+
+    def make(name: str, project: str = "demo", role: str = "member") -> Person:
+        found, _ = Project.objects.get_or_create(name=project)
+        user = User.objects.create(username=name)
+        Membership.objects.create(user=user, project=found, role=role)
+        token = secrets.token_urlsafe(24)
+        kept = Token.objects.create(user=user, project=found, digest=digest_of(token), prefix=token[:6])
+        caller = Caller(user.id, name, found.id, project, (role,), role == "admin", kept.id)
+        return Person(caller, token)
+
+    return make
+
+
+@pytest.fixture
+def ann(people: Callable[..., Person]) -> Person:
+    """A member of project demo."""
+    return people("ann")
+
+
+@pytest.fixture
+def bob(people: Callable[..., Person]) -> Person:
+    """Another member of project demo."""
+    return people("bob")
+
+
+@pytest.fixture
+def eve(people: Callable[..., Person]) -> Person:
+    """A member of another project."""
+    return people("eve", "others")
+
+
+@pytest.fixture
+def root(people: Callable[..., Person]) -> Person:
+    """An administrator, in a project of her own."""
+    return people("root", "operators", "admin")
