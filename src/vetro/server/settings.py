@@ -33,14 +33,38 @@ INSTALLED_APPS = [
     "vetro.server.environments",
     "vetro.server.dispatch",
     "vetro.server.audit",
+    "vetro.server.web",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.csrf",
+                "django.contrib.messages.context_processors.messages",
+                "vetro.server.web.context.shell",
+            ]
+        },
+    }
 ]
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
-MIDDLEWARE: list[str] = []
+# Named here, not imported: the module needs settings. They step aside for everything but pages (`vetro.server.pages`).
+MIDDLEWARE = [
+    f"vetro.server.pages.{name}" for name in ("Security", "Sessions", "Language", "Csrf", "Account", "Messages")
+]
 STATIC_URL = "/static/"
 LOGGING_CONFIG = None
 DATA_UPLOAD_MAX_MEMORY_SIZE = _c["server.max_body_mib"] << 20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 8 << 20
+SESSION_COOKIE_NAME = "vetro_session"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "vetro_csrf"
 CSRF_COOKIE_SAMESITE = "Lax"
+# Cookies stay off plain HTTP where the service is reached through HTTPS.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = str(_c["server.public_url"]).startswith("https://")
+SECURE_REFERRER_POLICY = "same-origin"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"

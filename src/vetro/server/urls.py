@@ -5,25 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, re_path
+from django.urls import include, path, re_path
+from django.utils.translation import gettext as _
 
+from vetro.server.api.health import health, prometheus, ready
 from vetro.server.api.v1 import endpoints as _endpoints  # registers them
 from vetro.server.api.v1.discovery import discovery
 from vetro.server.api.v1.routing import answer
+from vetro.server.web.page import error_page
 
 assert _endpoints is not None
 
 
 def _v1(request: HttpRequest, rest: str) -> HttpResponse:
-    # The path as the client encoded it: a '/' inside a segment is not a separator.
-    raw = request.META.get("RAW_PATH_INFO") or request.path_info
-    return answer(request, raw.removeprefix("/v1").removeprefix("/") if rest is not None else "")
+    # Endpoints decode segments themselves (`serving_application` does the same without coming here).
+    return answer(request, request.path_info[4:].replace("%", "%25"))
 
 
 def _root(request: HttpRequest) -> HttpResponse:
     if "text/html" in request.META.get("HTTP_ACCEPT", ""):
         return HttpResponseRedirect("/app/")
     return discovery(request)
+
+
+def _pages(request: HttpRequest) -> HttpResponse:
+    return HttpResponseRedirect("/app/")
+
+
+def _no_page(request: HttpRequest) -> HttpResponse:
+    return error_page(request, 404, _("There is no such page."))
 
 
 def _other(request: HttpRequest, rest: str = "") -> HttpResponse:
@@ -33,5 +43,11 @@ def _other(request: HttpRequest, rest: str = "") -> HttpResponse:
 urlpatterns: list[Any] = [
     path("", _root),
     re_path(r"^v1(?:/(?P<rest>.*))?$", _v1),
+    path("health", health),
+    path("ready", ready),
+    path("metrics", prometheus),
+    path("app", _pages),
+    path("app/", include("vetro.server.web.urls")),
+    re_path(r"^app/.*$", _no_page),
     re_path(r"^(?P<rest>.*)$", _other),
 ]

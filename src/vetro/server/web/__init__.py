@@ -1,0 +1,5 @@
+"""The pages under /app: server-rendered templates with htmx and a few custom elements (DESIGN, "Web").
+
+`page` makes views, ``views`` hold them by area, ``templates/web`` and ``static/web`` what they show. Views call the
+same rules as the APIs and never run package expressions.
+"""

@@ -1,0 +1,84 @@
+"""Tags: ``{% icon "box" %}``, ``{{ state|badge }}``, ``{{ at|moment }}``, ``{% initials name %}``."""
+
+from __future__ import annotations
+
+import zlib
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+register = template.Library()
+
+#: State of an environment, session, task or component -> (colour, icon, words).
+_STATES = {
+    "ready": ("success", "check-circle", "Ready"),
+    "pending": ("info", "pencil", "Ready to deploy"),
+    "new": ("secondary", "circle", "Ready to configure"),
+    "deploying": ("primary", "arrow-clockwise", "Deploying"),
+    "deploy failure": ("danger", "x-circle", "Deploy failure"),
+    "deleting": ("warning", "hourglass-split", "Deleting"),
+    "delete failure": ("danger", "x-circle", "Delete failure"),
+    "opened": ("info", "pencil", "Draft"),
+    "deployed": ("success", "check-circle", "Deployed"),
+    "queued": ("secondary", "hourglass-split", "Waiting"),
+    "running": ("primary", "arrow-clockwise", "Running"),
+    "done": ("success", "check-circle", "Done"),
+    "failed": ("danger", "x-circle", "Failed"),
+    "cancelled": ("warning", "slash-circle", "Cancelled"),
+    "killed": ("danger", "slash-circle", "Killed"),
+    "diverged": ("danger", "exclamation-triangle", "Diverged"),
+    "needs_person": ("warning", "question-circle", "Needs a decision"),
+    "info": ("info", "info-circle", "Info"),
+    "warning": ("warning", "exclamation-triangle", "Warning"),
+    "error": ("danger", "x-circle", "Error"),
+}
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """An icon of the sprite (assets/icons.txt); with a label it speaks, without it is hidden from readers."""
+    path = static("vendor/icons.svg")
+    if label:
+        return format_html(
+            '<svg class="icon" role="img" aria-label="{}"><use href="{}#{}"></use></svg>', label, path, name
+        )
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', path, name)
+
+
+@register.filter
+def badge(state: str) -> SafeString:
+    """A state as a coloured word with an icon."""
+    colour, name, words = _STATES.get(state, ("secondary", "circle", state))
+    spin = " spin" if name == "arrow-clockwise" else ""
+    return format_html(
+        '<span class="state text-{}-emphasis bg-{}-subtle{}" data-state="{}">{} {}</span>',
+        colour,
+        colour,
+        spin,
+        state,
+        icon(name),
+        gettext(words),
+    )
+
+
+@register.filter
+def moment(at: datetime | None) -> SafeString | str:
+    """A time: words now, exact in the viewer's zone once the page's script has run."""
+    if at is None:
+        return ""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', at.astimezone(UTC).isoformat(), at, at.strftime("%Y-%m-%d %H:%M")
+    )
+
+
+@register.inclusion_tag("web/parts/avatar.html")
+def avatar(name: str, picture: str = "", size: str = "") -> dict[str, Any]:
+    """A package's logo, or its initials on a colour that follows from its name."""
+    words = [word for word in name.replace(".", " ").replace("-", " ").split() if word]
+    letters = "".join(word[0] for word in words[:2]).upper() or "?"
+    return {"picture": picture, "letters": letters, "hue": zlib.crc32(name.encode()) % 8, "size": size}

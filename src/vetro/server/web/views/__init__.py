@@ -1,0 +1,1 @@
+"""Views by area; each module has the functions that its addresses call."""

@@ -1,0 +1,67 @@
+"""Signing in with a password or a link, signing out, changing the project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from vetro.server.errors import Forbidden, ServiceError
+from vetro.server.web.page import page, render
+from vetro.server.web.signed_in import PROJECT, sign_in_session, sign_out_session
+
+
+def _next(request: HttpRequest) -> str:
+    """Where to go afterwards: a page of ours, or the first one."""
+    target = request.POST.get("next") or request.GET.get("next") or "/app/"
+    ours = target.startswith("/app/") and url_has_allowed_host_and_scheme(target, allowed_hosts=None)
+    return target if ours else "/app/"
+
+
+@page("GET", "POST", public=True)
+def login(request: HttpRequest, caller: Any) -> HttpResponse:
+    """The login page, and what it sends."""
+    if request.method == "POST":
+        from vetro.server.accounts.login import sign_in
+
+        name = request.POST.get("name", "")
+        try:
+            user = sign_in(name, request.POST.get("password", ""), request.META.get("REMOTE_ADDR", ""))
+        except ServiceError as error:
+            context = {"name": name, "problem": error.message, "next": _next(request)}
+            return render(request, "login.html", context, error.status)
+        sign_in_session(request, user.id)
+        return HttpResponseRedirect(_next(request))
+    if caller is not None:
+        return HttpResponseRedirect(_next(request))
+    return render(request, "login.html", {"next": _next(request)})
+
+
+@page("GET", "POST", public=True)
+def link(request: HttpRequest, caller: Any, token: str) -> HttpResponse:
+    """A link for one login. It is used up by a button, not by opening it: mail programs look into links."""
+    if request.method == "POST":
+        from vetro.server.accounts.tokens import use_login_link
+
+        found = use_login_link(token)
+        sign_in_session(request, found.user_id, found.project_id)
+        return HttpResponseRedirect("/app/")
+    return render(request, "login_link.html", {})
+
+
+@page("POST", public=True)
+def logout(request: HttpRequest, caller: Any) -> HttpResponse:
+    """Signs out."""
+    sign_out_session(request)
+    return HttpResponseRedirect("/app/login")
+
+
+@page("POST")
+def switch(request: HttpRequest, caller: Any) -> HttpResponse:
+    """Acts in another of one's projects from now on."""
+    wanted = request.POST.get("project", "")
+    if wanted not in {project for project, _ in request.vetro_projects}:  # type: ignore[attr-defined]
+        raise Forbidden("You do not belong to that project.")
+    request.session[PROJECT] = wanted
+    return HttpResponseRedirect(_next(request))

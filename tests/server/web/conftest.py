@@ -1,0 +1,29 @@
+"""A browser's session for each person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from vetro.server.web.signed_in import PROJECT, USER
+
+
+@pytest.fixture
+def browser() -> Callable[[Any], Client]:
+    """``browser(ann)``: a client that is signed in to the pages."""
+
+    def make(person: Any) -> Client:
+        client = Client()
+        session = client.session
+        session[USER] = person.caller.user_id
+        session[PROJECT] = person.caller.project_id
+        session.save()
+        from django.conf import settings
+
+        client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+        return client
+
+    return make

@@ -1,0 +1,90 @@
+"""Signing in and out of the pages, and what a stranger can do with the login page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from vetro.server.accounts.models import Membership, Project, User
+
+
+@pytest.fixture
+def carol(db: None) -> User:
+    """Somebody with a password."""
+    user = User(username="carol")
+    user.set_password("a long enough phrase")
+    user.save()
+    Membership.objects.create(user=user, project=Project.objects.create(name="demo"), role="member")
+    return user
+
+
+def test_a_page_sends_strangers_to_the_login_and_back(carol: User) -> None:
+    client = Client()
+    answer = client.get("/app/environments/?x=1")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/app/login?next=%2Fapp%2Fenvironments%2F%3Fx%3D1"
+    answer = client.post(answer["Location"], {"name": "carol", "password": "a long enough phrase"})
+    assert (answer.status_code, answer["Location"]) == (302, "/app/environments/?x=1")
+
+
+def test_a_wrong_password_is_told_and_keeps_the_name(carol: User) -> None:
+    answer = Client().post("/app/login", {"name": "carol", "password": "wrong"})
+    assert answer.status_code == 401
+    assert b'value="carol"' in answer.content
+    assert b"wrong." in answer.content
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example/app/", "/app/../..//evil", "javascript:alert(1)", "/v1/x"]
+)
+def test_the_login_leads_to_pages_of_ours_only(carol: User, target: str) -> None:
+    answer = Client().post("/app/login", {"name": "carol", "password": "a long enough phrase", "next": target})
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/app/")
+    assert "evil.example" not in answer["Location"]
+
+
+def test_a_session_planted_before_the_login_is_worth_nothing(carol: User) -> None:
+    client = Client()
+    client.get("/app/login")
+    session = client.session
+    session["planted"] = True
+    session.save()
+    before = session.session_key
+    client.cookies["vetro_session"] = before
+    client.post("/app/login", {"name": "carol", "password": "a long enough phrase"})
+    assert client.cookies["vetro_session"].value != before
+    assert "planted" not in client.session
+
+
+def test_signing_out_forgets_the_session(ann: Any, browser: Callable[[Any], Client]) -> None:
+    client = browser(ann)
+    assert client.get("/app/").status_code == 302
+    assert client.post("/app/logout")["Location"] == "/app/login"
+    assert "/app/login" in client.get("/app/")["Location"]
+
+
+def test_nobody_switches_to_a_project_of_others(ann: Any, eve: Any, browser: Callable[[Any], Client]) -> None:
+    assert browser(ann).post("/app/project", {"project": eve.caller.project_id}).status_code == 403
+
+
+def test_forms_of_other_sites_are_refused(carol: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.post("/app/login", {"name": "carol", "password": "a long enough phrase"}).status_code == 403
+
+
+def test_pages_bear_a_strict_policy(db: None) -> None:
+    answer = Client().get("/app/login")
+    assert "script" not in answer["Content-Security-Policy"]
+    assert "default-src 'self'" in answer["Content-Security-Policy"]
+    assert "unsafe" not in answer["Content-Security-Policy"]
+    assert answer["X-Frame-Options"] == "DENY"
+
+
+def test_a_page_that_is_not_there_says_so(ann: Any, browser: Callable[[Any], Client]) -> None:
+    answer = browser(ann).get("/app/nowhere/at/all")
+    assert answer.status_code == 404
+    assert b"There is no such page" in answer.content
