@@ -28,6 +28,7 @@ from benchmarks.measure import (  # noqa: E402
     measure_import,
     measure_pairs,
 )
+from benchmarks.service import table as service  # noqa: E402
 from benchmarks.workloads.definitions import REGISTRY, Workload  # noqa: E402
 
 #: Sizes above it, and more than one pair, are left out with --quick.
@@ -75,7 +76,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status of the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--only", default="", metavar="KEY", help="start of keys, several with commas; also import, depth, deploy"
+        "--only",
+        default="",
+        metavar="KEY",
+        help="start of keys, several with commas; also import, depth, deploy and service",
     )
     parser.add_argument("--json", metavar="FILE", help="write all figures there as JSON")
     parser.add_argument("--quick", action="store_true", help="one pair each, no sizes above 10,000")
@@ -88,8 +92,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     keys = [key for key in REGISTRY if chosen(key)]
     scenarios = [name for name in deploy.NAMES if chosen(f"deploy {name}")]
-    if not keys and not scenarios and not any(map(chosen, ("import", "depth"))):
-        known = ", ".join((*REGISTRY, "import", "depth", "deploy", *(f"'deploy {name}'" for name in deploy.NAMES)))
+    if not keys and not scenarios and not any(map(chosen, ("import", "depth", "service"))):
+        groups = ("import", "depth", "service", "deploy")
+        known = ", ".join((*REGISTRY, *groups, *(f"'deploy {name}'" for name in deploy.NAMES)))
         parser.error(f"nothing is called {options.only!r}; there are {known}")
     pairs = options.pairs or (1 if options.quick else PAIRS)
     recorded = Recorded.read()
@@ -118,6 +123,11 @@ def main(arguments: list[str] | None = None) -> int:
     if scenarios:
         document["deploy"] = {}
         failures += run_deploy(scenarios, document["deploy"], small=options.quick)
+    if chosen("service"):
+        figures = document["service"] = service.measure(small=options.quick)
+        if "wrong" not in figures:
+            print("\n".join((service.HEADER, *service.lines(figures))), flush=True)
+        failures += service.failures(figures)
     if options.json:
         Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
     print(report.summary(document, failures))

@@ -186,16 +186,18 @@ def test_cut_off(place: Place) -> None:
     def run(command: str, *more: str) -> list[str]:
         return ["env", "action", "v", "run", "--arg", f"command={command}", *more]
 
-    said = place.refused(*run("exec sleep 4", "--arg", "timeout=2"))
+    said = place.refused(*run("exec sleep 4320", "--arg", "timeout=2"))
     assert "the agent did not respond within 2 seconds" in said, said
+    # The agent ends it, too; otherwise the next plan would wait behind it.
+    assert place.data(*run("pgrep -f 'sleep 432[0]' || echo none", "--arg", "timeout=30")) == "none"
 
     said = place.refused(*run("dd if=/dev/zero of=/srv/fill bs=1M"))
     error = place.data("env", "show", "v")["tasks"][-1]
     assert error["state"] == "failed"
-    assert "No space left on device" in (place.root / "environments" / "v" / "tasks" / "3" / "outcome.json").read_text()
+    assert "No space left on device" in (place.root / "environments" / "v" / "tasks" / "4" / "outcome.json").read_text()
     said = place.run(*run("echo still here")).output
     assert "still here" in said or "No space left" in said, said
-    place.ok(*run("rm /srv/fill"))
+    place.ok(*run("rm /srv/fill; echo kept > /srv/kept; sync"))
     assert place.data(*run("echo again")) == "again"
 
     def cut(number: str, victims: str) -> str:
@@ -209,10 +211,14 @@ def test_cut_off(place: Place) -> None:
             return said
 
     assert "agent restarted during execution" in cut("4322", "python3 /usr/local/bin/muranoagent")
-    assert place.data(*run("pkill -f 'sleep 432[2]'; echo again")) == "again"
+    assert place.data(*run("pkill -f 'sleep 432[2]' || echo gone")) == "gone"
     assert used(place)["links"] == running["links"]
 
     assert "server 'v-1' has ended by itself" in cut("4323", "/usr/lib/systemd/systemd")
     assert place.data("cloud", "status")["servers"][0]["status"] == "ERROR"
+    place.ok("deploy", str(package), "--env", "v")  # it is started again, with its disk
+    assert place.data("cloud", "status")["servers"][0]["status"] == "ACTIVE"
+    assert place.data(*run("cat /srv/kept")) == "kept"
+    assert used(place)["links"] == running["links"]
     place.ok("env", "destroy", "v")
     assert place.servers() == []

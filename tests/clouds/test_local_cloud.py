@@ -370,7 +370,8 @@ def test_two_processes_push_one_stack_one_after_the_other(world: World, tmp_path
 
 
 def test_settled_reading_waits_for_the_operation_under_way(make_world: Callable[..., World]) -> None:
-    world = make_world()
+    # A rule that delays servers: those that are made at once are written down with the whole stack.
+    world = make_world(table={"servers": [{"server": "other", "createDelay": 1}]})
     begun, go_on = threading.Event(), threading.Event()
     real = world.driver.create
 

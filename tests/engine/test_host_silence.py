@@ -13,6 +13,7 @@ from tests.clouds.local_world import OWNER, World, hot
 from vetro.clouds.interface import CloudError, Message, Owner
 from vetro.engine.host import Request
 from vetro.engine.host.agents import Agents
+from vetro.engine.host.watch import STILL, Unwatched
 
 ARGS = {"queue": "q", "listener": "-execution-results-x", "id": "1", "plan": {"Name": "p"}}
 QUEUE = "eenv1-hone"
@@ -43,11 +44,14 @@ class Silence:
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., object]]:
     monkeypatch.setattr("vetro.engine.host.agents._LOOK", 0.01)
-    monkeypatch.setattr("vetro.engine.host.agents._GLANCE", 0.01)
+    monkeypatch.setattr("vetro.engine.host.watch.GLANCE", 0.01)
     made: list[Agents] = []
 
-    def run(why_silent: Callable[[str], str | None], timeout: float) -> object:
-        made.append(Agents(Silence(), why_silent=why_silent))
+    def run(why_silent: Callable[[str], str | None], timeout: float, **more: Callable[..., object]) -> object:
+        servers = Unwatched()
+        for name, method in {"why_silent": why_silent, **more}.items():
+            setattr(servers, name, method)
+        made.append(Agents(Silence(), servers=servers))
         return made[-1].handlers()["agent.call"](Request("1", "agent.call", {**ARGS, "timeout": timeout}))
 
     yield run
@@ -72,14 +76,36 @@ def test_a_server_that_comes_back_is_waited_for(call: Callable[..., object]) -> 
     assert call(lambda queue: next(answers, None), 0.3) == {"timeout": 0.3}
 
 
+def test_a_server_that_nobody_will_make_is_named(call: Callable[..., object]) -> None:
+    """Looks begin anew whenever the task does something, and while it may still make servers."""
+    turns = iter([1, 2, 2, None, 3, 3, 3])
+    seen: list[int | None] = []
+
+    def turn() -> int | None:
+        seen.append(next(turns))
+        return seen[-1]
+
+    answer = call(lambda queue: None, 60, turn=turn, why_missing=lambda queue: f"nobody has made {queue}")
+    assert answer == {"timeout": 60, "why": "nobody has made q"}
+    assert seen == [1, 2, 2, None] + [3] * STILL
+
+
+def test_plans_wait_for_servers_that_are_there(call: Callable[..., object]) -> None:
+    assert call(lambda queue: None, 0.2, turn=lambda: 1) == {"timeout": 0.2}
+
+
 def test_the_cloud_tells_servers_that_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(tmp_path)
     assert world.cloud.why_silent(OWNER, QUEUE) is None  # it may come yet
+    missing = world.cloud.why_missing(OWNER, QUEUE)
+    assert missing is not None and QUEUE in missing
     properties = {**SERVER["properties"], "name": "web", "user_data_format": "RAW", "user_data": DATA}
     world.push(hot({"s": {"type": SERVER["type"], "properties": properties}}))
     (server,) = world.cloud.servers(OWNER)
     assert world.driver.spec(server.id)["queue"] == QUEUE
     assert world.cloud.why_silent(OWNER, QUEUE) is None
+    assert world.cloud.why_missing(OWNER, QUEUE) is None
+    assert world.cloud.why_missing(Owner("project", "other"), QUEUE) is not None
     monkeypatch.setattr(world.driver, "statuses", lambda servers: {server.id: "SHUTOFF"})
     assert world.cloud.why_silent(OWNER, QUEUE) is None  # somebody stopped it and may start it
     for seen in ({server.id: "ERROR"}, {}):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.muranopl.test_scheduler import Run, method
+from tests.muranopl.branches import Run, method
 from vetro.muranopl.errors import (
     ClassNotFound,
     ContractViolation,

@@ -83,3 +83,11 @@ def eve(people: Callable[..., Person]) -> Person:
 def root(people: Callable[..., Person]) -> Person:
     """An administrator, in a project of her own."""
     return people("root", "operators", "admin")
+
+
+@pytest.fixture
+def drain(db: None) -> Callable[..., int]:
+    """Runs the queued tasks here and now, each to its end; how many ran."""
+    from vetro.server.dispatch.worker import run_queued
+
+    return run_queued

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+import math
 import threading
 import time
 import uuid
@@ -65,7 +66,9 @@ class AmqpChannel:
             raise MessageInvalid(f"a plan of {size:,} bytes is too large: a message has at most {LARGEST:,}")
         if (queue, message.id) in self._sent:
             return
-        headers = {} if message.signature is None else {"signature": message.signature}
+        headers: dict[str, Any] = {} if message.signature is None else {"signature": message.signature}
+        if message.until is not None:
+            headers["patience"] = max(0, math.ceil(message.until - time.time()))
 
         def publish(channel: Any) -> None:
             self._declare(channel, queue)

@@ -115,14 +115,10 @@ class Peer:
         message = found.message
         signature = None if message.signature is None else base64.b64encode(message.signature).decode()
         self._delivering = message.id
-        self._say(
-            t="deliver",
-            queue=self.queue,
-            id=message.id,
-            reply_to=message.reply_to,
-            signature=signature,
-            body=message.body,
-        )
+        frame: dict[str, Any] = {"queue": self.queue, "id": message.id, "reply_to": message.reply_to}
+        if message.until is not None:
+            frame["patience"] = max(0.0, message.until - time.time())
+        self._say(t="deliver", **frame, signature=signature, body=message.body)
 
     def hang_up(self, reason: str) -> None:
         """Says why, as far as that can be said at once. The caller closes the connection."""

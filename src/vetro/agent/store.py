@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS messages (
   signature BLOB,
   reply_to TEXT,
   done INTEGER NOT NULL DEFAULT 0,
+  until REAL,
   UNIQUE (queue, id)
 );
 CREATE INDEX IF NOT EXISTS ids ON messages (id);
@@ -60,6 +61,7 @@ class QueueStore:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(_SCHEMA)
+            _complete(self._db)
             path.chmod(0o600)  # plans may hold secrets
         except (OSError, sqlite3.Error) as error:
             raise ChannelStoreError(f"cannot open the message store {path}: {error}") from error
@@ -80,8 +82,9 @@ class QueueStore:
         """Stores a message for good; False when the queue has or had one with this id."""
         with self._use() as db:
             cursor = db.execute(
-                "INSERT OR IGNORE INTO messages (queue, id, body, signature, reply_to) VALUES (?, ?, ?, ?, ?)",
-                (queue, message.id, message.body, message.signature, message.reply_to),
+                "INSERT OR IGNORE INTO messages (queue, id, body, signature, reply_to, until)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (queue, message.id, message.body, message.signature, message.reply_to, message.until),
             )
             return cursor.rowcount > 0
 
@@ -89,11 +92,11 @@ class QueueStore:
         """The first message that waits behind a place."""
         with self._use() as db:
             row = db.execute(
-                "SELECT seq, id, body, signature, reply_to FROM messages"
+                "SELECT seq, id, body, signature, reply_to, until FROM messages"
                 " WHERE queue = ? AND done = 0 AND seq > ? ORDER BY seq LIMIT 1",
                 (queue, after),
             ).fetchone()
-        return None if row is None else Stored(row[0], Message(row[1], row[2], row[3], row[4]))
+        return None if row is None else Stored(row[0], Message(*row[1:]))
 
     def had(self, queue: str, id: str) -> tuple[bool, str | None]:
         """Whether the queue has or had a message with this id, and where its answer shall go."""
@@ -150,3 +153,13 @@ class QueueStore:
             if self._db is not None:
                 self._db.close()
                 self._db = None
+
+
+def _complete(db: sqlite3.Connection) -> None:
+    """Adds what a file of an earlier version lacks."""
+    if all(column[1] != "until" for column in db.execute("PRAGMA table_info(messages)")):
+        try:
+            db.execute("ALTER TABLE messages ADD COLUMN until REAL")
+        except sqlite3.OperationalError as error:
+            if "duplicate column" not in str(error):  # another process was quicker
+                raise

@@ -71,6 +71,7 @@ def command(
       vetro deploy ./my.app --answers answers.yaml --driver record
       vetro env show shop; vetro env destroy shop
     """
+    from vetro.cli.asked import Asked, launcher
     from vetro.cli.deploying import choose_driver, conclude, execute, open_workspace, show_summary
     from vetro.cli.loading import load_packages, source_finder
     from vetro.engine.workspace.files import NoSuchEnvironment
@@ -81,8 +82,8 @@ def command(
         packages = load_packages(paths)
         place = open_workspace(workspace)
     sources = source_finder(packages)
-    with out.explained(sources):
-        session, type_ = _main(packages, wanted)
+    with out.explained(sources), launcher(packages) as processes:
+        type_ = _main(packages, wanted)
         from vetro.cli.targets import environment_name, needed_packages
 
         name = env_name or environment_name(type_.name)
@@ -90,7 +91,8 @@ def command(
             folder = place.get(name)
         except NoSuchEnvironment:
             folder = None
-        model, chosen = _model(session, packages, folder, name, type_, answers, app_name)
+        with Asked(processes, packages, place) as asked:
+            model, chosen = _model(asked, sources, folder, name, type_, answers, app_name)
         if dry_run:
             out.print_data(model.model, "yaml")
             return
@@ -110,7 +112,7 @@ def command(
                 out.note(f"chosen: {key} = {value}")
             started = time.monotonic()
             begun = folder.begin(new_task(folder, "deploy", model.model))
-            outcome = execute(place, folder, begun, quiet=quiet, verbose=verbose, timeout=timeout)
+            outcome = execute(place, folder, begun, quiet=quiet, verbose=verbose, timeout=timeout, launcher=processes)
         conclude(folder, outcome)
         show_summary(folder, time.monotonic() - started)
 
@@ -141,25 +143,19 @@ def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
     return answers
 
 
-def _main(packages: list[Any], wanted: str | None) -> tuple[Any, Any]:
-    from vetro.cli.targets import main_class
-
-    session = _session(packages)
-    return session, main_class(session, packages, wanted)
-
-
-def _session(packages: list[Any]) -> Any:
-    from vetro.cli.compiled import code_cache
+def _main(packages: list[Any], wanted: str | None) -> Any:
+    """The class to deploy. Reads class files; code of them runs in task processes only."""
     from vetro.cli.loading import extended
+    from vetro.cli.targets import main_class
     from vetro.muranopl import Engine
 
     known, extensions = extended(packages)
-    return Engine(known, natives=extensions.natives, code_cache=code_cache(packages)).session()
+    return main_class(Engine(known, natives=extensions.natives).session(), packages, wanted)
 
 
 def _model(
-    session: Any,
-    packages: list[Any],
+    asked: Any,
+    sources: Any,
     folder: Any,
     name: str,
     type_: Any,
@@ -167,18 +163,14 @@ def _model(
     app_name: str | None,
 ) -> tuple[Any, dict[str, Any]]:
     """The model to deploy, checked against all contracts, and what was chosen."""
-    from vetro.cli.targets import put_application
-    from vetro.engine.models import Environment
+    from vetro.engine.models import Environment, put
 
     fresh = folder is None or folder.model().root is None
     model = Environment.new(name, folder.id if folder is not None else "0" * 32) if fresh else folder.model().deployed()
-    _, chosen, _ = put_application(session, packages, model, type_, answers, app_name)
-    trial = _session(packages)
-    try:
-        trial.load({**model.model, "ObjectsCopy": None})
-    finally:
-        trial.close()
-    return model, chosen
+    applied = asked.application(type_, model.model, answers, app_name)
+    put(model, applied)
+    asked.check(model.model, sources)
+    return model, applied["chosen"]
 
 
 def _adopt(model: Any, id: str) -> None:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -73,6 +74,7 @@ def execute(
     quiet: bool = False,
     verbose: bool = False,
     timeout: float | None = None,
+    launcher: Any = None,
 ) -> Any:
     """Runs a task that was written down, with a live view; Ctrl-C cancels it, a second one leaves it interrupted."""
     from vetro.cli.compiled import cache_folder
@@ -87,7 +89,18 @@ def execute(
     with Watch(names, quiet=quiet, verbose=verbose) as watch, _interruptible() as on_worker:
         compiled = cache_folder()
         cache = str(compiled) if compiled is not None and compiled.is_dir() else None
-        return run(workspace, folder, begun, events=watch.event, on_worker=on_worker, timeout=timeout, cache=cache)
+        options = {"on_worker": on_worker, "timeout": timeout, "cache": cache, "launcher": launcher}
+        return run(workspace, folder, begun, events=partial(_show, watch), **options)
+
+
+def _show(watch: Any, event: Mapping[str, Any]) -> None:
+    """An event of the worker; warnings about packages are for everybody, not only for who wants all log lines."""
+    from vetro.engine.warning_notes import LOGGER
+
+    args = event.get("args") or {}
+    if event.get("event") == "note" and event.get("kind") == "log" and args.get("logger") == LOGGER:
+        event = {**event, "kind": "report", "args": {"level": args.get("level"), "text": args.get("text")}}
+    watch.event(event)
 
 
 @contextmanager

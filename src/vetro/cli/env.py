@@ -66,7 +66,7 @@ def _overview_or_damage(place: Any, name: str) -> dict[str, Any]:
 
 
 def _overview(folder: Any) -> dict[str, Any]:
-    outcomes = [t.outcome() for t in folder.tasks() if t.finished]
+    ended = [told["ended"] for told in (t.summary() for t in folder.tasks()) if told["ended"] is not None]
     return {
         "name": folder.name,
         "id": folder.id,
@@ -74,7 +74,7 @@ def _overview(folder: Any) -> dict[str, Any]:
         "applications": len(folder.model().applications),
         "driver": folder.setting("driver"),
         "created": folder.created,
-        "changed": outcomes[-1]["ended"] if outcomes else folder.created,
+        "changed": ended[-1] if ended else folder.created,
     }
 
 
@@ -98,17 +98,14 @@ def show_command(name: str, number: int | None, workspace: str | None, output: s
         if number is not None:
             out.print_data(environment.model, "yaml" if output == "table" else output)
             return
-        history = [(t.number, t.task(), t.outcome()) for t in folder.tasks()]
+        history = [t.summary() for t in folder.tasks()]
     table = rows(environment)
     if output != "table":
         data = {
             **_overview(folder),
             "packages": folder.packages,
             "components": [dict(zip(("component", "class", "server", "addresses"), r, strict=True)) for r in table],
-            "tasks": [
-                {"number": n, "kind": t.kind, "method": t.method, "state": (o or {}).get("state", "open")}
-                for n, t, o in history
-            ],
+            "tasks": [{k: told[k] for k in ("number", "kind", "method", "state")} for told in history],
         }
         out.print_data(data, output)
         return
@@ -121,8 +118,13 @@ def show_command(name: str, number: int | None, workspace: str | None, output: s
     if history:
         out.echo("")
         shown = [
-            (n, t.method or t.kind, (o or {}).get("state", "open"), _when(o["ended"]) if o else "")
-            for n, t, o in history
+            (
+                told["number"],
+                told["method"] or told["kind"],
+                told["state"],
+                _when(told["ended"]) if told["ended"] else "",
+            )
+            for told in history
         ]
         out.print_table(("task", "what", "state", "ended"), shown)
     if folder.packages:
@@ -267,11 +269,16 @@ def destroy_command(
 @command.command("resume")
 @click.argument("name")
 @click.option("--cancel", is_flag=True, help="End the interrupted task instead: its Finally blocks run.")
+@click.option("--abandon", is_flag=True, help="Give the task up without running it, when it cannot be continued.")
 @run_options
 def resume_command(
-    name: str, cancel: bool, workspace: str | None, timeout: float | None, quiet: bool, verbose: bool
+    name: str, cancel: bool, abandon: bool, workspace: str | None, timeout: float | None, quiet: bool, verbose: bool
 ) -> None:
-    """Go on with a task that was interrupted, where it was: nothing that was done is done again."""
+    """Go on with a task that was interrupted, where it was: nothing that was done is done again.
+
+    With --abandon nothing is done any more: what the task had made stays, and the environment can be deployed or
+    destroyed again, from the task's last checkpoint where there is one.
+    """
     from vetro.cli.deploying import conclude, execute, open_workspace, show_summary
     from vetro.engine.journal_sqlite import SqliteJournal
 
@@ -282,6 +289,11 @@ def resume_command(
             begun = folder.open_task()
             if begun is None:
                 out.note(f"environment '{name}' has no interrupted task")
+                return
+            if abandon:
+                kept = folder.give_up(begun)
+                from_where = "its last checkpoint" if kept else "the model before it"
+                out.note(f"task {begun.number} is given up; 'vetro env deploy {name}' starts from {from_where}")
                 return
             if cancel:
                 journal = SqliteJournal(folder.journal, begun.task().id)

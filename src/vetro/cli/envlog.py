@@ -20,7 +20,7 @@ def read_log(folder: Any, number: int | None, level: str | None, effects: bool) 
     for begun in folder.tasks():
         if number is not None and begun.number != number:
             continue
-        journal = SqliteJournal(folder.journal, begun.task().id)
+        journal = SqliteJournal(folder.journal, folder.task_id(begun))
         try:
             found = [_note(note) for note in journal.notes("report", "log")]
             if effects:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from vetro.engine.models import Environment, Suggester
+from vetro.engine.models import Environment
 from vetro.engine.models.environment import class_of
 from vetro.muranopl.errors import MuranoError
 
@@ -86,74 +85,3 @@ def environment_name(class_name: str) -> str:
     """The name for an environment that is made for an application: the last word of its class."""
     word = re.sub(r"[^A-Za-z0-9]+", "-", class_name.rsplit(".", 1)[-1]).strip("-").lower()
     return word or "environment"
-
-
-def put_application(
-    session: Any,
-    packages: Iterable[Any],
-    environment: Environment,
-    type_: Any,
-    answers: Mapping[str, Any],
-    named: str | None,
-) -> tuple[dict[str, Any], dict[str, Any], bool]:
-    """Adds an application of class ``type_`` to the environment, or changes the one that is there.
-
-    ``named``: which one, by name or id; an unknown name gives the new application that name. The application, what was
-    chosen for it, and whether it is new. Raises `TargetError` when several could be meant, and what `Suggester` raises.
-    """
-    existing = _existing(environment, type_.name, named)
-    if existing is not None:
-        _merge(session, type_, existing, answers, "")
-        existing["?"]["type"] = f"{type_.name}/{type_.version}@{type_.package.name}"
-        return existing, {}, False
-    numbers = iter(range(1, 1 << 30))
-    prefix = environment.root["name"] if environment.root else "server"
-    taken = {str(obj.get("name")) for obj in environment.objects()}
-
-    def server_name() -> str:
-        while (name := f"{prefix}-{next(numbers)}") in taken:
-            pass
-        return name
-
-    suggester = Suggester(session, packages, lambda: secrets.token_hex(16), server_name=server_name)
-    made = suggester.suggest(type_, answers)
-    if named is not None:
-        made.object["?"]["name"] = named
-    for application in [*made.applications, made.object]:
-        environment.add(application)
-    return environment.applications[-1], made.chosen, True
-
-
-def _existing(environment: Environment, class_name: str, named: str | None) -> dict[str, Any] | None:
-    if named is not None:
-        found = environment.application(named)
-        if found is not None and class_of(found) != class_name:
-            raise TargetError(f"'{named}' is of class {class_of(found)}, not {class_name}", hint="give another --app")
-        return found
-    same = [app for app in environment.applications if class_of(app) == class_name]
-    if len(same) > 1:
-        names = ", ".join(str(a["?"].get("name") or a.get("name") or a["?"]["id"]) for a in same)
-        raise TargetError(f"the environment has {len(same)} applications of class {class_name}",
-                          hint=f"say which with --app: {names}; another name adds one")  # fmt: skip
-    return same[0] if same else None
-
-
-def _merge(session: Any, type_: Any, obj: dict[str, Any], answers: Mapping[str, Any], path: str) -> None:
-    """Answers over what is there: mappings for objects are merged into them, anything else is replaced.
-
-    Raises `UnknownProperty` for names that a class does not have.
-    """
-    from vetro.engine.models.suggest import unknown_property
-
-    properties = session.schema(type_.name, f"=={type_.version}", type_.package.name)[""].get("properties", {})
-    for name, value in answers.items():
-        if name not in properties:
-            raise unknown_property(type_.name, path + name, name, properties)
-        old = obj.get(name)
-        if isinstance(value, Mapping) and isinstance(old, dict) and "?" in old and "?" not in value:
-            written, _, package = str(old["?"]["type"]).partition("@")
-            class_name, _, version = written.partition("/")
-            kind = session.type_for(class_name, version or None, package or None)
-            _merge(session, kind, old, value, f"{path}{name}.")
-        else:
-            obj[name] = value

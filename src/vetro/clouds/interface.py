@@ -136,11 +136,15 @@ class Cloud(Protocol):
         ...  # pragma: no cover - protocol
 
     def read_stack(self, owner: Owner, region: str, name: str, *, settled: bool = False) -> StackState | None:
-        """The stack, or None. With ``settled`` an operation under way is waited for."""
+        """The stack, or None. With ``settled`` an operation under way is waited for, and a stack whose servers have
+        ended by themselves has the status CHECK_FAILED.
+        """
         ...  # pragma: no cover - protocol
 
     def push_stack(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
         """Creates or updates and waits until it is done. The same digest again is a no-op unless the stack failed.
+
+        Where the cloud sees its servers, those that ended by themselves are started again with their disks.
 
         Raises `StaleStack`, `TemplateInvalid`, `StackFailed`, `Conflict`. A failed stack stays and can be updated.
         """
@@ -190,6 +194,8 @@ class Message:
     body: str
     signature: bytes | None = None
     reply_to: str | None = None
+    #: Until when somebody waits for the answer, in seconds since the epoch; then the agent ends the plan.
+    until: float | None = None
 
 
 @runtime_checkable

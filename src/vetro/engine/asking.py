@@ -125,7 +125,11 @@ class _Asking:
 
     def result(self, task: Task) -> Any:
         """Drives the process to its last frame. Raises `AskFailed`, `TaskProcessEnded`, `FrameError`."""
-        self._process.send({"t": "task", "task": task.as_json()})
+        try:
+            self._process.send({"t": "task", "task": task.as_json()})
+        except (TypeError, ValueError) as error:  # infinite numbers, dates
+            told = {"kind": "bad-argument", "code": BadTask.code, "message": f"the task is no JSON: {error}"}
+            raise AskFailed({**told, "names": []}) from None
         while True:
             message = self._next()
             kind = message["t"]

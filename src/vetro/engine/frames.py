@@ -29,6 +29,9 @@ LARGEST = 256 << 20
 #: Digits of the largest integers that packages may have (16,384 bits) and somewhat more.
 MOST_DIGITS = 5_000
 
+#: Made once: `json.dumps` makes one for each text.
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
 _LENGTH = struct.Struct(">I")
 
 
@@ -41,9 +44,7 @@ class FrameError(VetroError):
 
 def encode(message: dict[str, Any]) -> bytes:
     """One frame. Raises `FrameError` when it is too large."""
-    body = json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(
-        "utf-8", "surrogatepass"
-    )
+    body = _encode(message).encode("utf-8", "surrogatepass")
     if len(body) > LARGEST:
         raise FrameError(f"a message of {len(body):,} bytes is larger than {LARGEST:,}")
     return _LENGTH.pack(len(body)) + body

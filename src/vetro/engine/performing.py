@@ -37,15 +37,17 @@ class BadTask(VetroError):
 def packages_of(task: Task) -> list[Any]:
     """The task's packages. Raises `PackageError` and whatever else loading packages raises."""
     from vetro.packages import load_path
+    from vetro.packages.formats import FormatRegistry
 
-    return [package for path in task.packages for package in load_path(path)]
+    registry = None if task.plugins is None else FormatRegistry(enabled=task.plugins)
+    return [package for path in task.packages for package in load_path(path, registry=registry)]
 
 
 def session_for(task: Task, packages: list[Any], effects: Any, installation: Installation) -> Session:
     """A session over the task's packages and the extensions that they require."""
     from vetro.packages.extensions import required_extensions
 
-    extensions = required_extensions(packages, parent=installation.natives)
+    extensions = required_extensions(packages, task.plugins, parent=installation.natives)
     defaults = Limits()
     value = defaults.max_expression_memory
     if task.budget.memory_mib is not None and value is not None:

@@ -54,6 +54,8 @@ class Task:
     #: Rows of class configurations (`Usage: Config`).
     configs: Sequence[Mapping[str, Any]] = ()
     budget: Budget = field(default_factory=Budget)
+    #: Distributions whose plug-ins may be used; None: all that are installed.
+    plugins: Sequence[str] | None = None
     #: The engine that began the task: only the same one may continue it.
     engine: str = ""
 
@@ -63,6 +65,8 @@ class Task:
         data["budget"] = asdict(self.budget)
         for name in ("packages", "configs"):
             data[name] = list(data[name])
+        if self.plugins is None:
+            del data["plugins"]
         return data
 
     @classmethod
@@ -72,4 +76,6 @@ class Task:
         values["budget"] = Budget(**values.get("budget", {}))
         for name in ("packages", "configs"):
             values[name] = tuple(values.get(name, ()))
+        if values.get("plugins") is not None:
+            values["plugins"] = tuple(values["plugins"])
         return cls(**values)

@@ -203,7 +203,7 @@ class Run:
                 self._effect(asked)
         elif kind == "checkpoint":
             self._checkpoint(message)
-        elif kind in ("done", "failed", "cancelled"):
+        elif kind in ("done", "failed"):
             self._end(message)
 
     def _asked(self, message: Mapping[str, Any]) -> Asked | None:
@@ -414,5 +414,5 @@ class Run:
         if message["t"] == "done":
             self._ended = Ended("done", message.get("result"), None, self.worker.clock())
         else:
-            state = "cancelled" if self._told or message["t"] == "cancelled" else "failed"
+            state = "cancelled" if self._told else "failed"
             self._ended = Ended(state, None, message.get("error"), self.worker.clock())

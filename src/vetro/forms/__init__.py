@@ -4,4 +4,18 @@ One neutral model (`vetro.forms.model`) stands between those who make forms (`ve
 seed 000; `vetro.forms.generated` from classes and methods, seed 001) and those who show them (pages, API, command
 line). Nothing in here knows of Django, HTTP or clouds, and nothing runs package expressions in a server process:
 callers run them in a task process and hand in plain data.
+
+Generated forms, step by step (docs/forms/developing.md has an example)::
+
+    describer = Describer(catalog)                       # catalog.Catalog: class schemas and inheritors, plain JSON
+    described = describer.of("com.example.Shop")         # catalog.DescribedClass; None when the catalog lacks it
+    objects = Objects(environment, describer)            # objects of the environment, for references
+    form = Filler(describer, objects).form(described, stored or {})    # filling: a model.Form with values
+    answers = object_answers(form, stored)               # answers: what a client edits; secrets are markers
+    problems = Checker(describer, objects).problems(described, answers, stored)          # checking
+    changed = Merger(describer, new_id).merge(described, stored, answers)                # answers: the object model
+    problems = problems_of(errors, answers)              # contracts: what a `check_model` task says, at the fields
+
+`rules` has what browsers check, `vocabulary` the JSON Schema, `builders` model builders and actions, `which` the choice
+between definition and class form.
 """

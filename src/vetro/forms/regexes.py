@@ -124,14 +124,20 @@ def _char(code: int) -> str:
     text = chr(code)
     if text in "^$\\.*+?()[]{}|/":
         return "\\" + text
-    if 32 < code < 127 and text != "-":
-        return text
-    return f"\\u{{{code:x}}}"
+    return text if 32 <= code < 127 else _escaped(code)
 
 
 def _in_set(code: int) -> str:
     text = chr(code)
-    return text if text.isascii() and text.isalnum() else f"\\u{{{code:x}}}"
+    if text in "\\]^-[":
+        return "\\" + text
+    # Doubled, `&` and `~` mean operations on sets to some engines.
+    return text if 32 <= code < 127 and text not in "&~" else _escaped(code)
+
+
+def _escaped(code: int) -> str:
+    """Four digits where they do: more engines know them than know braces."""
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\u{{{code:x}}}"
 
 
 def _char_set(node: CharSet) -> str:

@@ -74,9 +74,45 @@ def same(a: Any, b: Any) -> bool:
     return True
 
 
+def equivalent(a: Any, b: Any) -> bool:
+    """`same`, where a key that is missing, null and an empty list or mapping are the same: contracts fill these in."""
+    todo = [(a, b)]
+    while todo:
+        a, b = todo.pop()
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            todo.extend((a.get(key), b.get(key)) for key in a.keys() | b.keys())
+        elif is_list(a) and is_list(b) and len(a) == len(b):
+            todo.extend(zip(a, b))
+        elif not (_empty(a) and _empty(b)) and not same(a, b):
+            return False
+    return True
+
+
+def _empty(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_empty, value.values()))
+    return value is None or (is_list(value) and not value)
+
+
 def contains(values: Iterable[Any], value: Any) -> bool:
     """Whether one of ``values`` is `same` as ``value``."""
     return any(same(item, value) for item in values)
+
+
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether lists and mappings are nested in more than ``limit`` levels."""
+    level = [value]
+    for _ in range(limit + 1):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                inner.extend(item.values())
+            elif is_list(item):
+                inner.extend(item)
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def json_type(value: Any) -> str:

@@ -7,6 +7,7 @@ two functions: `Hints` gives attached meta objects, `EvaluateIn` the value of an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -27,7 +28,7 @@ from vetro.muranopl.declarations import (
 from vetro.muranopl.schema_contract import ContractTranslator, Fallible
 from vetro.muranopl.schema_draft import DRAFT_2020_12
 from vetro.muranopl.schema_forms import FormTranslator
-from vetro.muranopl.schema_hints import Hint, field_hints, form_sections, text_hints
+from vetro.muranopl.schema_hints import Hint, control_hints, field_hints, form_sections, text_hints
 from vetro.yaql import ast
 from vetro.yaql.values import SCALARS, thaw
 
@@ -224,10 +225,15 @@ class _Maker:
 class _FormMaker(_Maker):
     """Makes the schemas that forms are made of."""
 
-    __slots__ = ()
+    __slots__ = ("_declarations",)
 
     _shown = _SHOWN | {PropertyUsage.CONST}
     _translator = FormTranslator
+
+    def __init__(self, type_: TypeLike, hints: Hints, evaluate: EvaluateIn) -> None:
+        super().__init__(type_, hints, evaluate)
+        #: How many classes of the hierarchy declare a property.
+        self._declarations = Counter(name for a in type_.ancestors for name in a.decl.properties)
 
     def of_class(self) -> dict[str, Any]:
         schema = super().of_class()
@@ -252,6 +258,8 @@ class _FormMaker(_Maker):
             "static": decl.usage is MethodUsage.STATIC,
             "builder": builder,
         }
+        if builder and decl.arguments:
+            schema["muranoMethod"]["model"] = decl.arguments[0].name
         return schema
 
     def _root(self, fields: dict[str, Any], marks: list[Hint]) -> dict[str, Any]:
@@ -259,11 +267,21 @@ class _FormMaker(_Maker):
         schema["$schema"] = DRAFT_2020_12
         return schema
 
+    def _field(self, decl: PropertyDecl | ArgumentDecl, declaring: Any, marks: Iterable[Hint]) -> dict[str, Any]:
+        if not marks:
+            return super()._field(decl, declaring, ())
+        marks = list(marks)
+        return {**super()._field(decl, declaring, marks), **control_hints(marks)}
+
     def _property(self, name: str, prop: PropertyLike, marks: Iterable[Hint]) -> dict[str, Any]:
         schema = super()._property(name, prop, marks)
         if prop.decl.usage is PropertyUsage.CONST:
             schema["usage"] = "Const"
-        if any(name in a.decl.properties for a in self._type.ancestors if a is not prop.declaring):
+        configured = getattr(prop.declaring, "config", None) or {}
+        if name in configured:  # class configuration replaces the Default (SEMANTICS 5.7)
+            schema.pop("defaultExpression", None)
+            schema["default"] = thaw(configured[name])
+        if self._declarations[name] > 1:
             self._redeclared(schema, name, prop)
         return schema
 
@@ -277,12 +295,8 @@ class _FormMaker(_Maker):
             other = self._field(decl, ancestor, ())
             if other.pop("serverChecks", False):
                 schema["serverChecks"] = True
-            has_default = "default" in schema or "defaultExpression" in schema
             for key in ("default", "defaultExpression"):
-                if key in other:
-                    default = other.pop(key)
-                    if not has_default:
-                        schema[key] = default
+                other.pop(key, None)
             if any(schema.get(key) != value for key, value in other.items()):
                 tests.append(other)
         if tests:

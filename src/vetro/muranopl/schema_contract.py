@@ -22,15 +22,18 @@ OBJECT: Final = "muranoObject"
 class Fallible:
     """Evaluates constants in the names of one class; what cannot be computed is `UNKNOWN`."""
 
-    __slots__ = ("_evaluate", "_type")
+    __slots__ = ("_evaluate", "_type", "count")
 
     UNKNOWN: Final = object()
 
     def __init__(self, evaluate: Callable[[ast.Node, Any], Any], type_: Any) -> None:
         self._evaluate = evaluate
         self._type = type_
+        #: Evaluations so far: what needed none is the same in every class.
+        self.count = 0
 
     def __call__(self, node: ast.Node) -> Any:
+        self.count += 1
         return self._evaluate(node, self._type)
 
     def constant(self, node: ast.Node) -> Any:
@@ -40,7 +43,7 @@ class Fallible:
             if any(isinstance(part, ast.Variable) for part in ast.walk(node)):
                 return self.UNKNOWN
             try:
-                value = self._evaluate(node, self._type)
+                value = self(node)
             except (VetroError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
                 return self.UNKNOWN
         return thaw(value) if is_plain(value) else self.UNKNOWN

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from vetro.muranopl.declarations import ContractList, ContractMap
+from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression
 from vetro.muranopl.schema_check import CheckTranslator, fold, is_value, subject_of
 from vetro.muranopl.schema_contract import OBJECT, ContractTranslator
 from vetro.muranopl.schema_draft import to_2020_12
@@ -36,10 +36,33 @@ _UPPER_BOUNDS: Final = frozenset(("<", "<="))
 _FLIPPED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
 
 
+#: Schemas of expressions that mean the same in every class, by the identity of their tree; the trees of equal texts are
+#: one object (`scalars`). Bounded: cleared when full.
+_MEMO: dict[int, tuple[ast.Node, dict[str, Any]]] = {}
+_MEMO_SIZE: Final = 4096
+
+
 class FormTranslator(ContractTranslator):
     """Translates the contracts that one class declares, for forms."""
 
     __slots__ = ()
+
+    def schema(self, contract: Contract) -> dict[str, Any]:
+        """The schema of ``contract``; the mapping is the caller's, what is in it is not."""
+        if not isinstance(contract, Expression):
+            return super().schema(contract)
+        node = contract.node
+        known = _MEMO.get(id(node))
+        if known is not None and known[0] is node:
+            return dict(known[1])
+        before = self._evaluate.count
+        schema = self._expression(node)
+        if self._evaluate.count == before and "muranoType" not in schema:
+            if len(_MEMO) >= _MEMO_SIZE:
+                _MEMO.clear()
+            _MEMO[id(node)] = node, schema
+            return dict(schema)
+        return schema
 
     def _list(self, contract: ContractList) -> dict[str, Any]:
         schema = super()._list(contract)
@@ -69,7 +92,9 @@ class FormTranslator(ContractTranslator):
         steps = _steps(node)
         if steps is None:
             return {"serverChecks": True}
-        schema = to_2020_12(super()._expression(_without_checks(node)))
+        checked = any(step.name == "check" for step in steps)
+        # Without checks, and without limits of length, both drafts say the same.
+        schema = super()._expression(_without_checks(node) if checked else node)
         kind = next((_KINDS[step.name] for step in reversed(steps) if step.name in _KINDS), None)
         nullable = not any(step.name == "notNull" for step in steps)
         exact = all(step.name in _CONTRACT_STEPS for step in steps)
@@ -107,6 +132,10 @@ class FormTranslator(ContractTranslator):
         contexts: list[dict[str, Any]],
     ) -> bool:
         """Takes in one condition; False when the schema says less than it."""
+        if kind == OBJECT and (inner := _unless_null(part)) is not None:
+            for one in _conjuncts(inner):
+                self._add(one, kind, message, parts, contexts)
+            return False
         checks = CheckTranslator(self._evaluate)
         checks.add(part)
         if checks.context and kind == OBJECT:
@@ -187,6 +216,15 @@ def _conjuncts(node: ast.Node) -> Iterator[ast.Node]:
             yield part
 
 
+def _unless_null(part: ast.Node) -> ast.Node | None:
+    """P of ``$ = null or P``: for an object, which is tested only where there is one."""
+    if not isinstance(part, ast.Binary) or part.op != "or" or not isinstance(part.left, ast.Binary):
+        return None
+    left = part.left
+    null = isinstance(left.right, ast.Constant) and left.right.value is None
+    return part.right if left.op == "=" and null and subject_of(left.left) == ((), False) else None
+
+
 def _null_by_form(part: ast.Node) -> bool | None:
     """The outcome for null of the usual conditions; None for others. Null is less than everything (SEMANTICS 6.3)."""
     if not isinstance(part, ast.Binary):
@@ -227,8 +265,10 @@ def _refuses_null(schema: Any) -> bool:
     kinds = schema.get("type")
     if kinds is None:
         return "enum" in schema and None not in schema["enum"]
-    if kinds in ("array", "object"):
-        return False  # null and nothing become an empty list or mapping
+    if kinds == "array":  # nothing becomes an empty list, an empty mapping
+        return bool(schema.get("minItems"))
+    if kinds == "object":
+        return bool(schema.get("required"))
     return "null" not in (kinds if isinstance(kinds, list) else [kinds])
 
 

@@ -9,6 +9,8 @@ METADATA: Final = "io.murano.metadata."
 POSITIONS: Final = frozenset({METADATA + "forms.Position", METADATA + "Position"})
 SECTION: Final = METADATA + "forms.Section"
 HIDDEN: Final = METADATA + "forms.Hidden"
+SECRET: Final = METADATA + "forms.Secret"
+CONTROL: Final = METADATA + "forms.Control"
 _TEXTS: Final = {
     METADATA + "Title": "title",
     METADATA + "Description": "description",
@@ -45,6 +47,20 @@ def field_hints(hints: Iterable[Hint], rank: Rank, declaring: Any) -> dict[str, 
                 result["formIndex"] = rank(index, declaring)
             if section is not None:
                 result["formSection"] = section
+    return result
+
+
+def control_hints(hints: Iterable[Hint]) -> dict[str, Any]:
+    """Keywords that only the schemas of forms have: ``secret``, ``widget`` and ``level``."""
+    result: dict[str, Any] = {}
+    for hint in hints:
+        if hint.name == SECRET and hint.values.get("secret", True):
+            result["secret"] = True
+        elif hint.name == CONTROL:
+            if hint.values.get("widget"):
+                result["widget"] = hint.values["widget"]
+            if hint.values.get("level", "basic") != "basic":
+                result["level"] = hint.values["level"]
     return result
 
 

@@ -85,6 +85,13 @@ class Config:
                 values[name] = _value(values, name, given, "command line")
         return cls(folder, values, path)
 
+    def changed(self, overrides: Mapping[str, Any]) -> Config:
+        """The same settings but for these. Raises `ConfigError`."""
+        values = dict(self._values)
+        for name, given in overrides.items():
+            values[name] = _value(values, name, given, "command line")
+        return Config(self.data, values, self.file)
+
     def as_environment(self) -> dict[str, str]:
         """Variables that give a child process the same settings."""
         found = {DATA: str(self.data)}
@@ -94,6 +101,14 @@ class Config:
             if value.source == "command line":
                 found[variable_of(name)] = value.value if isinstance(value.value, str) else json.dumps(value.value)
         return found
+
+
+def make_data(config: Config) -> None:
+    """Makes the data directory where there is none, for its owner only. Raises `ConfigError`."""
+    try:
+        config.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ConfigError(f"the data directory {config.data} cannot be made: {error.strerror}") from None
 
 
 def variable_of(name: str) -> str:

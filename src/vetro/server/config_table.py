@@ -28,6 +28,8 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("server.threads", int, 16, "requests that a process answers at once", least=2),
     Setting("server.public_url", str, "", "address under which users reach the service, where it is not the one above"),
     Setting("server.allowed_hosts", list, ["*"], "names by which the service may be called"),
+    Setting("server.streams", int, 32, "event streams that a process sends at once, besides", least=1),
+    Setting("server.trusted_proxies", list, [], "addresses or networks of proxies whose X-Forwarded-* counts"),
     Setting("server.max_body_mib", int, 64, "largest body of a request, in MiB", least=1),
     Setting(
         "database.url",
@@ -159,6 +161,7 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("retention.audit_days", int, 365, "days after which audit records are dropped; 0: never", least=0),
     Setting("observe.log_format", str, "text", "how log lines look", choices=("text", "json")),
     Setting("observe.log_level", str, "info", "what is logged", choices=("debug", "info", "warning", "error")),
+    Setting("observe.access", bool, True, "log a line for each request"),
     Setting("observe.metrics", bool, True, "offer /metrics"),
     Setting("observe.traces", str, "", "where OpenTelemetry spans go (OTLP address); empty: nowhere"),
 )

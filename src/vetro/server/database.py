@@ -7,10 +7,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from vetro.server.config import Config, ConfigError
 
-#: SQLite: many readers beside one writer, nothing committed is lost with the power, writers wait for each other.
+#: SQLite: many readers beside one writer, nothing committed is lost with the power, writers wait for each other. Each
+#: thread has a connection, so its cache is small; the mapped file is shared.
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA busy_timeout=20000; PRAGMA foreign_keys=ON;"
-    "PRAGMA cache_size=-32000; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=134217728"
+    "PRAGMA cache_size=-4000; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=134217728"
 )
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from django.core.wsgi import get_wsgi_application
-
 from vetro.server.setup import setup
 
-setup()
-application = get_wsgi_application()
+_config = setup()
+
+from vetro.server.observe import logs, traces  # noqa: E402 - Django has to be set up before
+from vetro.server.serving_application import Application  # noqa: E402
+from vetro.server.serving_housekeeping import begin  # noqa: E402
+
+logs.configure(_config)
+traces.configure(_config)
+begin()
+application = Application(_config)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,90 @@ def test_a_plan_that_takes_too_long(channel: LocalChannel, make_agent: MakeAgent
     assert "0.5 seconds" in result["Body"]["Message"]
     wait_for(lambda: not _alive(int((tmp_path / "child").read_text())))
     assert call(channel, body_plan("return 1"))["Body"] == 1
+
+
+def test_a_plan_ends_when_nobody_waits_any_more(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+    """The sender's time is over: everything of the plan is killed, what happened is told, the next plan begins.
+
+    A plan that waited behind it for longer than its own sender does is not begun.
+    """
+    make_agent(plan_timeout=1000)
+    first = script_plan(f"sleep 1000 & echo $! > {tmp_path}/child; wait")
+    late = script_plan(f"touch {tmp_path}/late")
+    third = body_plan("return 3")
+    begun = time.time()
+    for plan, patience in ((first, 0.7), (late, 0.1), (third, None)):
+        until = None if patience is None else begun + patience
+        channel.send(QUEUE, replace(message_of(plan), until=until))
+    found = {message["SourceID"]: message for message in (answer(channel) for _ in range(3))}
+    assert found[first["ID"]]["ErrorCode"] == 1
+    assert "its sender waits and was stopped" in found[first["ID"]]["Body"]["Message"]
+    assert "was not begun" in found[late["ID"]]["Body"]["Message"]
+    assert found[third["ID"]]["Body"] == 3
+    assert begun + 0.7 <= time.time() < begun + 30
+    wait_for(lambda: not _alive(int((tmp_path / "child").read_text())))
+    assert not (tmp_path / "late").exists()
+
+
+def test_the_senders_time_goes_on_through_a_restart(
+    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    agent = make_agent()
+    first, late = gated(tmp_path), script_plan(f"touch {tmp_path}/late")
+    channel.send(QUEUE, message_of(first))
+    channel.send(QUEUE, replace(message_of(late), until=time.time() + 0.5))
+    wait_for(lambda: len(plan_folders(agent)) == 2)
+    agent.kill()
+    time.sleep(0.5)  # until its time is over
+    agent.start()
+    found = {message["SourceID"]: message for message in (answer(channel) for _ in range(2))}
+    assert "was not begun" in found[late["ID"]]["Body"]["Message"]
+    assert not (tmp_path / "late").exists()
+
+
+def test_a_plan_ends_with_its_agent(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+    """Nobody starts the agent again, and no init system tidies up behind it."""
+    agent = make_agent()
+    text = f"sleep 1000 & echo $! > {tmp_path}/child; sh -c 'echo $$ > {tmp_path}/script; exec sleep 1000'"
+    channel.send(QUEUE, message_of(script_plan(text)))
+    wait_for(lambda: (tmp_path / "script").exists() and (tmp_path / "script").read_text())
+    pids = [int((tmp_path / name).read_text()) for name in ("child", "script")]
+    assert all(map(_alive, pids))
+    agent.kill()
+    wait_for(lambda: not any(map(_alive, pids)))
+
+
+def test_what_a_plan_leaves_in_a_session_of_its_own_outlives_it(
+    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    """As services do that scripts start."""
+    agent = make_agent()
+    text = f"setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > {tmp_path}/child; echo ok"
+    assert call(channel, script_plan(text))["Body"] == "ok"
+    agent.kill()
+    child = int((tmp_path / "child").read_text())
+    try:
+        assert _alive(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGPIPE, signal.SIGTERM, signal.SIGSEGV])
+def test_the_signal_that_ended_a_plan_is_told(channel: LocalChannel, make_agent: MakeAgent, number: int) -> None:
+    make_agent()
+    body = f"import os, signal\nsignal.signal({int(number)}, signal.SIG_DFL)\nos.kill(os.getpid(), {int(number)})"
+    assert f"signal {int(number)}" in call(channel, body_plan(body))["Body"]["Message"]
+
+
+def test_a_guard_that_is_killed_takes_the_plan_with_it(
+    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    make_agent()
+    channel.send(QUEUE, message_of(script_plan(f"echo $$ > {tmp_path}/script; echo; exec sleep 1000")))
+    script = int(wait_for(lambda: (tmp_path / "script").exists() and (tmp_path / "script").read_text()))
+    os.kill(os.getpgid(script), signal.SIGKILL)
+    assert "signal 9" in answer(channel)["Body"]["Message"]
+    wait_for(lambda: not _alive(script))
 
 
 def test_an_endless_body_does_not_stop_the_agent(channel: LocalChannel, make_agent: MakeAgent) -> None:

@@ -14,7 +14,7 @@ from . import VERSION
 from . import amqp_wire as wire
 from .config import Config, ConfigInvalid
 from .framing import LARGEST
-from .messages import Delivered, Event, Kept, NotKept, TransportDown
+from .messages import Delivered, Event, Kept, NotKept, TransportDown, patience_of
 
 #: Seconds for connecting and for each answer of the broker while connecting, and for writing.
 _PATIENCE = 30.0
@@ -245,6 +245,7 @@ class AmqpTransport:
                 bytes(body),
                 signature if isinstance(signature, bytes) else None,
                 properties.get("reply_to"),
+                patience_of(headers.get("patience")),
             )
         )
 

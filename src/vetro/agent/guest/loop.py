@@ -14,7 +14,7 @@ from . import result, run
 from .config import Config
 from .errors import ANY, PlanError, malformed
 from .messages import Delivered, Event, Kept, NotKept, Transport, TransportDown
-from .storage import Storage, StoredPlan
+from .storage import Storage, StoredPlan, boot_clock
 
 log = logging.getLogger("muranoagent")
 
@@ -183,7 +183,7 @@ class Agent:
                 reply_to = message.reply_to
                 raise malformed("ReplyTo must be text")
             stamp = self._check_stamp(id, data.get("Stamp"))
-            self._storage.add(id, message.body, message.signature, reply_to, stamp)
+            self._storage.add(id, message.body, message.signature, reply_to, stamp, message.patience)
         except (PlanError, OSError) as error:
             log.error("plan %s is not run: %s", id, error)
             text = result.failure(
@@ -230,6 +230,11 @@ class Agent:
 
     def _run(self, plan: StoredPlan) -> None:
         folder = self._storage.work_folder(plan.id)
+        patience = None if plan.until is None else plan.until - boot_clock()
+        if patience is not None and patience <= 0:
+            log.error("plan %s is not run: nobody waits for its answer any more", plan.id)
+            self._fail(plan, "the plan was not begun: the time for which its sender waits was over before")
+            return
 
         def work() -> None:
             text = run.answer_plan(plan.id, plan.body, folder)
@@ -237,7 +242,7 @@ class Agent:
 
         try:
             plan.mark_started()
-            running = run.start(work, self._config.plan_timeout, self._let_go)
+            running = run.start(work, self._config.plan_timeout, self._let_go, patience)
             self._running = (plan, running)
             log.info("plan %s runs as process %d", plan.id, running.pid)
             plan.note_process(running.pid)

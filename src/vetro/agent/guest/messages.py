@@ -19,6 +19,14 @@ class Delivered:
     body: bytes
     signature: bytes | None
     reply_to: str | None
+    #: Seconds for which somebody waits for the answer from now on; None: nobody waits, or nobody said how long.
+    patience: float | None = None
+
+
+def patience_of(value: object) -> float | None:
+    """What a message says of the time for which somebody waits."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return max(0.0, float(value)) if number and value == value else None  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

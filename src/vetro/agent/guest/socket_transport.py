@@ -11,7 +11,7 @@ from typing import Any
 
 from . import VERSION
 from .framing import Decoder, FrameError, encode
-from .messages import Delivered, Event, Kept, NotKept, TransportDown
+from .messages import Delivered, Event, Kept, NotKept, TransportDown, patience_of
 
 #: Seconds for connecting, greeting, and writing one message.
 _PATIENCE = 60.0
@@ -96,6 +96,7 @@ class SocketTransport:
                     frame["body"].encode(),
                     None if signature is None else base64.b64decode(signature),
                     frame.get("reply_to"),
+                    patience_of(frame.get("patience")),
                 )
             )
         elif kind == "stored":

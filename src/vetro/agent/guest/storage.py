@@ -41,6 +41,8 @@ class StoredPlan:
         self.id: str = data["ID"]
         self.reply_to: str | None = data["ReplyTo"]
         self.body: bytes = base64.b64decode(data["Data"])
+        #: Until when somebody waits for the answer, on the clock of this boot; None: no limit, or not of this boot.
+        self.until: float | None = data.get("Until") if data.get("Boot") == _boot_id() else None
 
     @property
     def started(self) -> bool:
@@ -132,8 +134,16 @@ class Storage:
         """Whether this plan was accepted before."""
         return identity(body) in self._known
 
-    def add(self, id: str, body: bytes, signature: bytes | None, reply_to: str | None, stamp: int | None) -> StoredPlan:
-        """Keeps an accepted plan for good and remembers it and its stamp."""
+    def add(
+        self,
+        id: str,
+        body: bytes,
+        signature: bytes | None,
+        reply_to: str | None,
+        stamp: int | None,
+        patience: float | None = None,
+    ) -> StoredPlan:
+        """Keeps an accepted plan for good and remembers it and its stamp. ``patience``: see `Delivered`."""
         number = int(time.time() * 10000)
         while True:
             path = os.path.join(self._plans, str(number))
@@ -142,12 +152,14 @@ class Storage:
                 break
             except FileExistsError:
                 number += 1
-        data = {
+        data: dict[str, Any] = {
             "Data": base64.b64encode(body).decode(),
             "Signature": None if signature is None else base64.b64encode(signature).decode(),
             "ID": id,
             "ReplyTo": reply_to,
         }
+        if patience is not None:
+            data.update(Until=boot_clock() + patience, Boot=_boot_id())
         try:
             write_file(os.path.join(path, "plan.json"), json.dumps(data).encode())
             sync_folder(self._plans)
@@ -239,6 +251,11 @@ def sync_folder(path: str) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def boot_clock() -> float:
+    """Seconds on a clock that nobody sets, and that goes on through restarts of the agent."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _boot_id() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -146,13 +147,37 @@ class LocalCloud:
 
     def why_silent(self, owner: Owner, queue: str) -> str | None:
         """Why the agent with this queue cannot answer: its server has ended by itself. None while it may."""
-        for region in ("", *self._settings.regions):
-            for item in self._services.things(region, owner.project).all("server"):
-                if not _of(item, owner) or item.get("queue") != queue or item["status"] == "BUILD":
-                    continue
-                if self.driver.statuses([item["id"]]).get(item["id"], "ERROR") == "ERROR":
-                    return f"server '{item['name']}' has ended by itself"
+        item = self._with_queue(owner, queue)
+        if item is None or item["status"] == "BUILD":
+            return None
+        seen = self.driver.statuses([item["id"]]).get(item["id"], "ERROR")
+        return f"server '{item['name']}' has ended by itself" if seen == "ERROR" else None
+
+    def why_missing(self, owner: Owner, queue: str) -> str | None:
+        """Why no server takes plans from this queue, unless some push makes one; None when there is one."""
+        item = self._with_queue(owner, queue)
+        if item is None:
+            return f"no stack of the environment has a server with the agent queue '{queue}'; deploy the instance first"
+        if item["status"] == "BUILD":
+            return f"making the server '{item['name']}' was begun and never finished; deploy the instance again"
         return None
+
+    def _with_queue(self, owner: Owner, queue: str) -> Record | None:
+        """The server of an owner that has an agent queue."""
+        row = self._database.row(
+            "SELECT records.body FROM queues JOIN records ON records.id = queues.server AND records.kind = 'server'"
+            " WHERE queues.project = ? AND queues.queue = ?",
+            (owner.project, queue),
+        )
+        item: Record | None = None if row is None else json.loads(row[0])
+        return item if item is not None and _of(item, owner) else None
+
+    def heal(self, owner: Owner) -> Sequence[str]:
+        """Starts servers of an environment that ended by themselves or with this machine; their names.
+
+        Pushing a stack does the same for its own servers. Raises `DriverError` for one that does not start.
+        """
+        return self._stacks.heal(owner)
 
     def known(self) -> tuple[Collection[str], Collection[str]]:
         """Ids of all servers and of all networks of all owners: what `ServerDriver.sweep` must leave alone."""

@@ -129,11 +129,22 @@ class Database:
         self._depth += 1
 
     def commit(self) -> None:
-        """Ends what `begin` began."""
+        """Ends what `begin` began. When it cannot be written, nothing of it was done."""
+        self._end("COMMIT")
+
+    def rollback(self) -> None:
+        """Undoes what was done since the outermost `begin`, and ends what `begin` began."""
+        self._end("ROLLBACK")
+
+    def _end(self, how: str) -> None:
         try:
             self._depth -= 1
             if self._depth == 0:
-                self._connection.execute("COMMIT")
+                try:
+                    self._connection.execute(how)
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
         finally:
             self._lock.release()
 

@@ -40,6 +40,9 @@ Kind = Literal[
 
 Record = dict[str, Any]
 
+#: Made once: `json.dumps` makes one for each text.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 _NAMESPACE = uuid.UUID("3c1d7be0-6f0a-5d0e-9f6e-7665746f0001")
 
 #: Kinds that only the seed makes, for all projects.
@@ -97,7 +100,7 @@ class Inventory:
                 record.get("name") or "",
                 parent,
                 holder,
-                json.dumps(record, separators=(",", ":")),
+                _encode(record),
             ),
         )
 

@@ -1,26 +1,22 @@
-"""``python -m vetro.engine.host --fd N --parent PID``: the effects host's own process, started by `HostProcess`."""
+"""``python -m vetro.engine.host``: the effects host's own process.
+
+``--fd N --parent PID`` serves one worker over a socket (`HostProcess`). ``--control N --parent PID`` forks such
+processes (`HostForker`).
+"""
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import signal
-from typing import Any
+from typing import Any, cast
 
 from vetro.engine.frames import Decoder, FrameError, encode, read
 from vetro.engine.host.config import build_host
-from vetro.engine.host.performer import describe
+from vetro.engine.host.forker import die_with, serve
+from vetro.engine.host.performer import EffectsHost, describe
+from vetro.engine.host.rehearsal import Rehearsal
 from vetro.engine.host.serving import GRACE, Service
-
-_PR_SET_PDEATHSIG = 1
-
-
-def _die_with(parent: int) -> None:
-    """The kernel ends this process when its parent ends: no effect is begun for a worker that is gone."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _send(fd: int, message: dict[str, Any]) -> None:
@@ -32,24 +28,40 @@ def _send(fd: int, message: dict[str, Any]) -> None:
 def main() -> int:
     """Serves until the worker says that the task is over, or has gone; the exit status."""
     parser = argparse.ArgumentParser(prog="vetro.engine.host")
-    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--fd", type=int)
+    parser.add_argument("--control", type=int)
     parser.add_argument("--parent", type=int, required=True)
     options = parser.parse_args()
-    _die_with(options.parent)
-    os.set_inheritable(options.fd, False)  # programs that a cloud starts have no business with it
+    die_with(options.parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the worker cancels in order
+    if options.control is None:
+        return serve_worker(options.fd)
+    os.set_inheritable(options.control, False)
+    fd = serve(options.control)
+    return 0 if fd is None else serve_worker(fd)
+
+
+def serve_worker(fd: int) -> int:
+    """Gets the settings from ``fd`` and performs the effects of one task; the exit status.
+
+    The setting ``rehearsal`` (true: the task is a plan) is ours, all others are those of `build_host`.
+    """
+    os.set_inheritable(fd, False)  # programs that a cloud starts have no business with it
     try:
-        messages = read(options.fd, Decoder())
+        messages = read(fd, Decoder())
         if not messages:
             return 1
-        host = build_host(messages[0]["config"])
+        config = dict(messages[0]["config"])
+        rehearsal = config.pop("rehearsal", False)
+        made = build_host(config)
+        host = cast(EffectsHost, Rehearsal(made)) if rehearsal else made
     except (FrameError, OSError):
         return 1
     except Exception as error:
-        _send(options.fd, {"t": "refused", "error": describe(error)})
+        _send(fd, {"t": "refused", "error": describe(error)})
         return 1
-    _send(options.fd, {"t": "ready"})
-    if not Service(options.fd, host).run():
+    _send(fd, {"t": "ready"})
+    if not Service(fd, host).run():
         os._exit(1)  # the worker has gone: its successor adopts what was begun
     host.close(GRACE)
     return 0

@@ -1,7 +1,8 @@
 """Effects ``agent.*``: plans to the agents of one environment and their answers (AGENT.md 2, 6, 7).
 
 A plan carries its id, so it may be sent again: channels and agents drop doubles. The agent's answer stays in its queue
-until the worker says that it is in the journal; only then it is acknowledged.
+until the worker says that it is in the journal; only then it is acknowledged. However many calls wait, they need one
+thread that sends, one that looks at the clock, and one for each queue on which answers come.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from vetro.clouds.interface import Channel, CloudError, Message
-from vetro.engine.host.answers import BadRequest, Handler, Request
+from vetro.clouds.interface import Channel, Message
+from vetro.engine.host.answers import Abandoned, BadRequest, Handler, Request
+from vetro.engine.host.outbox import Outbox
+from vetro.engine.host.watch import Call, Done, Servers, Unwatched, Watch
 
 #: How names of queues begin on which agents answer.
 RESULTS = "-execution-results-"
@@ -24,8 +27,6 @@ LEAST_WAIT = 10.0
 MOST_LISTENERS = 256
 #: Seconds of one look into a queue; between two of them a receiver sees that it is to end.
 _LOOK = 1.0
-#: Seconds between two looks at the server of an agent that does not answer.
-_GLANCE = 2.0
 
 
 class Signer(Protocol):
@@ -41,30 +42,30 @@ class Signer(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Waiter:
-    """A call whose answer is awaited, or has come and is not in the journal yet."""
+class _Plan:
+    """A plan whose answer is awaited, or has come and is not in the journal yet."""
 
-    event: threading.Event = field(default_factory=threading.Event)
+    calls: list[Call] = field(default_factory=list)
     message: Message | None = None
 
 
 class Agents:
-    """Handlers of the effects that reach agents. Each listener queue has one thread that receives."""
+    """Performs the effects that reach agents."""
 
     def __init__(
         self,
         channel: Channel,
         signer: Signer | None = None,
         clock: Callable[[], float] = time.time,
-        why_silent: Callable[[str], str | None] = lambda queue: None,
+        servers: Servers | None = None,
     ) -> None:
-        """``why_silent`` tells of an agent's queue why nobody can answer on it, None while somebody may."""
-        self._why_silent = why_silent
+        self._watch = Watch(servers or Unwatched(), self._ended)
         self._channel = channel
         self._signer = signer
         self._clock = clock
+        self._outbox = Outbox(channel)
         self._lock = threading.Lock()
-        self._calls: dict[str, _Waiter] = {}
+        self._plans: dict[str, _Plan] = {}
         self._expected: set[str] = set()
         self._listeners: dict[str, threading.Thread] = {}
         self._wanted: set[str] = set()
@@ -72,13 +73,17 @@ class Agents:
         self._closed = threading.Event()
 
     def handlers(self) -> dict[str, Handler]:
-        """Kind to handler."""
+        """Kind to handler, for those who can wait."""
         return {
             "agent.key": lambda request: None if self._signer is None else self._signer.public_pem(),
             "agent.listen": self.listen,
-            "agent.send": self.send,
-            "agent.call": self.call,
+            "agent.send": lambda request: _waited(self.send, request),
+            "agent.call": lambda request: _waited(self.call, request),
         }
+
+    def starters(self) -> dict[str, Callable[[Request, Done], None]]:
+        """Kind to what begins an effect and returns at once; the end is told on another thread."""
+        return {"agent.send": self.send, "agent.call": self.call}
 
     def expect(self, ids: Iterable[str]) -> None:
         """Answers to these plans are kept until somebody calls for them: their effects will be adopted."""
@@ -97,68 +102,80 @@ class Agents:
             else:
                 self._wanted.discard(queue)
 
-    def send(self, request: Request) -> None:
-        """``agent.send``."""
-        self._hand_over(request, _results(request, "listener"))
+    def send(self, request: Request, done: Done) -> None:
+        """``agent.send``. Raises `BadRequest`."""
+        queue, make = self._plan(request, _results(request, "listener"))
+        self._outbox.send(queue, make, lambda error: done(None, error))
 
-    def call(self, request: Request) -> Any:
-        """``agent.call``."""
+    def call(self, request: Request, done: Done) -> None:
+        """``agent.call``. Raises `BadRequest`."""
         id, listener, timeout = request.text("id"), _results(request, "listener"), request.number("timeout")
+        until = request.begun + timeout
+        if request.adopt:
+            until = max(until, self._clock() + min(timeout, LEAST_WAIT))
+        queue, make = self._plan(request, listener, until)
+        end = time.monotonic() + max(until - self._clock(), 0.0)
+        call = Call(id, request, queue, listener, timeout, end, done)
         with self._lock:
             self._start(listener)
-            waiter = self._calls.setdefault(id, _Waiter())
+            plan = self._plans.setdefault(id, _Plan())
             self._expected.discard(id)
+            plan.calls.append(call)
             self._users[listener] = self._users.get(listener, 0) + 1
-        request.when_abandoned(waiter.event.set)
-        try:
-            self._hand_over(request, listener)
-            until = request.begun + timeout
-            if request.adopt:
-                until = max(until, self._clock() + min(timeout, LEAST_WAIT))
-            self._await(waiter, request.text("queue"), until)
-        except BaseException:
-            self._forget(id)
-            raise
-        finally:
-            with self._lock:
-                self._users[listener] -= 1
-        with self._lock:
-            message = waiter.message
-        if message is None:
-            self._forget(id)
-            request.check()
-            return {"timeout": timeout}
-        request.when_stored.append(lambda: self._stored(listener, id, message.id))
-        request.check()
-        return {"result": json.loads(message.body)}
+            came = plan.message
+        request.when_abandoned(lambda: self._ended(call, None, Abandoned(f"effect {request.key} was abandoned")))
+        if came is not None:
+            self._answered(call, came)
+            return
+        self._watch.add(call)
+        self._outbox.send(queue, lambda: None if call.over else make(), lambda error: self._sent(call, error))
 
-    def _await(self, waiter: _Waiter, queue: str, until: float) -> None:
-        """Waits for the answer. Raises `CloudError` when the server has ended, seen twice: it may be rebooting."""
-        end = time.monotonic() + max(until - self._clock(), 0.0)
-        suspected = False
-        while not waiter.event.wait(min(max(end - time.monotonic(), 0.0), _GLANCE)):
-            if time.monotonic() >= end:
-                return
-            why = self._why_silent(queue)
-            if why is not None and suspected:
-                raise CloudError(f"the agent does not answer: {why}")
-            suspected = why is not None
+    def _sent(self, call: Call, error: Exception | None) -> None:
+        if error is not None:
+            self._ended(call, None, error)
 
-    def _hand_over(self, request: Request, listener: str) -> None:
+    def _plan(self, request: Request, listener: str, until: float | None = None) -> tuple[str, Callable[[], Message]]:
         queue, id, plan = request.text("queue"), request.text("id"), request.args.get("plan")
         if not isinstance(plan, dict):
             raise BadRequest(f"argument 'plan' of effect '{request.kind}' must be a mapping")
-        body = json.dumps(plan)
-        signature = None if self._signer is None else self._signer.sign(queue, body)
-        self._channel.send(queue, Message(id, body, signature, listener))
 
-    def _stored(self, queue: str, id: str, message: str) -> None:
-        self._channel.acknowledge(queue, message)
-        self._forget(id)
+        def make() -> Message:
+            body = json.dumps(plan)
+            signature = None if self._signer is None else self._signer.sign(queue, body)
+            return Message(id, body, signature, listener, until)
 
-    def _forget(self, id: str) -> None:
+        return queue, make
+
+    # -- ends of calls -------------------------------------------------------------------------------------------------
+
+    def _ended(self, call: Call, answer: Any, error: BaseException | None) -> None:
+        """The call waits no more; only its first end counts."""
         with self._lock:
-            self._calls.pop(id, None)
+            if call.over:
+                return
+            call.over = True
+            self._users[call.listener] -= 1
+            plan = self._plans.get(call.id)
+            if plan is not None:
+                plan.calls.remove(call)
+                if not plan.calls and (plan.message is None or error is not None):
+                    del self._plans[call.id]
+        self._watch.remove(call)
+        call.done(answer, error)
+
+    def _answered(self, call: Call, message: Message) -> None:
+        call.request.when_stored.append(lambda: self._stored(call, message.id))
+        try:
+            answer = {"result": json.loads(message.body)}
+        except (ValueError, RecursionError) as error:
+            self._ended(call, None, error)
+        else:
+            self._ended(call, answer, None)
+
+    def _stored(self, call: Call, message: str) -> None:
+        self._outbox.acknowledge(call.listener, message)
+        with self._lock:
+            self._plans.pop(call.id, None)
 
     # -- receiving -----------------------------------------------------------------------------------------------------
 
@@ -191,25 +208,50 @@ class Agents:
     def _take(self, queue: str, message: Message) -> None:
         id = _plan_of(message)
         with self._lock:
-            waiter = self._calls.get(id)
-            if waiter is None and id in self._expected:
-                waiter = self._calls[id] = _Waiter()
-            if waiter is not None:
-                waiter.message = message
-                waiter.event.set()
-                return
-        # Nobody asks: the answer to a plan that was only sent, one that came too late, or one stored already.
-        self._channel.acknowledge(queue, message.id)
+            plan = self._plans.get(id)
+            if plan is None and id in self._expected:
+                plan = self._plans[id] = _Plan()
+            if plan is not None:
+                plan.message = message
+                calls = list(plan.calls)
+        if plan is None:
+            # Nobody asks: the answer to a plan that was only sent, one that came too late, or one stored already.
+            self._outbox.acknowledge(queue, message.id)
+            return
+        for call in calls:
+            self._answered(call, message)
 
     def close(self) -> None:
         """Ends the threads; answers that are not in the journal stay in their queues."""
         self._closed.set()
+        self._outbox.close()
         self._channel.close()
+        self._watch.close()
         with self._lock:
             threads = list(self._listeners.values())
+            waiting = [call for plan in self._plans.values() for call in plan.calls]
+        for call in waiting:
+            self._ended(call, None, Abandoned("the host was closed"))
         for thread in threads:
             if thread is not threading.current_thread():
                 thread.join(2 * _LOOK)
+
+
+def _waited(begin: Callable[[Request, Done], None], request: Request) -> Any:
+    """Waits for the end of an effect; its answer. Raises its error."""
+    ended = threading.Event()
+    ends: list[tuple[Any, BaseException | None]] = []
+
+    def done(answer: Any, error: BaseException | None) -> None:
+        ends.append((answer, error))
+        ended.set()
+
+    begin(request, done)
+    ended.wait()
+    answer, error = ends[0]
+    if error is not None:
+        raise error
+    return answer
 
 
 def _results(request: Request, name: str) -> str:

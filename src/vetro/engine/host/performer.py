@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from vetro.clouds.interface import Channel, Cloud, Owner
 from vetro.engine.host.agents import Agents, Signer
@@ -54,9 +54,7 @@ class EffectsHost:
     ) -> None:
         self.cloud = cloud
         self.owner = owner
-        look = getattr(cloud, "why_silent", None)  # clouds that see their servers' processes
-        silent: Callable[[str], str | None] = (lambda queue: None) if look is None else partial(look, owner)
-        self._agents = Agents(channel, signer, clock, silent)
+        self._agents = Agents(channel, signer, clock, _Seen(self) if isinstance(cloud, Watchful) else None)
         self._stacks = Stacks(cloud, owner, conflict_pauses)
         small = Small(identities or _identities(owner), secrets, clock)
         self._handlers: dict[str, Handler] = {
@@ -64,6 +62,7 @@ class EffectsHost:
             for kind, effect in (effects or {}).items()
         }
         self._handlers.update({**small.handlers(), **self._stacks.handlers(), **self._agents.handlers()})
+        self._starters = self._agents.starters()
         self._clock = clock
         self._on_note = on_note
         self._plugins = plugins
@@ -72,6 +71,8 @@ class EffectsHost:
         self._open: dict[str, Request] = {}
         self._running: set[str] = set()
         self._count = 0
+        #: How many effects were begun and how many ends stored: it stands still when the task only waits.
+        self._turns = 0
 
     # -- as a service --------------------------------------------------------------------------------------------------
 
@@ -87,8 +88,13 @@ class EffectsHost:
         with self._lock:
             self._open[request.key] = request
             self._running.add(request.key)
+            self._turns += 1
+        start = self._starters.get(request.kind)
         try:
             self._stacks.arrived(request)
+            if start is not None:
+                start(request, partial(self._ended, request, answered))
+                return
         except VetroError as error:  # arguments that are none
             self._ran(request)
             answered(request.key, None, describe(error))
@@ -110,6 +116,11 @@ class EffectsHost:
         self._ran(request)
         answered(request.key, answer, failure)
 
+    def _ended(self, request: Request, answered: Answered, answer: Any, error: BaseException | None) -> None:
+        self._ran(request)
+        if not isinstance(error, Abandoned):
+            answered(request.key, answer, None if error is None else describe(error))
+
     def _handle(self, request: Request) -> Any:
         handler = self._handlers.get(request.kind)
         if handler is None and request.kind.startswith("plugin:"):
@@ -129,6 +140,7 @@ class EffectsHost:
         """The answer of an effect is in the journal."""
         with self._lock:
             request = self._open.pop(key, None)
+            self._turns += 1
         if request is not None:
             for action in request.when_stored:
                 action()
@@ -153,6 +165,12 @@ class EffectsHost:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.cloud.close()
 
+    def turn(self) -> int | None:
+        """See `vetro.engine.host.watch.Servers.turn`: the task may make servers unless it only waits for agents."""
+        with self._lock:
+            waits = all(request.kind in self._starters for request in self._open.values())
+            return self._turns if waits else None
+
     # -- in this process -----------------------------------------------------------------------------------------------
 
     def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
@@ -172,6 +190,35 @@ class EffectsHost:
                 self._open.pop(request.key, None)
             for action in request.when_stored:
                 action()
+
+
+@runtime_checkable
+class Watchful(Protocol):
+    """A cloud that sees the processes of its servers."""
+
+    def why_silent(self, owner: Owner, queue: str) -> str | None:
+        """Why the agent with this queue cannot answer; None while it may."""
+        ...  # pragma: no cover - protocol
+
+    def why_missing(self, owner: Owner, queue: str) -> str | None:
+        """Why no server takes plans from this queue as things are; None when one does or will."""
+        ...  # pragma: no cover - protocol
+
+
+class _Seen:
+    """What a host and its cloud know of the servers of one environment."""
+
+    def __init__(self, host: EffectsHost) -> None:
+        assert isinstance(host.cloud, Watchful)
+        self._cloud = host.cloud
+        self._owner = host.owner
+        self.turn = host.turn
+
+    def why_silent(self, queue: str) -> str | None:
+        return self._cloud.why_silent(self._owner, queue)
+
+    def why_missing(self, queue: str) -> str | None:
+        return self._cloud.why_missing(self._owner, queue)
 
 
 def describe(error: BaseException) -> dict[str, Any]:

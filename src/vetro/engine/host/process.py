@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from vetro.engine.frames import Decoder, FrameError, encode
+from vetro.engine.host.forker import HostForker, environment
 from vetro.engine.host.serving import GRACE
 from vetro.engine.worker_ports import HostUnavailable
 
@@ -20,15 +21,54 @@ from vetro.engine.worker_ports import HostUnavailable
 START_SECONDS = 120.0
 
 
+class _Forked:
+    """A process that is not our child, by its descriptor."""
+
+    def __init__(self, pid: int, descriptor: int) -> None:
+        self.pid = pid
+        self._descriptor = descriptor
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Until it has ended. Raises `subprocess.TimeoutExpired`."""
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        if not poll.poll(None if timeout is None else timeout * 1000):
+            raise subprocess.TimeoutExpired("vetro.engine.host", timeout or 0.0)
+        os.close(self._descriptor)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        try:
+            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def _spawn() -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """A new process with code of its own, and our end of its socket pair. Raises `HostUnavailable`."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        number = theirs.fileno()
+        command = [sys.executable, "-P", "-m", "vetro.engine.host", "--fd", str(number), "--parent", str(os.getpid())]
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment())
+        except OSError as error:
+            ours.close()
+            raise HostUnavailable(f"the effects host cannot be started: {error}") from error
+    return ours, process
+
+
 class HostProcess:
     """``config`` is what `vetro.engine.host.config.build_host` takes; it goes over the pipe, never by arguments.
 
-    A context manager that stops the process at its end. Use it from one thread.
+    With ``forker`` the process is forked by it, which takes milliseconds; else Python is started. A context manager
+    that stops the process at its end. Use it from one thread.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], forker: HostForker | None = None) -> None:
         self._config = dict(config)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._forker = forker
+        self._process: subprocess.Popen[bytes] | _Forked | None = None
         self._ours: socket.socket | None = None
 
     def __enter__(self) -> HostProcess:
@@ -45,21 +85,11 @@ class HostProcess:
     def start(self) -> None:
         """Starts it, after its end again. Raises `HostUnavailable` with what it said."""
         self.stop()
-        self._ours, theirs = socket.socketpair()
-        with theirs:
-            number = theirs.fileno()
-            command = [sys.executable, "-P", "-m", "vetro.engine.host", "--fd", str(number)]
-            command += ["--parent", str(os.getpid())]
-            ours = str(Path(__file__).parents[3])
-            path = os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")]))
-            try:
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, pass_fds=(number,), env={**os.environ, "PYTHONPATH": path}
-                )
-            except OSError as error:
-                self._ours.close()
-                self._ours = None
-                raise HostUnavailable(f"the effects host cannot be started: {error}") from error
+        if self._forker is not None:
+            self._ours, pid, descriptor = self._forker.fork()
+            self._process = _Forked(pid, descriptor)
+        else:
+            self._ours, self._process = _spawn()
         try:
             self._ours.sendall(encode({"t": "config", "config": self._config}))
             answer = self._first()

@@ -96,7 +96,7 @@ def _existing(environment: Environment, class_name: str, named: str | None) -> d
         found = environment.application(named)
         if found is not None and class_of(found) != class_name:
             raise UnclearApplication(
-                f"'{named}' is of class {class_of(found)}, not {class_name}", hint="name another application"
+                f"'{named}' is of class {class_of(found)}, not {class_name}", hint="give another --app"
             )
         return found
     same = [app for app in environment.applications if class_of(app) == class_name]
@@ -104,7 +104,7 @@ def _existing(environment: Environment, class_name: str, named: str | None) -> d
         names = ", ".join(str(a["?"].get("name") or a.get("name") or a["?"]["id"]) for a in same)
         raise UnclearApplication(
             f"the environment has {len(same)} applications of class {class_name}",
-            hint=f"say which (--app NAME): {names}; another name adds one",
+            hint=f"say which with --app: {names}; another name adds one",
         )
     return same[0] if same else None
 

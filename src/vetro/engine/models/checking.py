@@ -57,20 +57,14 @@ def _load(session: Any, loader: Checking, model: Mapping[str, Any]) -> None:
         loader.initialise()
 
 
-class _BadDefinition(ContractViolation):
-    """A definition that no object can be made of, told at the property that holds it."""
-
-    def __init__(self, cause: VetroError) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
 class Checking(Loader):
     """A load that notes what does not fit, in `found`, and goes on."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(store, keep_ids=True)
         self.found: list[dict[str, Any]] = []
+        #: What is behind violations that stand for a definition that no object can be made of.
+        self._causes: dict[ContractViolation, VetroError] = {}
 
     def note(self, error: BaseException, obj: Any, name: str | None, path: Any) -> None:
         """Adds an error."""
@@ -90,14 +84,16 @@ class Checking(Loader):
         except (ContractViolation, *NOT_YET):
             raise
         except VetroError as error:
-            raise _BadDefinition(error) from None
+            violation = ContractViolation(error.message)
+            self._causes[violation] = error
+            raise violation from None
 
     def _violated(self, error: ContractViolation, obj: Any, plan: Any) -> None:
         if plan is not None:
             error.located(plan.prop.location)
         where = (error.location or "").partition("[")[0]
         name = plan.name if plan is not None else where.rpartition(".")[2] or None
-        self.note(error.cause if isinstance(error, _BadDefinition) else error, obj, name, error.path)
+        self.note(self._causes.pop(error, error), obj, name, error.path)
 
     def _give_up(self) -> None:
         first = not self.found

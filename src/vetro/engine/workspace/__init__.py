@@ -2,7 +2,8 @@
 
 ::
 
-    <workspace>/environments/<name>/environment.json    id, name, packages by name, version and digest
+    <workspace>/vetro.toml                              settings, if there are any (`settings`)
+                environments/<name>/environment.json    id, name, packages by name, version and digest
                                     packages/           the archives, named by their SHA-256
                                     model-<n>.json      the object model after task n
                                     tasks/<n>/          task.json, outcome.json
@@ -16,7 +17,8 @@ and then renamed, so a killed process leaves the old or the new content.
 
 from __future__ import annotations
 
-from vetro.engine.workspace.folder import EnvironmentFolder, TaskFolder
+from vetro.engine.workspace.folder import EnvironmentFolder
 from vetro.engine.workspace.store import Workspace, default_root
+from vetro.engine.workspace.task_folder import TaskFolder
 
 __all__ = ["EnvironmentFolder", "TaskFolder", "Workspace", "default_root"]

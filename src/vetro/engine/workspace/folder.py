@@ -1,16 +1,15 @@
-"""`EnvironmentFolder` and `TaskFolder`: what one environment and one task are on disk."""
+"""`EnvironmentFolder`: what one environment is on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vetro.engine.models.environment import Environment
 from vetro.engine.task import Task
@@ -23,36 +22,15 @@ from vetro.engine.workspace.files import (
     write_bytes,
     write_json,
 )
+from vetro.engine.workspace.packing import unpack
+from vetro.engine.workspace.task_folder import TaskFolder
 from vetro.packages.manifest import MURANOPL
+
+if TYPE_CHECKING:
+    from vetro.engine.workspace.store import Workspace
 
 #: Version of the layout; newer ones are refused.
 FORMAT = 1
-
-
-class TaskFolder:
-    """One task: what it was to do, its journal, how it ended."""
-
-    def __init__(self, path: Path, number: int) -> None:
-        self.path = path
-        self.number = number
-
-    def task(self) -> Task:
-        """What is, or was, to do. Raises `WorkspaceError` when its file is damaged."""
-        path = self.path / "task.json"
-        data = read_mapping(path, id=str, kind=str, model=dict)
-        try:
-            return Task.from_json(data)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise damaged(path, str(error)) from None
-
-    @property
-    def finished(self) -> bool:
-        """Whether it has ended, in whatever way; otherwise it runs or was interrupted."""
-        return (self.path / "outcome.json").exists()
-
-    def outcome(self) -> dict[str, Any] | None:
-        """How it ended: {state, error, result, started, ended, ...}; None before."""
-        return read_mapping(self.path / "outcome.json", state=str) if self.finished else None
 
 
 class EnvironmentFolder:
@@ -107,6 +85,13 @@ class EnvironmentFolder:
         self._data.update(values)
         write_json(self.path / "environment.json", self._data)
 
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace that it is in."""
+        from vetro.engine.workspace.store import Workspace
+
+        return Workspace(self.path.parent.parent)
+
     def lock(self) -> AbstractContextManager[None]:
         """Held while something is changed or run. Raises `EnvironmentBusy`."""
         return locked(self.path / "lock", f"environment '{self.name}'")
@@ -132,26 +117,13 @@ class EnvironmentFolder:
             if not file.exists():
                 write_bytes(file, blob)
             if package.manifest.format.name != MURANOPL:
-                self._unpack(package, digest)
+                unpack(package, self.path / "packages" / digest)
             changed.append(f"{'changed' if key in entries else 'added'} {package.name} {package.version}")
             entries[key] = {"name": key[0], "version": key[1], "digest": digest}
         if changed:
             self._data["packages"] = [entries[key] for key in sorted(entries)]
             self.set()
         return changed
-
-    def _unpack(self, package: Any, digest: str) -> None:
-        """Keeps the files as a folder, too: plug-ins of other formats want one, and a task may not make any files."""
-        target = self.path / "packages" / digest
-        if target.is_dir():
-            return
-        with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=target.parent) as draft:
-            for path in package.files.paths():
-                file = Path(draft, "files", path)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(package.files.read(path))
-            package.plugin.prepare(os.path.join(draft, "files"))
-            os.rename(Path(draft, "files"), target)
 
     @property
     def packages(self) -> list[dict[str, str]]:
@@ -213,6 +185,31 @@ class EnvironmentFolder:
             write_json(self.path / f"model-{folder.number}.json", model)
         write_json(folder.path / "outcome.json", dict(outcome))
 
+    def task_id(self, folder: TaskFolder) -> str:
+        """The id under which the journal has a task, also of one whose file is damaged."""
+        try:
+            return folder.task().id
+        except WorkspaceError:
+            return f"{self.id}-{folder.number}"
+
+    def give_up(self, folder: TaskFolder) -> bool:
+        """Ends a task without running it; whether its last checkpoint, if it has one, became the newest model.
+
+        Nothing is done outside: what the task had made stays as it is, and the next deployment starts from the model.
+        """
+        from vetro.engine.journal import JournalError
+        from vetro.engine.journal_sqlite import SqliteJournal
+
+        model = None
+        if self.journal.exists():
+            with suppress(JournalError), closing(SqliteJournal(self.journal, self.task_id(folder))) as journal:
+                model = journal.model()
+        told = folder.summary()
+        error = {"kind": "cancelled", "message": "the task was given up", "names": []}
+        record = {"state": "abandoned", "kind": told["kind"], "method": told["method"], "error": error}
+        self.end(folder, model, {**record, "result": None, "ended": time.time()})
+        return model is not None
+
     # -- reports -------------------------------------------------------------------------------------------------
 
     def report(self, task: int, key: str, entry: Mapping[str, Any]) -> None:
@@ -239,15 +236,15 @@ class EnvironmentFolder:
                     yield entry
 
     def status(self) -> str:
-        """One word: new, deploying, interrupted, ready, failed, destroyed."""
+        """One word: new, deploying, interrupted, ready, destroyed, or how the last task ended: failed, cancelled…"""
         tasks = self.tasks()
         if not tasks:
             return "new"
         if not tasks[-1].finished:
             return "deploying" if self._is_busy() else "interrupted"
-        outcome = tasks[-1].outcome() or {}
-        if outcome.get("state") != "done":
-            return str(outcome.get("state") or "failed")
+        state = str(tasks[-1].summary()["state"])
+        if state != "done":
+            return state
         return "destroyed" if self.model().root is None else "ready"
 
     def _is_busy(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from vetro import __version__
 from vetro.engine.outcome import Outcome
 from vetro.engine.task import Task
 from vetro.engine.workspace.files import WorkspaceError
-from vetro.engine.workspace.folder import EnvironmentFolder, TaskFolder
+from vetro.engine.workspace.folder import EnvironmentFolder
+from vetro.engine.workspace.settings import Settings
 from vetro.engine.workspace.store import Workspace
+from vetro.engine.workspace.task_folder import TaskFolder
 
 #: The project to which everything in a workspace belongs.
 PROJECT = "local"
@@ -29,30 +32,46 @@ def host_config(workspace: Workspace, folder: EnvironmentFolder) -> dict[str, An
     }
     if folder.setting("script"):
         cloud["script"] = folder.setting("script")
+    given = workspace.settings()
+    if given.cloud:
+        cloud["settings"] = dict(given.cloud)
     return {
         "cloud": cloud,
         "owner": {"project": PROJECT, "environment": folder.id},
         # A recorder checks no signatures: a key would only cost time.
-        "signing_key": None if cloud["driver"] == "record" else str(workspace.root / "signing-key.pem"),
+        "signing_key": None if cloud["driver"] == "record" else given.signing_key,
         "secrets": str(workspace.root / "secrets"),
+        "broker": None if given.broker is None else dict(given.broker),
+        "plugins": None if given.plugins is None else list(given.plugins),
     }
 
 
-def settings(folder: EnvironmentFolder) -> dict[str, Any]:
-    """Engine settings for tasks on the local cloud: agents are reached through the socket in their server."""
-    return {"rabbitmq": {"host": "unix:/run/vetro/agent.sock"}, "home_region": "", **(folder.setting("settings") or {})}
+def settings(given: Settings, folder: EnvironmentFolder | None) -> dict[str, Any]:
+    """Engine settings for tasks on the local cloud: of the workspace, then those that its environment has of its own.
+
+    Without a broker agents are reached through the socket in their server.
+    """
+    # The engine is given a file with certificates; servers want their text, which `engine.settings` can give.
+    shown = {name: value for name, value in (given.broker or {}).items() if name != "ca_certs"}
+    broker = {**(shown or {"host": "unix:/run/vetro/agent.sock"}), **given.engine.get("rabbitmq", {})}
+    own = (folder.setting("settings") if folder is not None else None) or {}
+    return {"home_region": "", **given.engine, "rabbitmq": broker, **own}
 
 
 def new_task(folder: EnvironmentFolder, kind: str, model: Mapping[str, Any], **more: Any) -> Task:
     """A task over ``model`` with the environment's packages; ids and random names follow from its number."""
     number = max([0, *(t.number for t in folder.tasks())]) + 1
+    given = folder.workspace.settings()
     return Task(
         id=f"{folder.id}-{number}",
         kind=kind,  # type: ignore[arg-type]
         packages=tuple(folder.package_paths()),
         model=model,
         seed=f"{folder.id}:{number}",
-        settings=settings(folder),
+        settings=settings(given, folder),
+        configs=tuple(given.class_configs),
+        plugins=given.plugins,
+        budget=given.budget,
         engine=__version__,
         **more,
     )
@@ -67,17 +86,19 @@ def run(
     on_worker: Callable[[Any], None] = lambda worker: None,
     timeout: float | None = None,
     cache: str | None = None,
+    launcher: Any = None,
 ) -> Outcome:
     """Runs, or goes on with, a task that was written down, and writes down how it ended. Hold the environment's lock.
 
-    ``on_worker`` gets the worker before it starts: `cancel` may be called on it. ``cache`` is the folder of a compile
-    cache, which is only read. Raises what `Worker.run` raises; the
-    task then stays open and can be continued.
+    ``on_worker`` gets the worker before it starts: `cancel` may be called on it. ``launcher`` starts task processes;
+    without one, one is made for this task, and ``cache`` is the folder of its compile cache, which is only read. Raises
+    what `Worker.run` raises; the task then stays open and can be continued.
     """
     from vetro.engine.host import HostProcess
     from vetro.engine.journal_sqlite import SqliteJournal
     from vetro.engine.launcher import Launcher
     from vetro.engine.worker import Limits, Worker
+    from vetro.engine.worker_ports import Policies
 
     task = begun.task()
     missing = [path for path in task.packages if not Path(path).exists()]
@@ -86,10 +107,12 @@ def run(
     started = time.time()
     journal = SqliteJournal(folder.journal, task.id)
     try:
-        with Launcher(cache=cache) as launcher:
+        with nullcontext(launcher) if launcher is not None else Launcher(cache=cache) as processes:
             host = HostProcess(host_config(workspace, folder))
             try:
-                worker = Worker(task, journal, launcher, host, events, limits=Limits(timeout=timeout))
+                policies = Policies(plugins=task.plugins)
+                limits = Limits(timeout=timeout)
+                worker = Worker(task, journal, processes, host, events, limits=limits, policies=policies)
                 on_worker(worker)
                 outcome = worker.run()
             finally:

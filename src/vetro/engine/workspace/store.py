@@ -11,6 +11,7 @@ from typing import Any
 
 from vetro.engine.workspace.files import NoSuchEnvironment, WorkspaceError
 from vetro.engine.workspace.folder import EnvironmentFolder
+from vetro.engine.workspace.settings import Settings, read_settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -34,6 +35,10 @@ class Workspace:
     def cloud(self) -> Path:
         """The folder of the local cloud's state."""
         return self.root / "cloud"
+
+    def settings(self) -> Settings:
+        """What ``vetro.toml`` in the workspace says, or the defaults. Raises `SettingsError`."""
+        return read_settings(self.root)
 
     def names(self) -> list[str]:
         """Names of all environments."""

@@ -166,6 +166,8 @@ class _Line:
             timeout = DEFAULT_TIMEOUT if given is None else given
         listen(self.cx, self.listener)
         answer = perform(self.cx, "agent.call", **self._message(plan), timeout=timeout)
+        if isinstance(answer, dict) and answer.get("why"):
+            raise AgentTimeout(f"the plan cannot be executed: {answer['why']}")
         if not isinstance(answer, dict) or "result" not in answer:
             raise AgentTimeout(f"the agent did not respond within {timeout:g} seconds (queue {self.queue})")
         return result_of(answer["result"])

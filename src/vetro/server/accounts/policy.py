@@ -1,15 +1,135 @@
-"""`enforce`: whether the caller may do something, by rules of oslo.policy with Murano's names (API.md 15)."""
+"""`enforce`: whether the caller may do something, by rules of oslo.policy with Murano's names (API.md 15).
+
+Rules depend on who asks, not on what is asked about (projects are kept apart elsewhere, and no rule can open them).
+So a decision is remembered by rule and caller's roles, and costs a look-up. A changed policy file takes effect within
+a second; while it is broken, the rules before it stay.
+"""
 
 from __future__ import annotations
 
-from vetro.server.caller import Caller
-from vetro.server.errors import Forbidden
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
-#: Rules that only administrators meet; every other one is met by each member of the project.
-_ADMIN = frozenset({"list_environments_all_tenants", "publicize_package", "add_category", "delete_category"})
+from vetro.server.accounts.policy_rules import RULES, default_rules
+from vetro.server.caller import Caller
+from vetro.server.config import Config
+from vetro.server.errors import Forbidden, NotSignedIn
+from vetro.server.setup import config
+
+_log = logging.getLogger("vetro.policy")
+#: Seconds between two looks at the policy file.
+_LOOK = 1.0
 
 
 def enforce(caller: Caller, rule: str) -> None:
-    """Raises `Forbidden` when the rule does not let the caller."""
-    if rule in _ADMIN and not caller.is_admin:
-        raise Forbidden(f"Rule '{rule}' does not allow this.")
+    """Raises `Forbidden` when the rule does not let the caller; for ``get_schema`` `NotSignedIn` (seed 001)."""
+    if not allows(caller, rule):
+        kind = NotSignedIn if rule == "get_schema" else Forbidden
+        raise kind(f"Rule '{rule}' does not allow this.")
+
+
+def allows(caller: Caller, rule: str) -> bool:
+    """Whether the rule lets the caller."""
+    return _current().decide(rule, tuple(caller.roles), caller.is_admin, caller.user_id, caller.project_id)
+
+
+def is_admin(roles: Sequence[str], user_id: str = "", project_id: str = "") -> bool:
+    """Whether these roles make an administrator (rule ``context_is_admin``)."""
+    return _current().decide("context_is_admin", tuple(roles), False, user_id, project_id)
+
+
+def describe() -> list[tuple[str, str, str, str]]:
+    """(name, expression in force, where it comes from, meaning) of every rule."""
+    rules = _current()
+    return [
+        (name, str(text), "file" if name in rules.given else "default", RULES[name][1] if name in RULES else "")
+        for name, text in rules.texts.items()
+    ]
+
+
+class Policy:
+    """One set of rules. Raises `vetro.server.accounts.policy_file.PolicyError` when they are broken."""
+
+    def __init__(self, settings: Config) -> None:
+        from oslo_config import cfg
+        from oslo_policy import policy
+
+        from vetro.server.accounts import policy_file
+
+        name = str(settings["accounts.policy_file"])
+        self.path: Path | None = settings.path("accounts.policy_file") if name else None
+        self.stamp = stamp_of(self.path)
+        self.given: Mapping[str, Any] = policy_file.read_policy(self.path) if self.path else {}
+        self.texts = {**default_rules(str(settings["accounts.admin_role"])), **self.given}
+        where = str(self.path) if self.path else "default rules"
+        policy_file.checked(dict(self.texts), lambda name: where)
+        checks = {name: policy_file.parsed(text) for name, text in self.texts.items()}
+        options = cfg.ConfigOpts()
+        options([], project="vetro", default_config_files=[], default_config_dirs=[])
+        self._enforcer = policy.Enforcer(options, rules=checks, default_rule="default", use_conf=False)
+        # Bounded, since users and projects of a Keystone are without number.
+        self.decide = lru_cache(maxsize=16384)(self._decide)
+
+    def _decide(self, rule: str, roles: tuple[str, ...], admin: bool, user_id: str, project_id: str) -> bool:
+        who: dict[str, Any] = {
+            "roles": list(roles),
+            "is_admin": admin,
+            "user_id": user_id,
+            "project_id": project_id,
+            "tenant_id": project_id,
+        }
+        return bool(self._enforcer.enforce(rule, {k: v for k, v in who.items() if k != "roles"}, who))
+
+
+def stamp_of(path: Path | None) -> tuple[int, int, int] | None:
+    """What changes when a file does; None when there is none."""
+    try:
+        found = path.stat() if path is not None else None
+    except OSError:
+        return None
+    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+class _Keeper:
+    """The rules in force, and when the file was looked at last."""
+
+    def __init__(self) -> None:
+        self.policy: Policy | None = None
+        self.settings: Config | None = None
+        self.next_look = 0.0
+        self.lock = threading.Lock()
+
+    def reload(self) -> Policy:
+        settings = config()
+        with self.lock:
+            current = self.policy
+            if current is None or settings is not self.settings:
+                current = Policy(settings)
+            elif current.path is not None and stamp_of(current.path) != current.stamp:
+                try:
+                    current = Policy(settings)
+                    _log.info("policy file %s was read again", current.path)
+                except Exception as error:
+                    current.stamp = stamp_of(current.path)
+                    _log.error("the changed policy file is not used: %s", error)
+            self.policy, self.settings = current, settings
+            self.next_look = time.monotonic() + _LOOK
+            return current
+
+
+_keeper = _Keeper()
+
+
+def _current() -> Policy:
+    keeper = _keeper
+    policy = keeper.policy
+    if policy is None or keeper.settings is not config():
+        return keeper.reload()
+    if policy.path is not None and time.monotonic() >= keeper.next_look:
+        return keeper.reload()
+    return policy

@@ -1,1 +1,1 @@
-"""The catalog: packages with versions, classes, requirements, categories and tags; import, rules, search."""
+"""The catalog: packages with versions, categories, search; who may see and change them."""

@@ -27,7 +27,7 @@ class Task(models.Model):
     #: deploy, destroy, action, static, builder, schema, plan.
     kind = models.CharField(max_length=16)
     state = models.CharField(max_length=16, default=QUEUED)
-    #: The engine's task (`vetro.engine.task.Task.as_json`) without package paths: ``packages`` holds digests.
+    #: The engine's task (`vetro.engine.task.Task.as_json`); `vetro.server.dispatch.spec` says what else is in it.
     spec = EncryptedJSON()
     #: {object_id, method, args} as the v1 API shows it.
     action = EncryptedJSON(null=True)
@@ -42,11 +42,14 @@ class Task(models.Model):
     label = models.CharField(max_length=64, blank=True, default="")
     #: Version of the engine that began it; empty before.
     engine = models.CharField(max_length=64, blank=True, default="")
-    #: The lease: whoever holds ``fence`` may write. It rises with each claim.
-    owner = models.CharField(max_length=64, blank=True, default="")
+    #: The lease: whoever holds ``fence`` may write. It rises with each claim. Of a queued task ``lease_until`` is the
+    #: time before which nobody claims it.
+    owner = models.CharField(max_length=255, blank=True, default="")
     fence = models.BigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    #: How often it was claimed, and how often a worker gave it up because something around it failed.
     attempts = models.IntegerField(default=0)
+    failures = models.IntegerField(default=0)
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
     started = models.DateTimeField(null=True)
@@ -89,8 +92,8 @@ class JournalEntry(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     task = models.ForeignKey(Task, models.CASCADE, related_name="entries")
-    key = models.CharField(max_length=255)
-    kind = models.CharField(max_length=64)
+    key = models.TextField()
+    kind = models.CharField(max_length=255)
     digest = models.CharField(max_length=64)
     about = EncryptedJSON(null=True)
     begun = models.FloatField()
@@ -108,8 +111,8 @@ class JournalNote(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     task = models.ForeignKey(Task, models.CASCADE, related_name="notes")
-    key = models.CharField(max_length=255)
-    kind = models.CharField(max_length=64)
+    key = models.TextField()
+    kind = models.CharField(max_length=255)
     args = EncryptedJSON()
     digest = models.CharField(max_length=64)
     at = models.FloatField()
@@ -125,7 +128,7 @@ class Report(models.Model):
     seq = models.BigAutoField(primary_key=True)
     id = models.CharField(max_length=32, default=new_id, unique=True)
     task = models.ForeignKey(Task, models.CASCADE, related_name="reports")
-    key = models.CharField(max_length=255)
+    key = models.TextField()
     #: ``report`` (shown by v1, too) or ``log``.
     kind = models.CharField(max_length=16, default="report")
     entity_id = models.CharField(max_length=255, blank=True, default="")
@@ -158,7 +161,7 @@ class Event(models.Model):
 class WorkerProcess(models.Model):
     """A worker that joined: who it is and when it was heard of last."""
 
-    id = models.CharField(primary_key=True, max_length=64)
+    id = models.CharField(primary_key=True, max_length=255)
     host = models.CharField(max_length=255)
     pid = models.IntegerField()
     version = models.CharField(max_length=64)

@@ -20,6 +20,10 @@ class Environment(models.Model):
     version = models.BigIntegerField(default=0)
     description_text = models.TextField(blank=True, default="")
     region = models.CharField(max_length=255, blank=True, default="")
+    #: The task that works, or worked last, on it: whether it is deploying is that task's state and nothing else.
+    task_id = models.CharField(max_length=32, blank=True, default="")
+    #: ``deploy failure`` or ``delete failure`` when the last task did not end well.
+    failure = models.CharField(max_length=32, blank=True, default="")
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
 
@@ -28,7 +32,10 @@ class Environment(models.Model):
 
 
 class State(models.Model):
-    """A numbered state of an environment's object model: {Objects, ObjectsCopy, Attributes, SystemData}."""
+    """A numbered state of an environment's object model: {Objects, ObjectsCopy, Attributes, SystemData}.
+
+    ``ObjectsCopy`` is only there where what exists outside differs from ``Objects`` (`content.deployed_objects`).
+    """
 
     environment = models.ForeignKey(Environment, models.CASCADE, related_name="states")
     #: The environment's version at which it became the state.
@@ -48,6 +55,7 @@ class Session(models.Model):
     """A draft: changes of a model that are not deployed yet (API.md 6)."""
 
     OPENED, DEPLOYING, DEPLOYED, FAILED = "opened", "deploying", "deployed", "deploy failure"
+    DELETING, DELETE_FAILED = "deleting", "delete failure"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_id)
     environment = models.ForeignKey(Environment, models.CASCADE, related_name="sessions")
@@ -55,7 +63,7 @@ class Session(models.Model):
     state = models.CharField(max_length=32, default=OPENED)
     #: The environment's version when it was opened.
     version = models.BigIntegerField()
-    #: The model as it is to become; None while nothing was changed: then it is the environment's.
+    #: {Objects}: the model as it is to become; None while nothing was changed: then it is the environment's.
     draft = EncryptedJSON(null=True)
     answers = EncryptedJSON(null=True)
     #: Rises with each change of the draft: optimistic locking.

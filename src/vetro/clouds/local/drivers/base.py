@@ -178,6 +178,27 @@ class Signal:
 
 
 @runtime_checkable
+class NotingDriver(Protocol):
+    """A driver that starts nothing: it only writes down what it is asked for, in a file that takes many things at once.
+
+    While `instant`, its methods return at once and may be called while the cloud's own changes are not written down.
+    """
+
+    @property
+    def instant(self) -> bool:
+        """Whether nothing is delayed on purpose."""
+        ...  # pragma: no cover - protocol
+
+    def begin(self) -> None:
+        """Collects what is asked for on this thread from now on; others wait."""
+        ...  # pragma: no cover - protocol
+
+    def commit(self) -> None:
+        """Writes down what was collected since `begin`. The cloud's own changes follow, never before it."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
 class ServerDriver(Protocol):
     """Makes servers and what they need on this machine. Every method raises `DriverError`."""
 

@@ -13,37 +13,26 @@ do not depend on the process that made them.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from vetro.clouds.interface import Channel, NotAvailable, Owner
 from vetro.clouds.local.drivers import nspawn_seed as seed
 from vetro.clouds.local.drivers.base import (
-    ConfigResult,
-    ConfigSpec,
     DriverError,
     GroupSpec,
     NetworkSpec,
     ServerSpec,
-    ServerStatus,
-    Signal,
-    VolumeSpec,
 )
-from vetro.clouds.local.drivers.inside import configure, get_file, put_file, signals
+from vetro.clouds.local.drivers.guests import Channels, GuestDriver
 from vetro.clouds.local.drivers.nspawn_network import Networks
 from vetro.clouds.local.drivers.nspawn_server import NspawnServer
 from vetro.clouds.local.host import keeper, links, records, registry
 from vetro.clouds.local.host.cgroups import Cgroups
-from vetro.clouds.local.host.enter import Output
 from vetro.clouds.local.host.errors import HostFailed
 from vetro.clouds.local.image.store import Image, ImageStore, delete_tree, use
 
-#: Makes the channel of an environment; the callable tells the folder of the socket of a queue.
-Channels = Callable[[Owner, Callable[[str], Path | None]], Channel]
 
-
-class NspawnDriver:
+class NspawnDriver(GuestDriver[NspawnServer]):
     """Servers in systemd-nspawn. Needs root; `vetro.clouds.local.drivers.choose` says whether this machine has it all.
 
     ``directory`` belongs to one cloud. ``agent`` gives the guest agent's program, asked for each new server.
@@ -52,7 +41,6 @@ class NspawnDriver:
     """
 
     name = "nspawn"
-    executes = True
 
     def __init__(
         self,
@@ -64,16 +52,11 @@ class NspawnDriver:
         nat: bool = True,
         boot_timeout: float = 60,
     ) -> None:
-        self._folder = directory.resolve() / "nspawn"
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.cloud = links.cloud_id(self._folder)
-        self._images = images if images is not None else ImageStore()
-        self._agent = agent
-        self._channels = channels
+        folder = directory.resolve() / "nspawn"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        super().__init__(folder, images, agent, channels)
+        self.cloud = links.cloud_id(folder)
         self._boot_timeout = boot_timeout
-        self._guard = threading.Lock()
-        for name in ("servers", "sockets"):
-            (self._folder / name).mkdir(exist_ok=True, mode=0o700)
         self._networks = Networks(self._folder, self.cloud, nat, self._specs)
 
     # -- servers -------------------------------------------------------------------------------------------------------
@@ -155,43 +138,7 @@ class NspawnDriver:
             self._networks.refresh()
         self._tidy_groups()
 
-    def console(self, server: str, lines: int = 200) -> str:
-        """The end of what it wrote to its console."""
-        return self._known(server).console(lines)
-
-    def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
-        """States of the servers that are known here."""
-        found = {server: self._server(server).status() for server in servers}
-        return {server: status for server, status in found.items() if status is not None}
-
-    # -- inside a server -----------------------------------------------------------------------------------------------
-
-    def execute(self, server: str, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
-        """Runs a command as root of a server (not of this machine). Raises `GuestCommandFailed`."""
-        return self._known(server).execute(command, input=input, timeout=timeout)
-
-    def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Writes a file, as the guest's own root would."""
-        put_file(self._known(server).execute, path, data, mode)
-
-    def get_file(self, server: str, path: str) -> bytes:
-        """Reads a file, as the guest's own root would."""
-        return get_file(self._known(server).execute, path)
-
-    def configure(self, server: str, config: ConfigSpec) -> ConfigResult:
-        """Applies a software configuration inside a server."""
-        return configure(self._known(server).execute, config)
-
-    def signal_command(self, handle: str) -> str:
-        """The program that signals a wait handle."""
-        return f"{seed.SEED}/vetro-signal {handle}"
-
-    def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
-        """Signals so far; servers that do not run add none."""
-        running = [server for server in map(self._server, servers) if server.alive()]
-        return [signal for server in running for signal in signals(server.execute, handle)]
-
-    # -- networks, groups, volumes -------------------------------------------------------------------------------------
+    # -- networks and groups ------------------------------------------------------------------------------------------
 
     def ensure_network(self, network: NetworkSpec) -> None:
         """Makes or changes a network. Raises `AddressTaken` when this machine uses its addresses otherwise."""
@@ -219,30 +166,7 @@ class NspawnDriver:
         """Removes a security group."""
         self._networks.delete_group(group)
 
-    def ensure_volume(self, volume: VolumeSpec) -> None:
-        """Makes a volume: a sparse file."""
-        path = self._volume(volume.id)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        with open(path, "ab") as file:
-            if file.tell() < volume.size_gib << 30:
-                file.truncate(volume.size_gib << 30)
-
-    def delete_volume(self, volume: str) -> None:
-        """Removes a volume."""
-        self._volume(volume).unlink(missing_ok=True)
-
     # -- the whole -----------------------------------------------------------------------------------------------------
-
-    def channel(self, owner: Owner) -> Channel:
-        """The queues of an environment, over the sockets of its servers."""
-        if self._channels is None:
-            raise NotAvailable("this driver was opened without a channel to agents")
-
-        def place(queue: str) -> Path | None:
-            known = any(spec.owner == owner and spec.queue == queue for spec in self._specs())
-            return self._socket_folder(queue) if known else None
-
-        return self._channels(owner, place)
 
     def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
         """Removes what belongs to nothing; see `ServerDriver.sweep`."""
@@ -276,25 +200,10 @@ class NspawnDriver:
             done += registry.purge(self.cloud)
         return done
 
-    def close(self) -> None:
-        """Nothing is held open."""
-
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _server(self, server: str) -> NspawnServer:
-        if not server or "/" in server or server.startswith("."):
-            raise DriverError(f"'{server}' is no id of a server")
-        return NspawnServer(self._folder / "servers" / server, self.cloud)
-
-    def _known(self, server: str) -> NspawnServer:
-        found = self._server(server)
-        if found.spec() is None:
-            raise DriverError(f"there is no server {server} on this machine")
-        return found
-
-    def _specs(self) -> list[ServerSpec]:
-        found = (records.load_server(folder / "server.json") for folder in (self._folder / "servers").iterdir())
-        return [spec for spec in found if spec is not None]
+    def _guest(self, folder: Path) -> NspawnServer:
+        return NspawnServer(folder, self.cloud)
 
     def _nics(self, spec: ServerSpec, names: Mapping[str, str]) -> list[keeper.Nic]:
         return [
@@ -326,15 +235,6 @@ class NspawnDriver:
         # Only the guest's root goes in (and we, who may everything).
         os.chown(folder, image.uid, image.uid)
         return folder
-
-    def _socket_folder(self, queue: str) -> Path:
-        return self._folder / "sockets" / links.digest(queue, 32)
-
-    def _shared_queue(self, spec: ServerSpec) -> bool:
-        return any(other.queue == spec.queue and other.id != spec.id for other in self._specs())
-
-    def _volume(self, volume: str) -> Path:
-        return self._folder / "volumes" / f"{links.digest(volume, 32)}.img"
 
     def _tidy_groups(self) -> None:
         """Removes the cloud's own control groups once the last server is gone."""

@@ -10,36 +10,28 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vetro.clouds.interface import Channel, NotAvailable, Owner
 from vetro.clouds.local.drivers import nspawn_seed as seed
 from vetro.clouds.local.drivers.base import (
-    ConfigResult,
-    ConfigSpec,
     DriverError,
     GroupSpec,
     NetworkSpec,
     ServerSpec,
-    ServerStatus,
-    Signal,
-    VolumeSpec,
 )
-from vetro.clouds.local.drivers.inside import configure, get_file, put_file, signals
+from vetro.clouds.local.drivers.guests import Channels, GuestDriver
 from vetro.clouds.local.drivers.proot_server import ProotServer, copy_tree, link_shims, write_files
-from vetro.clouds.local.host import links, records
-from vetro.clouds.local.host.enter import Output
+from vetro.clouds.local.host import records
 from vetro.clouds.local.image import sources
 from vetro.clouds.local.image.store import ImageStore, delete_tree, use
 
 
-class ProotDriver:
+class ProotDriver(GuestDriver[ProotServer]):
     """Servers in proot. ``agent`` gives the guest agent's program, ``channels`` makes what `channel` gives."""
 
     name = "proot"
-    executes = True
 
     def __init__(
         self,
@@ -47,14 +39,9 @@ class ProotDriver:
         *,
         images: ImageStore | None = None,
         agent: Callable[[], Path] | None = None,
-        channels: Callable[[Owner, Callable[[str], Path | None]], Channel] | None = None,
+        channels: Channels | None = None,
     ) -> None:
-        self._folder = directory.resolve() / "proot"
-        self._images = images if images is not None else ImageStore()
-        self._agent = agent
-        self._channels = channels
-        for name in ("servers", "sockets"):
-            (self._folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        super().__init__(directory.resolve() / "proot", images, agent, channels)
         self._networks = records.Table(self._folder / "networks")
         self._groups = records.Table(self._folder / "groups")
 
@@ -113,18 +100,9 @@ class ProotDriver:
         """Removes a server."""
         found = self._server(server)
         spec = found.spec()
-        if spec is not None and spec.queue and all(o.queue != spec.queue or o.id == spec.id for o in self._specs()):
+        if spec is not None and spec.queue and not self._shared_queue(spec):
             delete_tree(self._socket_folder(spec.queue))
         found.delete()
-
-    def console(self, server: str, lines: int = 200) -> str:
-        """The end of what its boot printed."""
-        return self._known(server).console(lines)
-
-    def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
-        """States of the servers that are known here."""
-        found = {server: self._server(server).status() for server in servers}
-        return {server: status for server, status in found.items() if status is not None}
 
     @staticmethod
     def address(server: str) -> str:
@@ -132,34 +110,7 @@ class ProotDriver:
         digest = hashlib.sha256(server.encode()).digest()
         return f"127.{1 + digest[0] % 254}.{digest[1]}.{1 + digest[2] % 254}"
 
-    # -- inside a server -----------------------------------------------------------------------------------------------
-
-    def execute(self, server: str, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
-        """Runs a command in a server. Raises `GuestCommandFailed`."""
-        return self._known(server).execute(command, input=input, timeout=timeout)
-
-    def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Writes a file."""
-        put_file(self._known(server).execute, path, data, mode)
-
-    def get_file(self, server: str, path: str) -> bytes:
-        """Reads a file."""
-        return get_file(self._known(server).execute, path)
-
-    def configure(self, server: str, config: ConfigSpec) -> ConfigResult:
-        """Applies a software configuration inside a server."""
-        return configure(self._known(server).execute, config)
-
-    def signal_command(self, handle: str) -> str:
-        """The program that signals a wait handle."""
-        return f"{seed.SEED}/vetro-signal {handle}"
-
-    def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
-        """Signals so far; servers that do not run add none."""
-        running = [server for server in map(self._server, servers) if server.alive()]
-        return [signal for server in running for signal in signals(server.execute, handle)]
-
-    # -- networks, groups, volumes: noted only -------------------------------------------------------------------------
+    # -- networks and groups: noted only -------------------------------------------------------------------------------
 
     def networks(self) -> list[NetworkSpec]:
         """The networks that were noted here."""
@@ -185,30 +136,7 @@ class ProotDriver:
         """Forgets a security group."""
         self._groups.remove(group)
 
-    def ensure_volume(self, volume: VolumeSpec) -> None:
-        """Makes a volume: a sparse file that no server sees."""
-        path = self._volume(volume.id)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        with open(path, "ab") as file:
-            if file.tell() < volume.size_gib << 30:
-                file.truncate(volume.size_gib << 30)
-
-    def delete_volume(self, volume: str) -> None:
-        """Removes a volume."""
-        self._volume(volume).unlink(missing_ok=True)
-
     # -- the whole -----------------------------------------------------------------------------------------------------
-
-    def channel(self, owner: Owner) -> Channel:
-        """The queues of an environment, over the sockets of its servers."""
-        if self._channels is None:
-            raise NotAvailable("this driver was opened without a channel to agents")
-
-        def place(queue: str) -> Path | None:
-            known = any(spec.owner == owner and spec.queue == queue for spec in self._specs())
-            return self._socket_folder(queue) if known else None
-
-        return self._channels(owner, place)
 
     def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
         """Removes what belongs to nothing; see `ServerDriver.sweep`."""
@@ -227,33 +155,12 @@ class ProotDriver:
                 self.delete_group(group)
         return done
 
-    def close(self) -> None:
-        """Nothing is held open."""
-
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _server(self, server: str) -> ProotServer:
-        if not server or "/" in server or server.startswith("."):
-            raise DriverError(f"'{server}' is no id of a server")
-        return ProotServer(self._folder / "servers" / server)
-
-    def _known(self, server: str) -> ProotServer:
-        found = self._server(server)
-        if found.spec() is None:
-            raise DriverError(f"there is no server {server} on this machine")
-        return found
-
-    def _specs(self) -> list[ServerSpec]:
-        found = (records.load_server(folder / "server.json") for folder in (self._folder / "servers").iterdir())
-        return [spec for spec in found if spec is not None]
+    def _guest(self, folder: Path) -> ProotServer:
+        return ProotServer(folder)
 
     def _seed(self, server: ProotServer, spec: ServerSpec) -> None:
         alone = replace(spec, nics=())
         facts = {**seed.server_facts(alone, {}, True), "nics": [{"addresses": [self.address(spec.id)]}]}
         seed.write_seed(server.folder / "seed", facts, spec, os.getuid())
-
-    def _socket_folder(self, queue: str) -> Path:
-        return self._folder / "sockets" / links.digest(queue, 32)
-
-    def _volume(self, volume: str) -> Path:
-        return self._folder / "volumes" / f"{links.digest(volume, 32)}.img"

@@ -75,12 +75,27 @@ class RecordDriver:
             id: json.loads(body) for id, body in self.store.rows("SELECT id, body FROM things WHERE kind = ?", (kind,))
         }
 
+    # -- NotingDriver --
+
+    @property
+    def instant(self) -> bool:
+        """See `NotingDriver.instant`."""
+        return not self.table.delays("servers")
+
+    def begin(self) -> None:
+        """See `NotingDriver.begin`."""
+        self.store.begin()
+
+    def commit(self) -> None:
+        """See `NotingDriver.commit`."""
+        self.store.commit()
+
     # -- ServerDriver --
 
     def create(self, spec: ServerSpec) -> None:
         """See `ServerDriver.create`. Plans that wait for the server are answered then."""
         there = self.store.rows("SELECT status FROM servers WHERE id = ?", (spec.id,))
-        if there:
+        if there and there[0][0] != "DELETED":
             self.start(spec.id)
             return
         effects = self.effects("servers", {"server": [spec.name]})
@@ -93,7 +108,7 @@ class RecordDriver:
         with self.store.transaction():
             self.store.note("create server", spec.id, spec.name)
             self.store.run(
-                "INSERT INTO servers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO servers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     spec.id,
                     spec.owner.project,
@@ -307,10 +322,13 @@ class RecordDriver:
 
 def _text(spec: object) -> str:
     """A specification as JSON."""
-    return json.dumps(spec, default=_members)
+    return _encode(spec)
 
 
 def _members(spec: Any) -> dict[str, Any]:
     if not is_dataclass(spec):
         raise TypeError(f"{type(spec).__name__} is no plain data")
     return {item.name: getattr(spec, item.name) for item in fields(spec)}
+
+
+_encode = json.JSONEncoder(default=_members).encode

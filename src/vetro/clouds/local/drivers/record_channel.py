@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from vetro.clouds.interface import Message, NotFound, Owner
@@ -25,6 +27,8 @@ class RecordChannel:
         self._store = driver.store
         self._prefix = f"e{owner.environment.lower()}-h"
         self._received: dict[str, set[str]] = {}
+        #: Results that were read and not yet received.
+        self._read: dict[str, deque[Message]] = {}
         self._closed = False
 
     def send(self, queue: str, message: Message) -> None:
@@ -38,22 +42,27 @@ class RecordChannel:
         plan = plan if isinstance(plan, dict) else {}
         reply_to = message.reply_to or plan.get("ReplyTo") or ""
         name = plan.get("Name")
-        kept = self._store.run(
-            "INSERT OR IGNORE INTO plans (project, environment, queue, id, name, body, reply_to, at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                self._owner.project,
-                self._owner.environment,
-                queue,
-                message.id,
-                name if isinstance(name, str) else "",
-                json.dumps(plan),
-                reply_to,
-                self._driver.clock(),
-            ),
-        )
-        if kept:
-            self.answer(queue)
+        with self._store.transaction():
+            kept = self._store.run(
+                "INSERT OR IGNORE INTO plans (project, environment, queue, id, name, body, reply_to, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self._owner.project,
+                    self._owner.environment,
+                    queue,
+                    message.id,
+                    name if isinstance(name, str) else "",
+                    json.dumps(plan),
+                    reply_to,
+                    self._driver.clock(),
+                ),
+            )
+            if kept:
+                self.answer(queue)
+
+    def together(self) -> AbstractContextManager[None]:
+        """All that is sent and acknowledged in the block is written down at its end."""
+        return self._store.transaction()
 
     def answer(self, queue: str) -> None:
         """Answers the plans of a queue that were not answered yet, when their server is there."""
@@ -75,7 +84,8 @@ class RecordChannel:
             effects = self._driver.effects("plans", {"plan": [name], "script": texts_of(plan), "server": [server_name]})
             now = self._driver.clock()
             # One plan after the other: the next begins when this one has ended.
-            ready = max(ready, now) + effects.get("delay", 0)
+            delay = effects.get("delay", 0)
+            ready = max(ready, now) + delay
             stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(ready))
             result = None if effects.get("never") else as_text(result_of(plan, effects, id, stamp))
             with store.transaction():
@@ -89,25 +99,39 @@ class RecordChannel:
                         "INSERT INTO results (project, environment, queue, id, body, due) VALUES (?, ?, ?, ?, ?, ?)",
                         (*owner, reply_to, id, result, ready),
                     )
-                store.run("UPDATE servers SET ready = max(ready, ?) WHERE id = ?", (ready, server))
-        with store.news:
-            store.news.notify_all()
+                if delay:
+                    store.run("UPDATE servers SET ready = max(ready, ?) WHERE id = ?", (ready, server))
+        store.tell()
 
     def receive(self, queue: str, timeout: float) -> Message | None:
         """See `Channel.receive`."""
         ends = time.monotonic() + timeout
-        seen = self._received.setdefault(queue, set())
+        store, read = self._store, self._read.setdefault(queue, deque())
         while not self._closed and not self._driver.closed:
-            now = self._driver.clock()
-            message, due = self._store.next_result(self._owner.project, self._owner.environment, queue, seen, now)
-            if message is not None:
-                seen.add(message.id)
-                return message
+            if read:
+                return read.popleft()
+            told, now = store.told, self._driver.clock()
+            due = self._look(queue, now)
+            if read:
+                continue
             left = ends - time.monotonic()
             if left <= 0:
                 return None
-            with self._store.news:
-                self._store.news.wait(min(left, _LOOK, max(0.001, due - now) if due is not None else _LOOK))
+            with store.news:
+                if store.told == told:
+                    store.news.wait(min(left, _LOOK, max(0.001, due - now) if due is not None else _LOOK))
+        return None
+
+    def _look(self, queue: str, now: float) -> float | None:
+        """Reads the results that are due; when the first of the others is."""
+        seen, read = self._received.setdefault(queue, set()), self._read[queue]
+        for id, body, due in self._store.results(self._owner.project, self._owner.environment, queue):
+            if id in seen:
+                continue
+            if due > now:
+                return due
+            seen.add(id)
+            read.append(Message(id, body))
         return None
 
     def acknowledge(self, queue: str, id: str) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.interface import Message
 from vetro.clouds.local.database import StateUnusable
 
 VERSION = 1
@@ -64,6 +63,11 @@ class RecordStore:
     def __init__(self, path: Path) -> None:
         """Opens or makes it. Raises `StateUnusable`."""
         self._lock = threading.RLock()
+        self._depth = 0
+        #: Those who wait for results are told at the end of the transaction.
+        self._newer = False
+        #: How often they were told.
+        self.told = 0
         #: Notified when there may be a new result.
         self.news = threading.Condition()
         try:
@@ -86,15 +90,63 @@ class RecordStore:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All statements of the block or none."""
+        """All statements of the block or none. What a block within a block did is undone with it, too."""
         with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
+            outer, name = self._depth == 0, f"inner{self._depth}"
+            self._connection.execute("BEGIN IMMEDIATE" if outer else f"SAVEPOINT {name}")
+            self._depth += 1
             try:
                 yield
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                self._connection.execute("ROLLBACK" if outer else f"ROLLBACK TO {name}")
                 raise
-            self._connection.execute("COMMIT")
+            else:
+                self._connection.execute("COMMIT" if outer else f"RELEASE {name}")
+            finally:
+                self._depth -= 1
+                if outer and self._newer:
+                    self._newer = False
+                    self._notify()
+
+    def begin(self) -> None:
+        """Begins a transaction that `commit` ends on the same thread; the lock is held meanwhile."""
+        self._lock.acquire()
+        try:
+            if self._depth == 0:
+                self._connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._lock.release()
+            raise
+        self._depth += 1
+
+    def commit(self) -> None:
+        """Ends what `begin` began."""
+        try:
+            self._depth -= 1
+            if self._depth == 0:
+                try:
+                    self._connection.execute("COMMIT")
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                if self._newer:
+                    self._newer = False
+                    self._notify()
+        finally:
+            self._lock.release()
+
+    def tell(self) -> None:
+        """There may be a new result: those who wait look once it is written."""
+        with self._lock:
+            if self._depth:
+                self._newer = True
+                return
+        self._notify()
+
+    def _notify(self) -> None:
+        with self.news:
+            self.told += 1
+            self.news.notify_all()
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> int:
         """Makes one statement; the number of rows it changed."""
@@ -122,18 +174,12 @@ class RecordStore:
             if project in (None, owner) and environment in (None, env)
         ]
 
-    def next_result(
-        self, project: str, environment: str, queue: str, seen: set[str], now: float
-    ) -> tuple[Message | None, float | None]:
-        """The first due result that is not in ``seen``; else when the next one is due."""
-        rows = self.rows(
+    def results(self, project: str, environment: str, queue: str) -> list[tuple[str, str, float]]:
+        """All results of a queue: id, body, when it is due, the earliest first."""
+        return self.rows(
             "SELECT id, body, due FROM results WHERE project = ? AND environment = ? AND queue = ? ORDER BY due, place",
             (project, environment, queue),
         )
-        for id, body, due in rows:
-            if id not in seen:
-                return (Message(id, body), None) if due <= now else (None, due)
-        return None, None
 
     def close(self) -> None:
         """Closes the file. Doing it twice is fine."""

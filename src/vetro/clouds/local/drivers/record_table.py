@@ -141,6 +141,10 @@ class Table:
         except TableInvalid as error:
             raise TableInvalid(f"{path}: {error}") from None
 
+    def delays(self, section: str) -> bool:
+        """Whether a rule of a section makes its caller wait."""
+        return any(rule.effects.keys() & {"delay", "createDelay"} for rule in self.rules.get(section, ()))
+
     def fitting(self, section: str, texts: Mapping[str, Sequence[str]]) -> Iterable[Rule]:
         """The rules of a section that fit, in their order."""
         return (rule for rule in self.rules.get(section, ()) if rule.fits(texts))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vetro.clouds.interface import CloudError
+from vetro.clouds.local.drivers.base import NotingDriver
 from vetro.clouds.local.inventory import fixed_id
+from vetro.clouds.local.stacks.collecting import Collecting
 from vetro.clouds.local.stacks.functions import Unknown, resolve, truth
 from vetro.clouds.local.stacks.graph import closure
 from vetro.clouds.local.stacks.live import LiveStack
@@ -32,18 +33,19 @@ class Convergence:
         self.action = action
         self.rows = interpreter.rows
         self.database = interpreter.services.database
-        #: Whether a transaction collects what only writes records; it ends before anything else is done.
-        self._collecting = False
-        self._thread = threading.get_ident()
+        driver = interpreter.services.driver
+        notes = driver if isinstance(driver, NotingDriver) and driver.instant else None
+        #: Collects what only writes records; it is settled before anything else is done.
+        self._changes = Collecting(self.database, notes)
 
     def run(self, put: Mapping[Part, Any], drop: list[Part], digest: str) -> str:
         """The reason of the failure, or ''. The stack's row says how it ended."""
-        self._collect()
+        self._changes.begin()
         try:
             self._start(put, drop, digest)
             return self._run()
         finally:
-            self._settle()
+            self._changes.settle()
 
     def _start(self, put: Mapping[Part, Any], drop: list[Part], digest: str) -> None:
         row, now = self.live.row, self.interpreter.services.clock()
@@ -68,7 +70,7 @@ class Convergence:
             needs,
             self._begin,
             first=lambda name: self.interpreter.handler(live.types[name]).driven,
-            idle=self._settle,
+            idle=self._changes.settle,
             parallel=self.parallel(),
         )
         reason = ""
@@ -76,9 +78,9 @@ class Convergence:
             name, error = next(iter(failures.items()))
             reason = failed_text(self.action, name, error)
         elif live.old:
-            self._settle()
+            self._changes.settle()
             reason = Removal(self.interpreter, live).old(self.action)
-        self._collect()
+        self._changes.begin()
         self._outputs()
         row = live.row
         row.status = f"{self.action}_{'FAILED' if reason else 'COMPLETE'}"
@@ -86,16 +88,6 @@ class Convergence:
         row.updated = max(self.interpreter.services.clock(), row.updated + 1e-6)
         self.rows.save(row)
         return reason
-
-    def _collect(self) -> None:
-        if not self._collecting:
-            self.database.begin()
-            self._collecting = True
-
-    def _settle(self) -> None:
-        if self._collecting and threading.get_ident() == self._thread:
-            self._collecting = False
-            self.database.commit()
 
     def parallel(self) -> int:
         """Threads for this stack: fewer the deeper it is, so that nested ones do not multiply."""
@@ -177,7 +169,7 @@ class Convergence:
         live = self.live
         live.states.pop(state.name, None)
         self._age(state)
-        self._settle()
+        self._changes.settle()
         handler.retire(self._call(state, state.properties))
 
     def _call(self, state: State, props: dict[str, Any]) -> Call:
@@ -206,9 +198,19 @@ class Convergence:
         live, services, stack = self.live, self.interpreter.services, self.live.row.id
         action = "CREATE" if old is None else "UPDATE"
         call = self._call(state, props)
-        call.settle = self._settle
+
+        def settle() -> None:
+            if call.alone:
+                call.alone = False
+                state.status, state.reason = f"{action}_IN_PROGRESS", ""
+                self.rows.save_state(stack, state)
+            self._changes.settle()
+
+        call.settle = settle
         # Nobody else knows a fresh id, so nobody who waits for the database holds its lock.
         keeps = handler.settles and old is None and not state.status
+        inline = keeps and self._changes.notes
+        call.alone = inline
         live.states[state.name] = state
         live.names[state.id] = state.name
 
@@ -217,13 +219,18 @@ class Convergence:
             state.created, state.updated = state.created or now, now
             try:
                 if old is None and handler.plain:
-                    self._collect()
+                    self._changes.begin()
                     with self.database.transaction():
                         handler.create(call)
                     self._done(state, call, props, action)
                     return
+                if inline:
+                    self._changes.note()
+                    handler.create(call)
+                    self._done(state, call, props, action)
+                    return
                 if not keeps:
-                    self._settle()
+                    self._changes.settle()
                 state.status, state.reason = f"{action}_IN_PROGRESS", ""
                 self.rows.save_state(stack, state)
                 if old is None:
@@ -245,11 +252,10 @@ class Convergence:
                         if kind == "output":
                             live.dirty_outputs[user] = None
 
-        return Job(run, finish, handler.driven)
+        return Job(run, finish, handler.driven and not inline)
 
     def _done(self, state: State, call: Call, props: dict[str, Any], action: str) -> None:
-        if threading.get_ident() == self._thread:
-            self._collect()
+        self._changes.begin()
         state.status, state.reason = f"{action}_COMPLETE", ""
         state.properties, state.data = props, call.data
         self.rows.save_state(self.live.row.id, state)

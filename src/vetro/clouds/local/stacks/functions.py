@@ -73,6 +73,8 @@ class Literal:
 
 def resolve(node: Any, scope: Scope) -> Any:
     """``node`` with all functions in it replaced by their values. Raises what the scope and functions raise."""
+    if node.__class__ is str:  # most are
+        return node
     if isinstance(node, dict):
         if len(node) == 1:
             ((key, argument),) = node.items()

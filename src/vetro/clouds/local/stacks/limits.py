@@ -40,6 +40,8 @@ def check_depth(value: Any, where: str) -> None:
             raise TemplateTooLarge(f"{where} is nested deeper than {DEEPEST_DATA} levels")
         below: list[Any] = []
         for item in level:
+            if item.__class__ is str:  # most are
+                continue
             if isinstance(item, dict):
                 below.extend(item.values())
             elif isinstance(item, list):

@@ -52,14 +52,16 @@ class State:
     updated: float = 0.0
 
 
+#: Made once: `json.dumps` makes one for each text.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 _STACK = "id, project, environment, user, region, name, parent, status, reason, digest, created, updated, generation"
 _STATE = "id, name, type, status, reason, properties, requires, data, policy, old, place, created, updated"
 
 
 def _text(value: Any) -> str:
     if not value:  # most are empty
-        return "{}" if value == {} else "[]" if value in ([], ()) else json.dumps(value)
-    return json.dumps(value, separators=(",", ":"))
+        return "{}" if value == {} else "[]" if value in ([], ()) else _encode(value)
+    return _encode(value)
 
 
 class Rows:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from vetro.clouds.interface import (
+    CloudError,
     Conflict,
     NotFound,
     Owner,
@@ -18,6 +21,7 @@ from vetro.clouds.interface import (
 from vetro.clouds.local.inventory import fixed_id
 from vetro.clouds.local.locks import StackLocks
 from vetro.clouds.local.services import Services
+from vetro.clouds.local.stacks import healing
 from vetro.clouds.local.stacks.interpreter import Interpreter, StackBroken
 from vetro.clouds.local.stacks.live import LiveStack
 from vetro.clouds.local.stacks.rows import StackRow
@@ -41,7 +45,7 @@ class Stacks:
             if row is None:
                 return None
             with self._locks.held(owner.project, region, name):
-                return self._read(owner, region, name)
+                return self._checked(self._read(owner, region, name), row.id)
         with rows.database.transaction():
             return self._read(owner, region, name)
 
@@ -52,6 +56,24 @@ class Stacks:
         rows = self.interpreter.rows
         template, values, _, _ = whole_of(rows.parts(row.id))
         return _state(row, template=template, parameters=values, outputs=rows.outputs(row.id))
+
+    def _checked(self, state: StackState | None, stack: str) -> StackState | None:
+        """A stack whose servers do not all run has failed its check, as Heat calls it: pushing it starts them again."""
+        if state is not None and state.status.endswith("_COMPLETE"):
+            gone = healing.ended(self.services, stack)
+            if gone:
+                return replace(state, status="CHECK_FAILED", reason=healing.words(gone))
+        return state
+
+    def heal(self, owner: Owner) -> list[str]:
+        """Starts the servers of all stacks of an environment that ended by themselves; their names."""
+        started = []
+        for row in self.interpreter.rows.of_owner(owner):
+            with self._locks.held(owner.project, row.region, row.name):
+                gone = healing.ended(self.services, row.id)
+                healing.start_again(self.services, gone)
+                started += [str(server["name"]) for server in gone]
+        return started
 
     def _own(self, owner: Owner, region: str, name: str) -> StackRow | None:
         row = self.interpreter.rows.find(owner.project, region, name)
@@ -86,6 +108,7 @@ class Stacks:
             else:
                 if row.digest == change.digest and row.status.endswith("_COMPLETE"):
                     live = self.interpreter.load(row)
+                    healing.start_again(self.services, healing.ended(self.services, row.id))
                     return _state(row, outputs=dict(live.values))
                 if change.base is not None and row.digest not in (change.base, change.digest):
                     raise StaleStack(f"the stack '{name}' is in another state")
@@ -105,10 +128,15 @@ class Stacks:
                     f"the digest of the change of stack '{row.name}' is not that of its content; send the whole"
                 )
         self.interpreter.stage(live, put, drop)
+        gone = healing.ended(self.services, row.id) if row.generation else []
+        with contextlib.suppress(CloudError):  # one that does not start may be about to be replaced or removed
+            healing.start_again(self.services, gone)
         try:
             self.interpreter.converge(live, put, drop, change.digest)
         except StackBroken as error:
             raise StackFailed(f"stack '{row.name}' is in state {row.status}: {error}") from None
+        if gone:
+            healing.start_again(self.services, healing.ended(self.services, row.id))
         return _state(row, outputs=dict(live.values))
 
     def delete(self, owner: Owner, region: str, name: str) -> None:

@@ -205,11 +205,13 @@ _NAMING = {
 
 def scan(value: Any, uses: set[Use], mentions: set[str], conditions: Mapping[str, bool], live: bool = True) -> None:
     """Adds what ``value`` refers to; of an ``if`` only the side that its condition chooses counts as a use."""
+    if value.__class__ is str:  # most are
+        return
     if isinstance(value, list):
         for item in value:
             scan(item, uses, mentions, conditions, live)
         return
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         return
     if len(value) == 1:
         ((key, argument),) = value.items()
@@ -230,7 +232,8 @@ def scan(value: Any, uses: set[Use], mentions: set[str], conditions: Mapping[str
         elif key == "Ref" and isinstance(argument, str):
             _found("ref", argument, uses, mentions, live)
     for item in value.values():
-        scan(item, uses, mentions, conditions, live)
+        if item.__class__ is not str:
+            scan(item, uses, mentions, conditions, live)
 
 
 def _found(what: str, name: str, uses: set[Use], mentions: set[str], live: bool) -> None:

@@ -89,6 +89,8 @@ class Call:
     touched: set[str] = field(default_factory=set)
     #: Writes down for good what was collected so far; to be called before a driver.
     settle: Callable[[], None] = lambda: None
+    #: Nobody else sees or changes anything until the work is done or `settle` was called.
+    alone: bool = False
     #: How stacks within the stack are made.
     nesting: Nesting | None = None
 
@@ -183,9 +185,11 @@ def checked(
         if name not in handler.properties:
             raise PropertyInvalid(f"{type_name} has no property '{name}'{meant(name, handler.properties)}")
     for name, prop in handler.properties.items():
+        value = raw.get(name)
+        if value is None and prop.default is None and not prop.required:
+            continue
         if name in raw and name not in known:
             continue
-        value = raw.get(name)
         if value is None:
             if prop.required:
                 raise PropertyInvalid(f"the property '{name}' of {type_name} is required")

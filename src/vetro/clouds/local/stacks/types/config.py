@@ -144,7 +144,8 @@ def _part(text: str, part: Mapping[str, Any]) -> str:
     head = f'Content-Type: text/{kind}; charset="utf-8"\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n'
     if name:
         head += f'Content-Disposition: attachment; filename="{name}"\n'
-    return head + "\n" + base64.encodebytes(text.encode("utf-8", "surrogatepass")).decode()
+    body = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+    return head + "\n" + "".join(body[start : start + 76] + "\n" for start in range(0, len(body), 76))
 
 
 def _subtype(text: str) -> str:

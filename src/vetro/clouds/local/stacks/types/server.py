@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from vetro.clouds.interface import Conflict
+from vetro.clouds.local.drivers.base import ServerSpec
 from vetro.clouds.local.inventory import Inventory, Record
 from vetro.clouds.local.stacks.functions import text_of
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceFailed, ResourceType
@@ -125,9 +126,14 @@ class Server(ResourceType):
                 call.things.save("config", text, environment=call.owner.environment)
                 call.things.save("server", record, environment=call.owner.environment, parent=call.stack)
                 spec = server_spec(call.things, record, user_data)
-            call.settle()
+            # Who holds the lock of a network may wait for the database.
+            if not call.alone or any(nic.network_id not in call.services.networks for nic in spec.nics):
+                call.settle()
             for nic in spec.nics:
                 need_network(call.services, call.things, nic.network_id)
+            if call.alone:
+                self._create_alone(call, record, spec)
+                return
             call.services.driver.create(spec)
             with call.services.database.transaction():
                 # Floating addresses may have come meanwhile: they are in other records.
@@ -136,6 +142,14 @@ class Server(ResourceType):
                 late = server_spec(call.things, record, user_data)
             if late.nics != spec.nics:
                 call.services.driver.update(late)
+        call.touched.update(place["id"] for place in record["volumes"])
+
+    @staticmethod
+    def _create_alone(call: Call, record: Record, spec: ServerSpec) -> None:
+        """Nobody else changes anything meanwhile, so no other state of the record is seen."""
+        call.services.driver.create(spec)
+        record["status"] = "ACTIVE"
+        call.things.save("server", record)
         call.touched.update(place["id"] for place in record["volumes"])
 
     def _make_room(self, call: Call, queue: str | None) -> None:

@@ -1,0 +1,1 @@
+"""Requests a second of a real `vetro serve`, beside what was recorded of Murano's (API_BASELINE)."""

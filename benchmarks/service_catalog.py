@@ -1,0 +1,232 @@
+"""The catalog with many packages: lists, searches and single packages, p50 and p99 in milliseconds.
+
+    python -m benchmarks.service_catalog [--packages 100000] [--rounds 40] [--url postgresql://…]
+
+Fills a database in a temporary folder with made-up packages (half public, half private to fifty projects), then asks
+what people ask: pages, words that are rare, common or nowhere, words with categories and tags, further pages. Each
+kind of question is asked through the v1 endpoints in this process, without a network. The goal of issue 4: searches
+at 100,000 packages answer within 50 ms, 99 of 100.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+WORDS = (
+    "apache server database cluster cache queue mail proxy monitor backup search stream graph block object key value"
+    " secure private public virtual network storage compute image container pod volume replica shard index log metric"
+    " alert chart wiki forum blog shop cart payment invoice ledger audit report form survey chat video voice meeting"
+    " calendar task board issue build deploy release test lint scan patch update mirror registry artifact secret vault"
+).split()
+CATEGORIES = ("Web", "Databases", "Big Data", "Message Queue", "Load Balancers")
+PROJECTS = [f"{number:032x}" for number in range(50)]
+BATCH = 5000
+
+
+def made_up(count: int) -> Iterator[dict[str, Any]]:
+    """Facts of packages; the same ones in every run."""
+    chance = random.Random(17)
+    for number in range(count):
+        words = chance.sample(WORDS, 6)
+        name = f"{words[0].title()} {words[1].title()} {number}"
+        fqn = f"com.{words[2]}.{words[0].title()}{number}"
+        yield {
+            "name": name,
+            "fqn": fqn,
+            "description": f"The application {name} offers a {words[3]} with {words[4]} and {words[5]}, "
+            f"made for teams that need {chance.choice(WORDS)}. Serial {chance.getrandbits(48):012x}.",
+            "tags": words[:3],
+            "classes": [fqn, f"{fqn}Helper"],
+            "category": chance.choice(CATEGORIES),
+            "public": number % 2 == 0,
+            "project": chance.choice(PROJECTS),
+            "author": f"{words[5].title()} Team",
+        }
+
+
+def fill(count: int) -> None:
+    """Writes that many packages, with everything that an import writes."""
+    from django.db import transaction
+
+    from vetro.server.catalog.models import (
+        Ancestor,
+        Category,
+        Package,
+        PackageClass,
+        PackageTag,
+        PackageText,
+        Requirement,
+    )
+    from vetro.server.catalog.versions import sort_key
+    from vetro.server.catalog.writing import texts
+
+    categories = {c.name: c for c in Category.objects.all()}
+    facts = made_up(count)
+    while part := list(islice(facts, BATCH)):
+        packages = [
+            Package(
+                project_id=f["project"], fqn=f["fqn"], version="1.0.0", version_key=sort_key("1.0.0"), name=f["name"],
+                sort_name=f["name"].lower(), type="Application", author=f["author"], description=f["description"],
+                is_public=f["public"], digest="0" * 64, tag_names=f["tags"], category_names=[f["category"]],
+                class_names=f["classes"], required={"io.murano": "0"},
+            )
+            for f in part
+        ]  # fmt: skip
+        with transaction.atomic():
+            Package.objects.bulk_create(packages, batch_size=500)
+            classes = PackageClass.objects.bulk_create(
+                (PackageClass(package=p, name=name) for p in packages for name in p.class_names), batch_size=1000
+            )
+            Ancestor.objects.bulk_create((Ancestor(of=c, name="io.murano.Object") for c in classes), batch_size=1000)
+            PackageTag.objects.bulk_create(
+                (PackageTag(package=p, tag=tag) for p in packages for tag in p.tag_names), batch_size=1000
+            )
+            Requirement.objects.bulk_create(
+                (Requirement(package=p, name="io.murano", spec="0") for p in packages), batch_size=1000
+            )
+            PackageText.objects.bulk_create((PackageText(package=p, **texts(p)) for p in packages), batch_size=500)
+            through = Package.categories.through
+            through.objects.bulk_create(
+                (
+                    through(package_id=p.id, category_id=categories[f["category"]].id)
+                    for p, f in zip(packages, part, strict=True)
+                ),
+                batch_size=1000,
+            )
+
+
+def questions(chance: random.Random) -> dict[str, Callable[[], str]]:
+    """What is asked: kind -> a path, another one each time."""
+
+    def number() -> int:
+        return chance.randrange(100_000)
+
+    def word() -> str:
+        return chance.choice(WORDS)
+
+    listed = "/v1/catalog/packages"
+    return {
+        "list, first page": lambda: listed,
+        "list, catalog=true": lambda: f"{listed}?catalog=true",
+        "list, 100 on a page": lambda: f"{listed}?limit=100",
+        "list by fqn": lambda: f"{listed}?order_by=fqn",
+        "class_name=": lambda: f"{listed}?class_name=com.{word()}.{word().title()}{number()}",
+        "category= and tag=": lambda: f"{listed}?category={chance.choice(CATEGORIES)}&tag={word()}",
+        "search, one package": lambda: f"{listed}?search={number()}",
+        "search, common word": lambda: f"{listed}?search={word()}",
+        "search, word in all": lambda: f"{listed}?search=application",
+        "search, in every description only": lambda: f"{listed}?search=made for teams",
+        "search, nowhere": lambda: f"{listed}?search=zzq{number()}",
+        "search, two letters": lambda: f"{listed}?search={word()[:2]}",
+        "search, two words": lambda: f"{listed}?search={word()},{word()}",
+        "search, catalog=true": lambda: f"{listed}?search={word()}&catalog=true",
+        "search and category": lambda: f"{listed}?search={word()}&category={chance.choice(CATEGORIES)}",
+        "search and tag": lambda: f"{listed}?search={word()}&tag={word()}",
+        "search, by time": lambda: f"{listed}?search={word()}&order_by=created",
+    }
+
+
+def measure(rounds: int) -> dict[str, dict[str, float]]:
+    """Kind of question -> {p50, p99} in milliseconds; further pages are followed from first ones."""
+    from django.test import Client
+
+    token = _token()
+    client = Client(headers={"x-auth-token": token})
+    results: dict[str, dict[str, float]] = {}
+    chance = random.Random(5)
+    kinds = questions(chance)
+    found: list[str] = []
+    for kind, make in kinds.items():
+        times = []
+        for _ in range(rounds):
+            path = make()
+            times.append(_timed(client, path, found))
+        results[kind] = _summary(times)
+    times = []
+    for path in ("/v1/catalog/packages?limit=20", "/v1/catalog/packages?search=server&limit=20"):
+        marker = ""
+        for _ in range(rounds):
+            answer: list[str] = []
+            times.append(_timed(client, path + marker, answer))
+            marker = f"&marker={answer[-1]}"
+    results["further pages"] = _summary(times)
+    times = [_timed(client, f"/v1/catalog/packages/{chance.choice(found)}", []) for _ in range(rounds * 5)]
+    results["one package"] = _summary(times)
+    return results
+
+
+def _timed(client: Any, path: str, ids: list[str]) -> float:
+    began = time.perf_counter()
+    response = client.get(path)
+    took = (time.perf_counter() - began) * 1000
+    if response.status_code != 200:
+        raise SystemExit(f"{path}: {response.status_code} {response.content[:300]!r}")
+    ids += [p["id"] for p in response.json().get("packages", ())]
+    return took
+
+
+def _summary(times: list[float]) -> dict[str, float]:
+    times = sorted(times)
+    return {"p50": round(statistics.median(times), 2), "p99": round(times[max(int(len(times) * 0.99) - 1, 0)], 2)}
+
+
+def _token() -> str:
+    """A member of the first project."""
+    from vetro.server.accounts.authentication import digest_of
+    from vetro.server.accounts.models import Membership, Project, Token, User
+
+    project = Project.objects.create(id=PROJECTS[0], name="bench")
+    user = User.objects.create(username="bench")
+    Membership.objects.create(user=user, project=project)
+    Token.objects.create(user=user, project=project, digest=digest_of("bench-token"), prefix="bench-")
+    return "bench-token"
+
+
+def main() -> int:
+    """Fills, measures, prints; 1 when a search misses the goal."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--packages", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--url", default="", help="database; default: SQLite in a temporary folder")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="vetro-bench-") as folder:
+        os.environ["VETRO_DATA"] = folder
+        if options.url:
+            os.environ["VETRO_DATABASE__URL"] = options.url
+        from vetro.server.setup import setup
+
+        setup()
+        from django.core.management import call_command
+        from django.db import connection
+
+        call_command("migrate", verbosity=0)
+        began = time.perf_counter()
+        fill(options.packages)
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("VACUUM ANALYZE")
+        print(f"{options.packages} packages written in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+        results = measure(options.rounds)
+        connection.close()
+    if options.json:
+        print(json.dumps(results, indent=1))
+    else:
+        for kind, times in results.items():
+            print(f"{kind:36} p50 {times['p50']:8.2f} ms   p99 {times['p99']:8.2f} ms")
+    missed = [kind for kind, times in results.items() if kind.startswith("search") and times["p99"] > 50]
+    return 1 if missed and options.packages >= 100_000 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""`HostForker`: effects hosts in milliseconds. One process loads the code of all hosts once and forks each of them.
+
+It has one thread, opens no cloud, and ends with the worker: then the kernel ends its children, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from vetro.engine.worker_ports import HostUnavailable
+
+#: Seconds that loading the code, and a fork, may take.
+START_SECONDS = 60.0
+#: What hosts load when they open a cloud.
+_LOADED = (
+    "vetro.engine.host.config",
+    "vetro.engine.host.local_cloud",
+    "vetro.engine.host.serving",
+    "vetro.engine.host.secret_store",
+    "vetro.clouds.local",
+    "vetro.clouds.local.cloud",
+    "vetro.clouds.local.drivers.record",
+    "vetro.clouds.local.drivers.record_table",
+    "vetro.clouds.local.drivers.nspawn",
+    "vetro.clouds.local.drivers.proot",
+    "vetro.agent.local",
+    "vetro.agent.signing",
+    "vetro.packages.extensions",
+    "concurrent.futures.thread",
+)
+_ORDER = b"fork"
+
+
+def environment() -> dict[str, str]:
+    """Variables for a process of ours: it finds the code that this one runs."""
+    ours = str(Path(__file__).parents[3])
+    path = os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with(parent: int) -> None:
+    """The kernel ends this process when its parent ends: no effect is begun for a worker that is gone."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+class HostForker:
+    """Makes processes that wait for their settings. Safe for several threads; a context manager that ends them all.
+
+    The process is started by the first call of `fork`, or `start`, and again when it died. It lives as long as the
+    thread that started it: call `start` from one that stays.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+
+    def start(self) -> None:
+        """Starts it and waits until it can fork. Raises `HostUnavailable`."""
+        with self._lock:
+            if self._control is None:
+                self._start()
+
+    def fork(self) -> tuple[socket.socket, int, int]:
+        """A new host: our end of its socket pair, its process id, and a descriptor of the process (pidfd).
+
+        Raises `HostUnavailable`.
+        """
+        with self._lock:
+            for attempt in (1, 2):
+                if self._control is None:
+                    self._start()
+                try:
+                    return self._fork()
+                except OSError as error:
+                    self._end()
+                    if attempt == 2:
+                        raise HostUnavailable(f"no effects host can be started: {error}") from error
+        raise AssertionError
+
+    def close(self) -> None:
+        """Ends it, and all hosts."""
+        with self._lock:
+            self._end()
+
+    def __enter__(self) -> HostForker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            number = theirs.fileno()
+            command = [sys.executable, "-P", "-m", "vetro.engine.host", "--control", str(number)]
+            command += ["--parent", str(os.getpid())]
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment()
+                )
+            except OSError as error:
+                ours.close()
+                raise HostUnavailable(f"the effects host cannot be started: {error}") from error
+        self._control = ours
+        ours.settimeout(START_SECONDS)
+        try:
+            ready = bool(ours.recv(64))
+        except OSError:
+            ready = False
+        if not ready:
+            self._end()
+            raise HostUnavailable("effects hosts cannot be started: their code does not load, or not in time")
+
+    def _fork(self) -> tuple[socket.socket, int, int]:
+        assert self._control is not None
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(self._control, [_ORDER], [theirs.fileno()])
+            data, fds, _, _ = socket.recv_fds(self._control, 64, 1)
+            if not data or not fds:
+                raise ConnectionResetError("the process that forks them has gone")
+        except BaseException:
+            ours.close()
+            raise
+        return ours, int(data), fds[0]
+
+    def _end(self) -> None:
+        process, control = self._process, self._control
+        self._process = self._control = None
+        if control is not None:
+            control.close()
+        if process is not None:
+            try:
+                process.wait(5.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def serve(control_fd: int) -> int | None:
+    """Forks hosts until the worker has gone: then None. In each child: the socket that it is to serve.
+
+    Runs in a process of its own (``python -m vetro.engine.host --control``).
+    """
+    for name in _LOADED:
+        importlib.import_module(name)
+    control = socket.socket(fileno=control_fd)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a signal to the group: the worker says when it is over
+    gc.collect()
+    gc.freeze()
+    control.send(b"ready")
+    while True:
+        data, fds, _, _ = socket.recv_fds(control, 64, 1)
+        if not data:
+            return None
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            die_with(parent)
+            return fds[0]
+        descriptor = os.pidfd_open(pid)
+        try:
+            socket.send_fds(control, [str(pid).encode()], [descriptor])
+        finally:
+            os.close(descriptor)
+            os.close(fds[0])

@@ -1,0 +1,124 @@
+"""Model builders: other ways to begin a form (seed 001, "Model builders"), and forms of actions.
+
+A builder is listed as "start from"; it has a form of its own. The caller runs it in a task process (kind ``builder``)
+with `builder_arguments` and loads what it returns into the class form with `built`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from vetro.forms.answers import Merger
+from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.generated import method_form
+from vetro.forms.keywords import Schema
+from vetro.forms.model import Choice, Form
+from vetro.forms.objects import header_of, type_of
+from vetro.forms.values import is_list
+from vetro.yaql.errors import VetroError
+
+#: How a result is shown: nothing, one value, a list of equal mappings, something to save, anything else.
+ResultKind = Literal["nothing", "text", "table", "file", "data"]
+_FILE: Final = frozenset({"filename", "base64Content"})
+
+
+class BadBuilderResult(VetroError):
+    """A model builder returned something that is no object of the class of the form."""
+
+    kind = "bad-argument"
+    code = "FRM310"
+    hint = "a model builder returns a mapping with the properties, and '?' with the type"
+
+
+def builders_of(schemas: Mapping[str, Schema]) -> list[Choice]:
+    """The model builders among the schemas of a class (by method name), by title."""
+    found = [
+        Choice(name, str(schema.get("title") or name))
+        for name, schema in schemas.items()
+        if name and (schema.get("muranoMethod") or {}).get("builder")
+    ]
+    return sorted(found, key=lambda choice: choice.label.casefold())
+
+
+def builder_form(schema: Schema) -> Form:
+    """The form of a builder's own arguments; its first one, the model so far, is not asked for."""
+    return method_form(schema)
+
+
+def builder_arguments(
+    describer: Describer, schema: Schema, answers: Mapping[str, Any], current: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Arguments for the call: the model so far under the name of the first one, and the answers."""
+    form = method_form(schema)
+    first = (schema.get("muranoMethod") or {}).get("model")
+    return {**({first: dict(current)} if first else {}), **Merger(describer, lambda: "").arguments(form, answers)}
+
+
+def built(describer: Describer, described: DescribedClass, result: Any, current: Mapping[str, Any]) -> dict[str, Any]:
+    """The object that a builder made, as the form is to show it; ``current`` is what the form showed.
+
+    The object keeps its id and name; what the builder does not say gets its default. Raises `BadBuilderResult` for
+    what is no object of the class.
+    """
+    if not isinstance(result, Mapping):
+        raise BadBuilderResult(f"the model builder returned {_kind(result)}, not an object of class {described.name}")
+    written = type_of(result)
+    if written is not None:
+        made = describer.described(written)
+        if made is None or not made.is_a(described.name):
+            raise BadBuilderResult(f"the model builder returned an object of class {written}, not {described.name}")
+    header = {**dict(header_of(current) or {})}
+    own = {key: value for key, value in (header_of(result) or {}).items() if key not in ("id",) and value is not None}
+    if written is not None:
+        own["type"] = written
+    return {"?": {**header, **own}, **{str(key): value for key, value in result.items() if key != "?"}}
+
+
+def result_kind(result: Any) -> ResultKind:
+    """How the result of an action is shown. A file is ``{filename, base64Content, mimeType}``, as io.murano.File is."""
+    if result is None:
+        return "nothing"
+    if isinstance(result, Mapping) and result.keys() >= _FILE:
+        return "file"
+    if isinstance(result, (str, int, float)):
+        return "text"
+    if is_list(result) and result and all(isinstance(row, Mapping) and header_of(row) is None for row in result):
+        return "table"
+    return "data"
+
+
+def columns_of(rows: Any) -> list[str]:
+    """The columns of a table, in the order in which they are met."""
+    return list(dict.fromkeys(str(key) for row in rows for key in row))
+
+
+def _kind(value: Any) -> str:
+    return (
+        "nothing" if value is None else "a list" if is_list(value) else "text" if isinstance(value, str) else "a value"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ActionForm:
+    """An action that can be called: its form, or None where it takes no arguments."""
+
+    name: str
+    title: str
+    form: Form | None
+    static: bool
+    help: str = ""
+
+
+def actions_of(schemas: Mapping[str, Schema]) -> list[ActionForm]:
+    """The actions among the schemas of named methods, by title; model builders are none."""
+    found = []
+    for name, schema in schemas.items():
+        about = schema.get("muranoMethod") or {}
+        if not about or about.get("builder"):
+            continue
+        form = method_form(schema)
+        empty = not schema.get("properties") and schema.get("additionalProperties") is False
+        found.append(ActionForm(name, form.title, None if empty else form, bool(about.get("static")), form.help))
+    return sorted(found, key=lambda action: action.title.casefold())

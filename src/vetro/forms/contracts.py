@@ -1,0 +1,89 @@
+"""What the real contracts say of answers -> problems at the fields.
+
+The caller puts the merged object into the model and asks a task process (kind ``check_model``). Its errors name an
+object and a path in it; here they find their place in the answers. Contracts speak last: what they refuse is refused,
+whatever the schema thought.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from vetro.forms.model import Problem
+from vetro.forms.objects import header_of, id_of, walk
+from vetro.forms.values import ABSENT, child, is_list, pointer
+
+#: One place in front of a contract's message, which the form shows anyway: ``[t.Shop.byName['a'][0]]``.
+_PLACE: Final = re.compile(r"\[[\w.:]+(?:[(]\w*)?(?:\[[^\]]*\])*[)]?\]\s+")
+_NO_VALUE: Final = re.compile(r"(?:expected|a value is required)[\w ]*, got null$")
+
+
+def problems_of(
+    errors: Iterable[Mapping[str, Any]], answers: Mapping[str, Any], id: str | None = None
+) -> list[Problem]:
+    """Problems at their places in ``answers``, whose root is the object ``id`` where it has no header.
+
+    ``errors`` are those of ``vetro.engine.models.check_model``: ``objectId``, ``property``, ``path``, ``message``,
+    ``code``. Errors of objects that the form does not show are problems of the form as a whole: they name the object.
+    """
+    places = {known: path for data, _, path in walk(answers) if (known := id_of(data)) is not None}
+    if id is not None:
+        places.setdefault(id, "")
+    return [_problem(error, answers, places) for error in errors]
+
+
+def _problem(error: Mapping[str, Any], answers: Mapping[str, Any], places: Mapping[str, str]) -> Problem:
+    object_id = error.get("objectId")
+    code = "required" if _NO_VALUE.search(str(error.get("message", ""))) else "contract"
+    text = told(str(error.get("message") or error.get("kind") or "This does not fit."))
+    name = error.get("property")
+    place = places.get(str(object_id)) if object_id is not None else None
+    if place is None:
+        where = f"{object_id}: " if object_id is not None else ""
+        return Problem("", f"{where}{name + ': ' if name else ''}{text}", code, object_id)
+    if name is None:
+        return Problem(place, text, code, object_id)
+    steps = [str(name), *map(str, error.get("path") or ())]
+    return Problem(place + _reachable(answers, place, steps), text, code, object_id)
+
+
+def _reachable(answers: Any, place: str, steps: Sequence[str]) -> str:
+    """The steps as far as the answers go, one more where the last is missing: that is where it must be entered."""
+    value = answers
+    for step in [part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:]]:
+        value = child(value, step)
+    path = ""
+    for i, step in enumerate(steps):
+        if value is ABSENT or (i and not isinstance(value, Mapping) and not is_list(value)):
+            break
+        path += pointer(step)
+        value = child(value, step)
+        if header_of(value) is not None:
+            break  # the error is told for that object, too
+    return path
+
+
+def told(message: str) -> str:
+    """A contract's message for people: without its place, as a sentence."""
+    text = message
+    while (place := _PLACE.match(text)) is not None and place.end() < len(text):
+        text = text[place.end() :]
+    if _NO_VALUE.fullmatch(text):
+        return "Enter a value."
+    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" else ".")
+
+
+def by_object(problems: Iterable[Problem], answers: Mapping[str, Any]) -> list[tuple[str | None, str, Problem]]:
+    """Each problem with the id of the innermost object at its place and the pointer within that object."""
+    places = sorted(((path, id_of(data)) for data, _, path in walk(answers)), key=lambda place: -len(place[0]))
+    result: list[tuple[str | None, str, Problem]] = []
+    for problem in problems:
+        for path, id in places:
+            if problem.path == path or problem.path.startswith(path + "/"):
+                result.append((id, problem.path[len(path) :], problem))
+                break
+        else:
+            result.append((problem.object_id, problem.path, problem))
+    return result

@@ -1,0 +1,190 @@
+"""Expressions of a definition and values that contain them (DYNAMIC_UI 2, 3).
+
+A value of a definition is a *snippet*: a frozen plain value, an `Expression`, or a list or mapping with snippets
+inside. `evaluate` gives a frozen plain value for it. Expressions speak YAQL's legacy dialect; what they see is an
+`Env` that `vetro.forms.dynamic.evaluation` makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from vetro.forms.dynamic.errors import DynamicFormError, ExpressionFailed, TemplateLoop
+from vetro.muranopl.declarations import Position
+from vetro.yaql import ast
+from vetro.yaql.api import grammar_of
+from vetro.yaql.closures import build
+from vetro.yaql.context import Dialect, Limits
+from vetro.yaql.environment import Env
+from vetro.yaql.errors import LimitExceeded, Stop, VetroError
+from vetro.yaql.library import legacy_table
+from vetro.yaql.parser import ParserDialect
+from vetro.yaql.signature import FunctionTable
+from vetro.yaql.values import FROZEN, SCALARS, FDict, freeze
+
+#: What one showing or checking of a form may use. Items and bytes are those of DYNAMIC_UI 2.
+LIMITS = Limits(
+    max_sequence=10_000,
+    max_expression_memory=1_000_000,
+    max_output=200_000,
+    max_steps=2_000_000,
+    max_integer_bits=4_096,
+)
+
+
+@cache
+def plain_dialect() -> Dialect:
+    """The dialect of validators of single fields: the library alone."""
+    return Dialect(name="ui", table=legacy_table(), legacy=True, iterable_dicts=True)
+
+
+@cache
+def form_dialect() -> Dialect:
+    """The dialect of all other places: with the functions of forms."""
+    from vetro.forms.dynamic import functions  # reads evaluation, which reads this module
+
+    table = FunctionTable(parent=legacy_table(), exclusive={"repeat", "name", "ref"})
+    table.add_module(functions)
+    return Dialect(name="ui-forms", table=table, legacy=True, iterable_dicts=True)
+
+
+def grammar() -> ParserDialect:
+    """What the parser has to know of both dialects."""
+    return grammar_of(plain_dialect())
+
+
+class Expression:
+    """A scalar that is an expression, with its place in the file."""
+
+    __slots__ = ("_form", "_plain", "node", "position", "text")
+
+    def __init__(self, text: str, node: ast.Node, position: Position) -> None:
+        self.text = text
+        self.node = node
+        self.position = position
+        self._form: Callable[[Env], Any] | None = None
+        self._plain: Callable[[Env], Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Expression {self.text!r}>"
+
+    @property
+    def uses_data(self) -> bool:
+        """Whether it names any variable, ``$`` included."""
+        return "$" in self.text
+
+    def evaluate(self, env: Env) -> Any:
+        """Its value, frozen. Raises `ExpressionFailed` and what functions of forms raise."""
+        try:
+            if env.cx.dialect is form_dialect():
+                run = self._form
+                if run is None:
+                    run = self._form = build(self.node, form_dialect())
+            else:
+                run = self._plain
+                if run is None:
+                    run = self._plain = build(self.node, plain_dialect())
+            value = run(env)
+            if value.__class__ in SCALARS or value.__class__ is FDict:
+                return value
+            value = freeze(value, env.cx.rt.limits.max_sequence)
+            if value.__class__ in FROZEN:
+                return value
+            raise ExpressionFailed(
+                f"'{self.short}' gives a {type(value).__name__}, which no form can hold", position=self.position
+            )
+        except DynamicFormError:
+            raise
+        except RecursionError:
+            raise TemplateLoop(
+                f"'{self.short}' is nested too deep to evaluate",
+                position=self.position,
+                hint="look for templates that contain each other",
+            ) from None
+        except (Exception, Stop) as error:
+            message = error.message if isinstance(error, VetroError) else str(error) or type(error).__name__
+            raise ExpressionFailed(
+                f"'{self.short}' cannot be evaluated: {message}",
+                position=self.position,
+                hint=_hint(self, error) or getattr(error, "hint", None),
+            ) from None
+
+    @property
+    def short(self) -> str:
+        """The text, cut for messages."""
+        return self.text if len(self.text) <= 80 else self.text[:80] + "…"
+
+
+def _hint(expression: Expression, error: BaseException) -> str | None:
+    if isinstance(error, (Stop, LimitExceeded)):
+        items, size = LIMITS.max_sequence, LIMITS.max_expression_memory
+        return f"forms may use {items:,} items, {size:,} bytes and a second or two"
+    if not expression.uses_data and "(" not in expression.text:
+        return "quote it if it is text"
+    if "#property#" in str(error):
+        return "what is left of the dot is null: the form has not been filled in yet, or there is none of that name"
+    return None
+
+
+class MapSnippet:
+    """A mapping with expressions inside; of equal keys the last wins."""
+
+    __slots__ = ("pairs", "position")
+
+    def __init__(self, pairs: list[tuple[Any, Any]], position: Position) -> None:
+        self.pairs = pairs
+        self.position = position
+
+
+class ListSnippet:
+    """A list with expressions inside."""
+
+    __slots__ = ("items", "position")
+
+    def __init__(self, items: list[Any], position: Position) -> None:
+        self.items = items
+        self.position = position
+
+
+DYNAMIC = frozenset({Expression, MapSnippet, ListSnippet})
+
+
+def is_dynamic(snippet: Any) -> bool:
+    """Whether there is an expression in it."""
+    return snippet.__class__ in DYNAMIC
+
+
+def evaluate(snippet: Any, env: Env) -> Any:
+    """The frozen value of a snippet, in document order. Raises as `Expression.evaluate` does."""
+    cls = snippet.__class__
+    if cls is Expression:
+        return snippet.evaluate(env)
+    if cls is MapSnippet:
+        made: dict[Any, Any] = {}
+        for key, value in snippet.pairs:
+            if key.__class__ is Expression:
+                found = key.evaluate(env)
+                if found.__class__ not in SCALARS:
+                    raise ExpressionFailed(f"'{key.short}' gives a list or mapping as a key", position=key.position)
+                key = found
+            made[key] = evaluate(value, env) if value.__class__ in DYNAMIC else value
+        return FDict(made)
+    if cls is ListSnippet:
+        return tuple([evaluate(item, env) if item.__class__ in DYNAMIC else item for item in snippet.items])
+    return snippet
+
+
+def expressions_in(snippet: Any) -> Iterator[Expression]:
+    """The expressions of a snippet, in document order."""
+    stack = [snippet]
+    while stack:
+        found = stack.pop()
+        cls = found.__class__
+        if cls is Expression:
+            yield found
+        elif cls is ListSnippet:
+            stack.extend(reversed(found.items))
+        elif cls is MapSnippet:
+            stack.extend(side for pair in reversed(found.pairs) for side in reversed(pair))

@@ -1,0 +1,103 @@
+"""From answers to the object model (DYNAMIC_UI 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vetro.forms.dynamic.definition import Definition, FormDefinition
+from vetro.forms.dynamic.errors import ChoicesUnavailable, DefinitionError
+from vetro.forms.dynamic.evaluation import Evaluation
+from vetro.forms.dynamic.expressions import evaluate
+from vetro.forms.dynamic.plaindata import Writer
+from vetro.forms.dynamic.resolving import Look
+from vetro.yaql.values import FDict
+
+#: Under this key of the header stands what pages want to know of the application.
+DISPLAY = "_26411a1861294160833743e45d0eaad9"
+
+
+def build_model(definition: Definition, evaluation: Evaluation, data: FDict) -> dict[str, Any]:
+    """The object model as JSON data: `Application` evaluated, ids given, the header filled in.
+
+    Raises `ExpressionFailed`, `TemplateLoop`, `EncryptionUnavailable`, and `DefinitionError` where the result is no
+    object.
+    """
+    found = evaluate(definition.application, evaluation.model_env(data))
+    position = definition.application_position
+    if not isinstance(found, FDict) or not isinstance(found.get("?"), FDict):
+        raise DefinitionError(
+            "Application gives no mapping with a '?' header",
+            position=position,
+            hint="write '?: {type: full.class.Name}'",
+        )
+    kept = {ident for ident, _ in evaluation.referred.values()}
+
+    def identify(header: dict[str, Any]) -> dict[str, Any]:
+        if not (isinstance(header.get("id"), str) and header["id"] in kept):
+            header["id"] = evaluation.surroundings.new_id()
+        return header
+
+    model: dict[str, Any] = Writer(position, identify).write(found)
+    header = model["?"]
+    if definition.names_application:
+        header["name"] = evaluation.application_name
+    header[DISPLAY] = {"name": evaluation.surroundings.package.name}
+    return model
+
+
+def resource_usage(
+    forms: Sequence[FormDefinition], cleaned: Sequence[Mapping[str, Any] | None], look: Look
+) -> dict[str, int] | None:
+    """What the flavors chosen in fields called ``flavor`` add up to: ram (MB), vcpus, instances.
+
+    None when the cloud cannot be asked.
+    """
+    total = {"ram": 0, "vcpus": 0, "instances": 0}
+    for form, values in zip(forms, cleaned, strict=True):
+        if "flavor" not in form.fields or not values:
+            continue
+        try:
+            row = next((row for row in look.cloud("flavors") if row["name"] == values.get("flavor")), None)
+        except ChoicesUnavailable:
+            return None
+        if row is not None:
+            total["ram"] += row["ram"]
+            total["vcpus"] += row["vcpus"]
+            total["instances"] += 1
+    return total
+
+
+def with_ids_of(model: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """``model`` in which objects have the ids of the objects of the same class at the same place of ``stored``.
+
+    References to them follow.
+    """
+    renamed: dict[str, str] = {}
+    pairs: list[tuple[Any, Any]] = [(model, stored)]
+    while pairs:
+        new, old = pairs.pop()
+        if isinstance(new, dict) and isinstance(old, Mapping):
+            ours, theirs = new.get("?"), old.get("?")
+            if isinstance(ours, dict) and isinstance(theirs, Mapping):
+                if _class_of(ours) != _class_of(theirs):
+                    continue
+                if isinstance(theirs.get("id"), str) and isinstance(ours.get("id"), str):
+                    renamed[ours["id"]] = theirs["id"]
+            pairs.extend((value, old[key]) for key, value in new.items() if key != "?" and key in old)
+        elif isinstance(new, list) and isinstance(old, (list, tuple)):
+            pairs.extend(zip(new, old, strict=False))
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: rename(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [rename(item) for item in value]
+        return renamed.get(value, value) if isinstance(value, str) else value
+
+    found: dict[str, Any] = rename(model)
+    return found
+
+
+def _class_of(header: Mapping[str, Any]) -> str:
+    return str(header.get("type")).partition("/")[0]

@@ -1,0 +1,131 @@
+"""Resolved fields as pages of the form model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vetro.forms.dynamic.builtin import STAY, STAY_LABEL, STAY_TEXT, asks_to_stay
+from vetro.forms.dynamic.definition import BUILT_IN_FORM, FormDefinition
+from vetro.forms.dynamic.names import ALL
+from vetro.forms.dynamic.surroundings import Surroundings
+from vetro.forms.dynamic.types.base import KEPT, Resolved
+from vetro.forms.model import Choice, Constraints, Field, Page, Pattern, Problem, Section
+
+_NOTHING: Constraints = Constraints()
+#: Kinds of controls with a place for a placeholder.
+_TYPED = frozenset({"", "textarea", "password", "ipv4", "names"})
+
+
+def build_page(
+    form: FormDefinition,
+    number: int,
+    fields: Sequence[Resolved],
+    answers: Mapping[str, Any] | None,
+    errors: Mapping[str, Sequence[str]],
+    form_errors: Sequence[str],
+    surroundings: Surroundings,
+    *,
+    reveal: bool = False,
+) -> Page:
+    """The page of one step. ``answers`` is what was sent for it, None when nothing was yet.
+
+    Secrets are left out unless ``reveal``: then the page must not leave the server.
+    """
+    intro: list[str] = []
+    shown: list[Field] = []
+    notices: list[Problem] = []
+    for field in fields:
+        if field.hidden:
+            intro += [text for text in (field.description, field.description_title) if text]
+        shown.append(_field(field, form.name, answers, errors.get(field.name, ()), reveal))
+        notices += [Problem(f"/{_escaped(field.name)}", text, "notice") for text in dict.fromkeys(field.notices)]
+    sections = [Section(fields=shown)]
+    if form.name == BUILT_IN_FORM and not asks_to_stay(surroundings):
+        sections.append(Section(STAY, STAY_LABEL, STAY_TEXT))
+    problems = [*(Problem("", text) for text in form_errors), *notices]
+    return Page(form.name, f"Step {number + 1}", sections, intro, problems)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _field(field: Resolved, form: str, answers: Mapping[str, Any] | None, errors: Sequence[str], reveal: bool) -> Field:
+    definition = field.definition
+    kind = definition.type
+    constant = definition.resolved is field and answers is None and not errors
+    if constant and definition.shown is not None:
+        return definition.shown  # type: ignore[no-any-return]
+    secret = kind.secret
+    initial = field.initial
+    if kind.widget == "select" and initial.__class__ in (int, float, bool):
+        initial = str(initial)
+    answered = answers is not None
+    value = kind.answer(answers.get(field.name), field) if answers is not None else None
+    if secret:
+        # A secret that the definition itself supplies is one that the person need not see, either.
+        answered = (answered and value not in (None, "")) or (initial is not None and not answered)
+        if not reveal:
+            value, initial = KEPT if answered else None, None
+    problems = [Problem(f"/{_escaped(field.name)}", text) for text in errors]
+    if field.unavailable:
+        problems.append(Problem(f"/{_escaped(field.name)}", field.unavailable, "unavailable"))
+    choices: Sequence[Choice] = field.choices
+    messages = field.messages
+    if field.instead:
+        messages = {**messages, "instead": field.instead}
+    made = Field(
+        name=field.name,
+        kind=kind.kind,
+        label=field.label,
+        description="" if field.hidden else field.description,
+        description_title="" if field.hidden or not field.description else field.description_title or field.label,
+        help=field.help,
+        placeholder="" if field.required or kind.kind == "boolean" or kind.widget not in _TYPED else "Optional",
+        required=field.required,
+        nullable=kind.empty is None,
+        visible=not field.hidden,
+        enabled=field.enabled,
+        read_only=field.disabled,
+        secret=secret,
+        widget="error-text" if field.instead and not field.hidden else kind.widget,
+        initial=initial,
+        value=value,
+        answered=answered,
+        constraints=_constraints(field),
+        choices=choices,
+        depends_on=_depends(field, form),
+        messages=messages,
+        confirms=field.confirms,
+        picker=field.picker,
+        attributes=field.attributes,
+        media=field.media,
+        problems=problems,
+    )
+    if constant:
+        definition.shown = made
+    return made
+
+
+def _constraints(field: Resolved) -> Constraints:
+    patterns = [
+        Pattern(rule.pattern.text, "" if rule.stock else rule.message, rule.pattern.in_browser)
+        for rule in field.rules
+        if rule.pattern is not None
+    ]
+    if not patterns and field.min_length is field.max_length is field.minimum is field.maximum is None:
+        return _NOTHING
+    return Constraints(
+        min_length=field.min_length,
+        max_length=field.max_length,
+        minimum=field.minimum,
+        maximum=field.maximum,
+        patterns=patterns,
+    )
+
+
+def _depends(field: Resolved, form: str) -> Sequence[str]:
+    """Fields of the same page that this one reads. Where a form is read as a whole, ``""``."""
+    found = {name for read, name in field.definition.reads if read in (form, ALL)}
+    return sorted("" if name == ALL else f"/{_escaped(name)}" for name in found)

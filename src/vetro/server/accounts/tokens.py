@@ -1,0 +1,132 @@
+"""Tokens: what programs send instead of a password, and links that sign a person in once.
+
+A token is ``vetro_`` and 43 random characters. The database holds its SHA-256 only: a copy of the database signs
+nobody in. Being random, it needs no slow hash.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from vetro.server.accounts.authentication import digest_of
+from vetro.server.accounts.models import Membership, Project, Token, User
+from vetro.server.accounts.people import checked_name
+from vetro.server.accounts.policy import allows, enforce
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.errors import Invalid, NotFound, NotSignedIn
+from vetro.server.setup import config
+
+#: How long a link for signing in works.
+LINK_LIFE = timedelta(hours=24)
+_LONGEST_DAYS = 36500
+
+
+def create_token(
+    caller: Caller, user: User, project: Project, *, name: str = "", days: int | None = None
+) -> tuple[Token, str]:
+    """A token and its text, which nobody can read again. ``days``: life; 0 for ever, None as configured.
+
+    People make tokens for themselves (rule ``manage_own_tokens``), administrators for everybody. Raises `Invalid` for
+    a user who does not belong to the project.
+    """
+    _may(caller, user.id)
+    days = config()["accounts.token_days"] if days is None else days
+    if not 0 <= days <= _LONGEST_DAYS:
+        raise Invalid(f"A token lives 0 (for ever) to {_LONGEST_DAYS} days, not {days}.")
+    expires = datetime.now(UTC) + timedelta(days=days) if days else None
+    return _create(caller, user, project, checked_name(name, "token") if name else "", expires, False)
+
+
+def create_link(caller: Caller, user: User, project: Project) -> tuple[Token, str]:
+    """A secret that signs the user in once, within a day. Raises `Invalid`."""
+    enforce(caller, "manage_accounts")
+    return _create(caller, user, project, "link", datetime.now(UTC) + LINK_LIFE, True)
+
+
+def redeem_link(text: str, address: str = "") -> tuple[User, Project]:
+    """Whom a link signs in, and where. It works once, for one of two who try at the same time. Raises `NotSignedIn`."""
+    now = datetime.now(UTC)
+    link = Token.objects.select_related("user", "project").filter(digest=digest_of(text), single_use=True).first()
+    usable = (
+        link is not None
+        and link.revoked is None
+        and (link.expires is None or link.expires > now)
+        and link.user.is_active
+        and link.project.enabled
+    )
+    with transaction.atomic():
+        if not usable or link is None or not Token.objects.filter(pk=link.pk, revoked=None).update(revoked=now):
+            raise NotSignedIn("The link is unknown, expired or was used.", hint="'vetro admin link create' makes one")
+        caller = Caller(link.user_id, link.user.username, link.project_id, link.project.name, address=address)
+        record(caller, "login.link", link.id, link.user.username)
+    return link.user, link.project
+
+
+def list_tokens(caller: Caller, user: User | None = None) -> list[dict[str, Any]]:
+    """Tokens that are not revoked: the caller's own or ``user``'s; administrators see everybody's where it is None."""
+    found = Token.objects.filter(revoked=None, single_use=False)
+    if user is not None:
+        _may(caller, user.id)
+        found = found.filter(user=user)
+    elif not allows(caller, "manage_accounts"):
+        found = found.filter(user_id=caller.user_id)
+    now = datetime.now(UTC)
+    return [
+        {
+            "id": token.id,
+            "name": token.name,
+            "prefix": token.prefix,
+            "user": token.user.username,
+            "project": token.project.name,
+            "created": token.created,
+            "expires": token.expires,
+            "expired": token.expires is not None and token.expires <= now,
+            "last_used": token.last_used,
+        }
+        for token in found.select_related("user", "project").order_by("user__username", "created")
+    ]
+
+
+def revoke_token(caller: Caller, token: str) -> None:
+    """Ends a token, named by its id or its whole text; from then on it is refused. Raises `NotFound`."""
+    with transaction.atomic():
+        found = Token.objects.filter(Q(pk=token) | Q(digest=digest_of(token)), revoked=None).first()
+        if found is None or (found.user_id != caller.user_id and not allows(caller, "manage_accounts")):
+            raise NotFound("There is no such token, or it was revoked before.")
+        _may(caller, found.user_id)
+        found.revoked = datetime.now(UTC)
+        found.save(update_fields=["revoked"])
+        record(caller, "token.revoke", found.id, found.name)
+
+
+def _may(caller: Caller, user_id: str) -> None:
+    enforce(caller, "manage_own_tokens" if user_id == caller.user_id else "manage_accounts")
+
+
+def _create(
+    caller: Caller, user: User, project: Project, name: str, expires: datetime | None, single_use: bool
+) -> tuple[Token, str]:
+    if not Membership.objects.filter(user=user, project=project).exists():
+        raise Invalid(
+            f"'{user.username}' does not belong to project '{project.name}'.",
+            hint="'vetro admin project grant' gives a role in it",
+        )
+    text = "vetro_" + secrets.token_urlsafe(32)
+    with transaction.atomic():
+        token = Token.objects.create(
+            user=user,
+            project=project,
+            name=name,
+            digest=digest_of(text),
+            prefix=text[:10],
+            expires=expires,
+            single_use=single_use,
+        )
+        record(caller, "link.create" if single_use else "token.create", token.id, name, user=user.username)
+    return token, text

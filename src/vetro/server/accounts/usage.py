@@ -1,0 +1,31 @@
+"""When tokens were used last: collected in memory and written now and then, so that reading costs no write."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_seen: dict[str, datetime] = {}
+
+
+def note(token_id: str) -> None:
+    """A token was used."""
+    _seen[token_id] = datetime.now(UTC)
+
+
+def flush() -> int:
+    """Writes what was noted since the last time; how many tokens that were."""
+    from django.db import transaction
+
+    from vetro.server.accounts.models import Token
+
+    # Taken out one by one: requests go on noting meanwhile.
+    taken = []
+    while _seen:
+        try:
+            taken.append(_seen.popitem())
+        except KeyError:
+            break
+    with transaction.atomic():
+        for token_id, at in taken:
+            Token.objects.filter(pk=token_id).update(last_used=at)
+    return len(taken)

@@ -1,0 +1,56 @@
+"""``/health``, ``/ready`` and ``/metrics``: what load balancers and Prometheus ask for. No token needed, nothing told
+but numbers and words."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse
+
+from vetro.server.api.v1.discovery import discovery
+from vetro.server.observe import metrics
+from vetro.server.setup import config
+
+#: How old the newest sign of life of a worker may be, in leases.
+_LEASES = 3
+
+
+def health(request: HttpRequest) -> HttpResponse:
+    """200 as long as the process answers."""
+    return HttpResponse('{"status": "ok"}', content_type="application/json")
+
+
+def ready(request: HttpRequest) -> HttpResponse:
+    """200 when requests and tasks would be served, else 503 and what is missing."""
+    found = {"database": _database(), "workers": "unknown"}
+    if found["database"] == "ok":
+        found["workers"] = _workers()
+    well = all(word == "ok" for word in found.values())
+    body = json.dumps({"status": "ok" if well else "not ready", **found})
+    return HttpResponse(body, content_type="application/json", status=200 if well else 503)
+
+
+def prometheus(request: HttpRequest) -> HttpResponse:
+    """Metrics as text; like any unknown address where setting ``observe.metrics`` says no."""
+    if not config()["observe.metrics"]:
+        return discovery(request)
+    return HttpResponse(metrics.exposition(), content_type=metrics.CONTENT_TYPE)
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM dispatch_workerprocess")
+            cursor.fetchone()
+    except DatabaseError:
+        return "does not answer"
+    return "ok"
+
+
+def _workers() -> str:
+    from vetro.server.dispatch.models import WorkerProcess
+
+    since = datetime.now(UTC) - timedelta(seconds=_LEASES * float(config()["worker.lease_seconds"]))
+    return "ok" if WorkerProcess.objects.filter(seen__gte=since, draining=False).exists() else "none"

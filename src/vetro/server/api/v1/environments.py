@@ -1,0 +1,54 @@
+"""/v1/environments (API.md 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vetro.server.api.v1.call import Call
+from vetro.server.api.v1.routing import endpoint
+from vetro.server.environments import deploying, deployments, drafts, service
+
+_TRUE = ("true", "1", "yes", "on", "t", "y")
+
+
+def is_true(call: Call, name: str) -> bool:
+    """Whether a parameter says yes; case does not matter."""
+    return call.query.get(name, "").strip().lower() in _TRUE
+
+
+@endpoint("GET", "environments", "list_environments")
+def list_environments(call: Call) -> Any:
+    """The environments of the project, or of others for administrators."""
+    everything = is_true(call, "all_tenants")
+    tenant = call.query.get("tenant")
+    return {"environments": service.list_all(call.caller, tenant=tenant, all_tenants=everything)}
+
+
+@endpoint("POST", "environments", "create_environment")
+def create_environment(call: Call) -> Any:
+    """Makes an environment."""
+    return service.create(call.caller, call.json())
+
+
+@endpoint("GET", "environments/{environment_id}", "show_environment")
+def show_environment(call: Call, environment_id: str) -> Any:
+    """An environment with its applications."""
+    return drafts.show(call.caller, environment_id, call.session_id)
+
+
+@endpoint("PUT", "environments/{environment_id}", "update_environment")
+def rename_environment(call: Call, environment_id: str) -> Any:
+    """Gives it another name."""
+    return service.rename(call.caller, environment_id, call.json())
+
+
+@endpoint("DELETE", "environments/{environment_id}", "delete_environment")
+def delete_environment(call: Call, environment_id: str) -> None:
+    """Destroys it, or abandons it."""
+    deploying.delete(call.caller, environment_id, abandon=is_true(call, "abandon"))
+
+
+@endpoint("GET", "environments/{environment_id}/lastStatus", "show_environment")
+def last_status(call: Call, environment_id: str) -> Any:
+    """The newest report about each application."""
+    return {"lastStatuses": deployments.last_statuses(call.caller, environment_id, call.session_id)}

@@ -1,0 +1,83 @@
+"""`Routes`: how endpoints of /v2 are declared: path, id, policy rule, what they take and give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ninja import Router
+from ninja.responses import Status
+
+from vetro.server.api.v2.access import Takes, access
+from vetro.server.api.v2.shapes import Failure
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FAILURES = frozenset({400, 401, 403, 404, 409, 413, 415, 429, 503})
+_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+class Routes:
+    """The endpoints of one area. ``router`` goes into the API."""
+
+    def __init__(self, tag: str) -> None:
+        self.router = Router(tags=[tag])
+
+    def add(
+        self,
+        method: str,
+        path: str,
+        id: str,
+        rule: str | None,
+        gives: Any = None,
+        *,
+        status: int = 200,
+        takes: Takes | None = None,
+        extra: dict[str, Any] | None = None,
+        blank: bool = False,
+    ) -> Callable[[F], F]:
+        """Declares an endpoint. ``id``: its stable name in OpenAPI. ``rule``: of the policy, '' for everybody who is
+        signed in, None for everybody.
+
+        ``gives``: the schema of the answer, None for an empty one. ``takes``: the type of the body. ``extra`` goes into
+        its description. ``blank``: what it answers is no JSON, and described in ``extra``.
+        """
+        kind: Takes = takes if takes is not None else "json" if method in _BODY else ""
+        answers: dict[Any, Any] = {status: gives, _FAILURES: Failure}
+        about = dict(extra or {})
+        if rule:
+            about["x-policy-rule"] = rule
+        options: dict[str, Any] = {}
+        if rule is None:
+            options["auth"] = None
+        else:
+            options["auth"] = access(rule, kind)
+        return self.router.api_operation(
+            [method],
+            path,
+            operation_id=id,
+            response=answers,
+            openapi_extra=about,
+            summary=_words(id),
+            **options,
+        )
+
+
+def created(value: Any) -> Status:
+    """Something new is there."""
+    return Status(201, value)
+
+
+def accepted(value: Any) -> Status:
+    """It was begun; a task does it."""
+    return Status(202, value)
+
+
+def nothing() -> Status:
+    """It is done, there is nothing to say."""
+    return Status(204, None)
+
+
+def _words(id: str) -> str:
+    """`listEnvironments` as "List environments"."""
+    text = "".join(f" {c.lower()}" if c.isupper() else c for c in id)
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,113 @@
+"""What the schemas of /v2 have in common: pages, errors, names of fields, times."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Generic, TypeVar
+
+from ninja import Field, Schema
+from pydantic import ConfigDict, StringConstraints
+
+from vetro.server.errors import Invalid
+
+T = TypeVar("T")
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Text = Annotated[str, StringConstraints(max_length=65_536)]
+Short = Annotated[str, StringConstraints(max_length=512)]
+Model = dict[str, Any]
+
+#: Largest whole number that databases hold.
+LARGEST = (1 << 63) - 1
+
+
+class Given(Schema):
+    """What clients send. Keys that nobody knows are refused: they are typing errors."""
+
+    model_config = ConfigDict(extra="forbid", regex_engine="python-re")
+
+
+class Page(Schema, Generic[T]):
+    """Part of a list. ``next`` is the cursor of the next part, null at the end."""
+
+    items: list[T]
+    total: int | None = Field(None, description="How many there are in all; null where counting costs too much.")
+    next: str | None = Field(None, description="Give it as `cursor` to get what follows.")
+
+
+class Problem(Schema):
+    """An error."""
+
+    code: str = Field(description="Stable; docs/errors.md lists all.", examples=["SRV404"])
+    status: int = Field(examples=[404])
+    message: str
+    hint: str | None = Field(None, description="What to do about it.")
+    details: Any = Field(None, description="Plain data: what is in the way, what there is.")
+
+
+class Failure(Schema):
+    """How every error is answered."""
+
+    error: Problem
+
+
+def page(items: Sequence[Any], total: int | None = None, next: str | None = None) -> dict[str, Any]:
+    """A `Page` as plain data."""
+    return {"items": list(items), "total": total, "next": next}
+
+
+def cursor(*values: str | int) -> str:
+    """Where a page ends, as text for clients."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode("utf-8", "surrogatepass")).decode().rstrip("=")
+
+
+def place(text: str | None, *kinds: type) -> list[Any] | None:
+    """The values of a cursor, of these types; None where there is none. Raises `Invalid`."""
+    if not text:
+        return None
+    try:
+        found = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error, RecursionError):
+        found = None
+    if (
+        not isinstance(found, list)
+        or len(found) != len(kinds)
+        or any(type(value) is not kind for value, kind in zip(found, kinds))
+        or any(isinstance(value, int) and abs(value) > LARGEST for value in found)
+        or any(isinstance(value, str) and not _storable(value) for value in found)
+    ):
+        raise Invalid("This is no cursor of this list.", hint="leave it out, or give what 'next' said")
+    return found
+
+
+def part(items: Sequence[Any], key: str, after: str | None, limit: int) -> dict[str, Any]:
+    """A page of a list that is in memory, sorted by anything; ``key`` names the field that tells items apart."""
+    begin = place(after, str)
+    start = 0
+    if begin is not None:
+        start = next((n + 1 for n, item in enumerate(items) if str(item[key]) == begin[0]), len(items))
+    chosen = items[start : start + limit]
+    more = start + limit < len(items)
+    return page(chosen, len(items), cursor(str(chosen[-1][key])) if more and chosen else None)
+
+
+def zoned(text: str | None) -> str | None:
+    """A time as the rules write it, with its zone."""
+    return f"{text}Z" if text else None
+
+
+def picked(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """These keys only."""
+    return {name: given[name] for name in names if name in given}
+
+
+def _storable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text

@@ -1,0 +1,232 @@
+"""The blob store: files by SHA-256, in the data directory or in S3-compatible storage (setting ``storage.blobs``).
+
+A blob is written before the transaction that names it commits and is never changed; what no row names any more is
+removed by `vetro.server.catalog.garbage`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from vetro.server.config import ConfigError
+from vetro.server.errors import Unavailable
+from vetro.server.setup import config
+from vetro.yaql.errors import VetroError
+
+_DIGITS = frozenset("0123456789abcdef")
+
+
+class BlobMissing(VetroError):
+    """A blob that the catalog names is not in the store, or is not what was stored."""
+
+    kind = "not-found"
+    code = "SRV510"
+    hint = "restore the blob store from a backup, or import the package again"
+
+
+class Store(Protocol):
+    """Where the bytes are."""
+
+    def write(self, digest: str, data: bytes) -> None: ...
+    def read(self, digest: str) -> bytes: ...
+    def remove(self, digest: str) -> None: ...
+    def listed(self) -> Iterator[tuple[str, float]]: ...
+
+
+def put(data: bytes) -> str:
+    """Keeps the bytes; their SHA-256 in hexadecimal digits. Raises `Unavailable` when the store does not work."""
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        store().write(digest, data)
+    except OSError as error:
+        raise Unavailable(f"the blob store cannot be written: {error.strerror or error}") from error
+    return digest
+
+
+def get(digest: str) -> bytes:
+    """The bytes. Raises `BlobMissing` when they are gone or damaged."""
+    data = store().read(_checked(digest))
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise BlobMissing(f"blob {digest[:12]}… is damaged")
+    return data
+
+
+def local_file(digest: str) -> Path:
+    """A file on this machine with the bytes. Raises `BlobMissing`."""
+    found = store()
+    if isinstance(found, Folder):
+        path = found.path(_checked(digest))
+        if not path.exists():
+            raise BlobMissing(f"blob {digest[:12]}… is missing")
+        return path
+    cache = Folder(config().data / "cache" / "blobs")
+    path = cache.path(_checked(digest))
+    if not path.exists():
+        cache.write(digest, get(digest))
+    return path
+
+
+def location_of(digest: str) -> Path:
+    """Where `local_file` will put it: compiled code remembers this place."""
+    found = store()
+    folder = found if isinstance(found, Folder) else Folder(config().data / "cache" / "blobs")
+    return folder.path(_checked(digest))
+
+
+def local_path(digest: str) -> Path:
+    """The package with this digest as task processes load it: its archive, or, for formats other than MuranoPL, a
+    prepared folder. Raises `BlobMissing`, and `PackageError` for an archive that cannot be unpacked.
+    """
+    from vetro.server.catalog.unpacked import folder_of
+
+    file = local_file(digest)
+    return folder_of(digest, file) or file
+
+
+def _checked(digest: str) -> str:
+    if len(digest) != 64 or not _DIGITS.issuperset(digest):
+        raise BlobMissing(f"'{digest[:70]}' is no digest")
+    return digest
+
+
+class Folder:
+    """Blobs in a folder, each under the first two digits of its name."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, digest: str) -> Path:
+        """Where a blob is, or would be."""
+        return self.root / digest[:2] / digest
+
+    def write(self, digest: str, data: bytes) -> None:
+        """Keeps a blob; when this returns it survives a power cut. A blob that is there already is made young."""
+        path = self.path(digest)
+        if path.exists() and path.stat().st_size == len(data):
+            os.utime(path)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(draft, 0o444)
+            os.replace(draft, path)
+        except OSError:
+            Path(draft).unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+    def read(self, digest: str) -> bytes:
+        """The bytes. Raises `BlobMissing`."""
+        try:
+            return self.path(digest).read_bytes()
+        except OSError as error:
+            raise BlobMissing(f"blob {digest[:12]}… cannot be read: {error.strerror}") from None
+
+    def remove(self, digest: str) -> None:
+        """Removes a blob, if it is there."""
+        self.path(digest).unlink(missing_ok=True)
+
+    def listed(self) -> Iterator[tuple[str, float]]:
+        """(name, when it was last written, seconds since the epoch); drafts that a crash left among them."""
+        if not self.root.is_dir():
+            return
+        for folder in os.scandir(self.root):
+            if folder.is_dir() and len(folder.name) == 2:
+                for entry in os.scandir(folder.path):
+                    if entry.name.startswith(".new-") and entry.stat().st_mtime < time.time() - 3600:
+                        Path(entry.path).unlink(missing_ok=True)
+                    elif len(entry.name) == 64:
+                        yield entry.name, entry.stat().st_mtime
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Bucket:
+    """Blobs in storage of django-storages: objects ``prefix/aa/aabb…``."""
+
+    def __init__(self, storage: Any, prefix: str = "") -> None:
+        self._storage = storage
+        self._prefix = prefix.strip("/")
+
+    def _name(self, digest: str) -> str:
+        name = f"{digest[:2]}/{digest}"
+        return f"{self._prefix}/{name}" if self._prefix else name
+
+    def write(self, digest: str, data: bytes) -> None:
+        """Keeps a blob. An object that is there is written again: that makes it young."""
+        from django.core.files.base import ContentFile
+
+        name = self._name(digest)
+        saved = self._storage.save(name, ContentFile(data))
+        if saved != name:  # the storage does not overwrite: the object was there already
+            self._storage.delete(saved)
+
+    def read(self, digest: str) -> bytes:
+        """The bytes. Raises `BlobMissing`."""
+        try:
+            with self._storage.open(self._name(digest), "rb") as file:
+                return bytes(file.read())
+        except OSError as error:
+            raise BlobMissing(f"blob {digest[:12]}… cannot be read: {error}") from None
+
+    def remove(self, digest: str) -> None:
+        """Removes a blob, if it is there."""
+        self._storage.delete(self._name(digest))
+
+    def listed(self) -> Iterator[tuple[str, float]]:
+        """(name, when it was last written)."""
+        folders, _ = self._storage.listdir(self._prefix)
+        for folder in folders:
+            path = f"{self._prefix}/{folder}" if self._prefix else folder
+            for name in self._storage.listdir(path)[1]:
+                if len(name) == 64:
+                    yield name, self._storage.get_modified_time(f"{path}/{name}").timestamp()
+
+
+_stores: dict[str, Store] = {}
+_lock = threading.Lock()
+
+
+def store() -> Store:
+    """The store of this installation. Raises `ConfigError` for an address that is none, or a missing library."""
+    address = str(config()["storage.blobs"])
+    key = f"{config().data}|{address}"
+    found = _stores.get(key)
+    if found is None:
+        with _lock:
+            found = _stores.setdefault(key, _open(address))
+    return found
+
+
+def _open(address: str) -> Store:
+    if "://" not in address:
+        return Folder(config().path("storage.blobs"))
+    parts = urlsplit(address)
+    if parts.scheme != "s3" or not parts.hostname:
+        raise ConfigError(f"'storage.blobs' is a folder or s3://BUCKET/PREFIX, not '{address}'")
+    try:
+        from storages.backends.s3 import S3Storage  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise ConfigError(
+            "'storage.blobs' names a bucket, but django-storages is not installed: install vetro with the extra 's3'"
+        ) from None
+    # Keys, region and endpoint come from the usual environment variables of AWS (AWS_ENDPOINT_URL_S3 for others).
+    return Bucket(S3Storage(bucket_name=parts.hostname, file_overwrite=True, default_acl=None), parts.path)

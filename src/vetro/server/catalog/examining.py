@@ -1,0 +1,76 @@
+"""Questions about archives, as the service asks them: limits and folders of this installation, errors as refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vetro.packages.archive import ArchiveLimits
+from vetro.server.catalog.examiner import pool
+from vetro.server.errors import Invalid
+from vetro.server.setup import config
+
+#: How long one question may take, in seconds.
+SECONDS = 30.0
+PREFIX = "Couldn't load package from file: "
+
+
+class ArchiveRefused(Invalid):
+    """The archive is no sound package; ``details.findings`` is the whole report."""
+
+    kind = "bad-package"
+    code = "SRV520"
+
+
+def read_archive(owner: str, data: bytes, location: str, *, strict: bool) -> tuple[dict[str, Any], bytes]:
+    """(facts, the archive as it is to be stored). Raises `ArchiveRefused`."""
+    head = {"op": "read", "location": location, "strict": strict, "limits": _limits()}
+    answer, changed = pool().ask(owner, head, [data], SECONDS)
+    facts = answer["facts"]
+    if "refused" in facts:
+        raise refusal(facts["refused"])
+    return facts, changed[0] if changed else data
+
+
+def check_archives(owner: str, archives: Sequence[tuple[bytes, str]], others: Sequence[str]) -> list[dict[str, Any]]:
+    """What `reading.check` says of each of the archives (bytes, location)."""
+    head = {
+        "op": "check",
+        "locations": [location for _, location in archives],
+        "others": list(others),
+        "cache": cache_folder(),
+        "limits": _limits(),
+    }
+    answer, _ = pool().ask(owner, head, [data for data, _ in archives], SECONDS)
+    found: list[dict[str, Any]] = answer["checked"]
+    return found
+
+
+def cache_folder() -> str | None:
+    """Where compiled packages are kept: written here only, read by task processes; None when switched off."""
+    if os.environ.get("VETRO_CACHE") == "off":
+        return None
+    return str(config().data / "cache" / "code")
+
+
+def refusal(findings: Sequence[Mapping[str, Any]]) -> ArchiveRefused:
+    """The error for findings of which some are errors."""
+    errors = [f for f in findings if f["severity"] == "error"]
+    first = errors[0]
+    place = first["position"]
+    file = place["file"].rpartition("/")[2]
+    message = f"{PREFIX}{first['message']}"
+    if f"{place['line']}" != "1" or place["column"] != 1:
+        message = f"{PREFIX}{file}, line {place['line']}: {first['message']}"
+    if len(errors) > 1:
+        message += f" (and {len(errors) - 1} more)"
+    return ArchiveRefused(message, hint=first["hint"], details={"findings": list(findings)})
+
+
+def _limits() -> dict[str, int]:
+    unpacked = int(config()["packages.max_unpacked_mib"]) << 20
+    most = (int(config()["packages.max_upload_mib"]) << 20) + 1
+    limits = ArchiveLimits(archive=most, file=min(unpacked, 64 << 20), total=unpacked)
+    return dataclasses.asdict(limits)

@@ -1,0 +1,68 @@
+"""Removes blobs that nothing names any more: left by refused imports, deleted packages, ended environments."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+from vetro.server.catalog import blobs
+from vetro.server.setup import config
+
+#: Younger blobs may belong to an import that has not committed yet.
+GRACE = 3600.0
+
+
+def used() -> set[str]:
+    """Digests that packages, environments and unfinished tasks name."""
+    from vetro.server.catalog.models import Package
+    from vetro.server.dispatch.models import Task
+    from vetro.server.environments.models import EnvironmentPackage
+
+    found: set[str] = set()
+    for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo").iterator():
+        found.update(d for d in digests if d)
+    found.update(EnvironmentPackage.objects.values_list("digest", flat=True).distinct())
+    for task in Task.objects.exclude(state__in=Task.FINAL).iterator():
+        found.update(_digests(task.spec))
+    return found
+
+
+def collect(grace: float = GRACE) -> int:
+    """Removes what is not used and older than ``grace`` seconds; how many blobs."""
+    store = blobs.store()
+    old = time.time() - grace
+    candidates = [name for name, at in store.listed() if at < old]
+    if not candidates:
+        return 0
+    kept = used()
+    removed = 0
+    for name in candidates:
+        if name not in kept:
+            store.remove(name)
+            removed += 1
+            for folder in ("unpacked", "blobs"):
+                _drop(folder, name)
+    return removed
+
+
+def _drop(folder: str, digest: str) -> None:
+    place = config().data / "cache" / folder
+    if folder == "blobs":
+        blobs.Folder(place).remove(digest)
+    else:
+        shutil.rmtree(place / digest, ignore_errors=True)
+
+
+def _digests(value: object) -> set[str]:
+    """Everything in a task that looks like a digest."""
+    found: set[str] = set()
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, str) and len(item) == 64:
+            found.add(item)
+    return found

@@ -1,0 +1,313 @@
+"""Import of packages: one archive, several, a bundle; all of them or none (seed 004; API.md 3, Upload)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from vetro.server.accounts.policy import enforce
+from vetro.server.caller import Caller
+from vetro.server.catalog import blobs, embedded, requirements
+from vetro.server.catalog.choose import packages_for
+from vetro.server.catalog.examining import PREFIX, check_archives, read_archive, refusal
+from vetro.server.catalog.models import Category, Package, PackageClass, RetiredVersion
+from vetro.server.catalog.rows import Rows
+from vetro.server.catalog.writing import NewPackage, note, row_of, sort_name, store_new
+from vetro.server.errors import Conflict, Forbidden, Invalid
+from vetro.server.setup import config
+
+MAX_NAME = 80
+
+
+@dataclass
+class ImportResult:
+    """What an import did."""
+
+    #: The packages that were stored, in the order in which they were given.
+    packages: list[Package] = field(default_factory=list)
+    #: Packages that were there already (only with ``skip_existing``).
+    skipped: list[Package] = field(default_factory=list)
+    #: Package id -> its findings, warnings and (where not strict) errors.
+    findings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    #: Requirements that nothing meets (only with ``allow_missing``).
+    missing: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How packages are imported; `import_packages` explains them."""
+
+    is_public: bool = False
+    enabled: bool = True
+    categories: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    name: str | None = None
+    description: str | None = None
+    allow_missing: bool = False
+    strict: bool = True
+    skip_existing: bool = False
+
+
+@dataclass
+class _Draft:
+    """One archive on its way."""
+
+    data: bytes
+    digest: str
+    facts: dict[str, Any]
+    row: Package
+    classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def import_packages(
+    caller: Caller,
+    archives: Iterable[bytes],
+    *,
+    on_progress: Callable[[str, int, int], None] = lambda stage, done, of: None,
+    **options: Any,
+) -> ImportResult:
+    """Imports archives into the caller's project; they may require each other, also in a circle.
+
+    ``is_public`` (needs rule ``publicize_package``), ``enabled``, ``categories`` (names), ``tags`` (added to the
+    manifest's), ``name`` and ``description`` (where the manifest has none), ``allow_missing`` (unmet requirements make
+    a package unusable instead of refusing it), ``skip_existing`` (what is there already is left alone), ``strict``
+    (whatever `vetro check` calls an error refuses; without it findings in class files are stored with the package).
+    ``on_progress(stage, done, of)`` follows long imports.
+
+    Everything is stored or nothing. Raises `ArchiveRefused` (a report of all findings), `RequirementMissing`,
+    `Conflict` (same name, version and scope; class names of another package), `Forbidden`, `Invalid`.
+    """
+    chosen = Options(**options)
+    if chosen.is_public:
+        enforce(caller, "publicize_package")
+    categories = categories_named(chosen.categories)
+    drafts = []
+    given = list(archives)
+    for number, data in enumerate(given):
+        on_progress("reading", number, len(given))
+        drafts.append(_read(caller, data, chosen))
+    result = ImportResult()
+    drafts = _leave_out(caller, drafts, chosen, result)
+    _check_names(caller, drafts)
+    _check_conflicts(caller, drafts, chosen)
+    _check_requirements(caller, drafts, chosen, result)
+    on_progress("checking", 0, len(drafts))
+    _check_code(caller, drafts, chosen)
+    on_progress("storing", 0, len(drafts))
+    for draft in drafts:
+        _put(draft)
+    try:
+        with transaction.atomic():
+            _check_conflicts(caller, drafts, chosen)  # somebody may have been faster
+            _check_requirements(caller, drafts, chosen, result)
+            for draft in drafts:
+                _store(caller, draft, categories)
+            for package in requirements.mend(d.row.fqn for d in drafts):
+                note(caller, package, "mend")
+    except IntegrityError:
+        raise Conflict("Somebody imported the same package at the same moment.") from None
+    result.packages = [draft.row for draft in drafts]
+    result.findings = {draft.row.id: draft.row.findings for draft in drafts}
+    return result
+
+
+def categories_named(names: Iterable[str]) -> list[Category]:
+    """The categories with these names, in this order. Raises `Invalid` for one that does not exist."""
+    wanted = list(dict.fromkeys(names))
+    found = {c.name: c for c in Category.objects.filter(name__in=wanted)} if wanted else {}
+    for name in wanted:
+        if name not in found:
+            raise Invalid(f"Category '{name}' doesn't exist")
+    return [found[name] for name in wanted]
+
+
+def _read(caller: Caller, data: bytes, chosen: Options) -> _Draft:
+    limit = int(config()["packages.max_upload_mib"])
+    if not data:
+        raise Invalid("Uploading file can't be empty")
+    if len(data) > limit << 20:
+        raise Invalid(f"Uploading file is too large. The limit is {limit} Mb")
+    # Code remembers where its archive lies; one that has to be rewritten is compiled when it is first used.
+    place = str(blobs.location_of(hashlib.sha256(data).hexdigest()))
+    facts, data = read_archive(caller.project_id, data, place, strict=chosen.strict)
+    row = row_of(facts, caller.project_id, hashlib.sha256(data).hexdigest(), len(data))
+    if facts["name"] is None and chosen.name:
+        row.name = chosen.name
+    row.sort_name = sort_name(row.name)
+    row.description = row.description or chosen.description or ""
+    row.tag_names = list(dict.fromkeys([*chosen.tags, *row.tag_names]))
+    row.is_public, row.enabled = chosen.is_public, chosen.enabled
+    if len(row.name) > MAX_NAME:
+        raise Invalid(f"Package name should be {MAX_NAME} characters maximum")
+    _check_lengths(row)
+    return _Draft(data, row.digest, facts, row)
+
+
+def _check_lengths(row: Package) -> None:
+    """Databases that do not check lengths would take what others refuse."""
+    for what, text, most in (
+        *((f"version {row.version[:40]}…", row.version, 128), ("its full name", row.fqn, 512)),
+        *((f"class name {name[:40]}…", name, 512) for name in row.class_names),
+        *((f"tag {tag[:40]}…", tag, 255) for tag in row.tag_names),
+        *((f"the version spec of {name[:80]}", spec, 255) for name, spec in row.required.items()),
+        *((f"required package {name[:40]}…", name, 512) for name in row.required),
+    ):
+        if len(text) > most:
+            raise Invalid(f"{PREFIX}{what} is longer than {most} characters")
+        if "\x00" in text:
+            raise Invalid(f"{PREFIX}{what} has a character that cannot be stored")
+    row.description = row.description.replace("\x00", "")
+    row.author = row.author.replace("\x00", "")
+
+
+def _leave_out(caller: Caller, drafts: list[_Draft], chosen: Options, result: ImportResult) -> list[_Draft]:
+    if not chosen.skip_existing:
+        return drafts
+    there = {
+        (p.fqn, p.version): p
+        for p in Package.objects.filter(fqn__in=[d.row.fqn for d in drafts], project_id=caller.project_id)
+    }
+    result.skipped = [there[d.row.fqn, d.row.version] for d in drafts if (d.row.fqn, d.row.version) in there]
+    return [d for d in drafts if (d.row.fqn, d.row.version) not in there]
+
+
+def _check_names(caller: Caller, drafts: Sequence[_Draft]) -> None:
+    seen = set()
+    for draft in drafts:
+        key = (draft.row.fqn, draft.row.version)
+        if key in seen:
+            raise Invalid(f"{key[0]} {key[1]} is among the packages twice")
+        seen.add(key)
+        if draft.row.fqn in embedded.NAMES and not caller.is_admin:
+            raise Forbidden(f"Package '{draft.row.fqn}' is part of the installation; administrators replace it.")
+
+
+def _check_conflicts(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
+    """Raises `Conflict` for what is there already."""
+    names = [d.row.fqn for d in drafts]
+    own = Q(project_id=caller.project_id)
+    rows = Package.objects.filter(own | Q(is_public=True), fqn__in=names, embedded=False)
+    there = list(rows.values_list("fqn", "version", "project_id"))
+    classes: dict[str, set[str]] = {}
+    for name, fqn in _same_classes(caller, [c for d in drafts for c in d.row.class_names]):
+        classes.setdefault(name, set()).add(fqn)
+    for draft in drafts:
+        row = draft.row
+        for fqn, version, project in there:
+            if (fqn, version) != (row.fqn, row.version):
+                continue
+            if project == caller.project_id:
+                hint = "raise Version in its manifest, or delete that one first"
+                raise Conflict(f"Package {fqn} {version} is already there in this project.", hint=hint)
+            if chosen.is_public:
+                raise Conflict(f"Package {fqn} {version} is already public.")
+        for name in row.class_names:
+            others = classes.get(name, set()) - {row.fqn}
+            if others:
+                raise Conflict(f"Class '{name}' of {row.fqn} is already there in package {min(others)}.")
+    _check_among(drafts)
+    _check_retired(caller, drafts)
+
+
+def _same_classes(caller: Caller, names: list[str]) -> Iterable[tuple[str, str]]:
+    """(class, package) of the caller's project for classes of these names."""
+    for start in range(0, len(names), 400):
+        yield from PackageClass.objects.filter(
+            package__project_id=caller.project_id, name__in=names[start : start + 400]
+        ).values_list("name", "package__fqn")
+
+
+def _check_among(drafts: Sequence[_Draft]) -> None:
+    owner: dict[str, str] = {}
+    for draft in drafts:
+        for name in draft.row.class_names:
+            if owner.setdefault(name, draft.row.fqn) != draft.row.fqn:
+                raise Conflict(f"Class '{name}' is in both {owner[name]} and {draft.row.fqn}.")
+
+
+def _check_retired(caller: Caller, drafts: Sequence[_Draft]) -> None:
+    retired = {
+        (fqn, version): digest
+        for fqn, version, digest in RetiredVersion.objects.filter(
+            project_id=caller.project_id, fqn__in=[d.row.fqn for d in drafts]
+        ).values_list("fqn", "version", "digest")
+    }
+    for draft in drafts:
+        row = draft.row
+        if retired.get((row.fqn, row.version), row.digest) != row.digest:
+            raise Conflict(
+                f"{row.fqn} {row.version} was deployed with other content; what was deployed cannot change.",
+                hint="raise Version in its manifest",
+            )
+
+
+def _check_requirements(caller: Caller, drafts: Sequence[_Draft], chosen: Options, result: ImportResult) -> None:
+    plugins = frozenset(name for d in drafts for name in d.facts["plugins"])
+    news = [d.row for d in drafts if d.row.readable]
+    found = requirements.missing(Rows(caller.project_id, news), [d.row for d in drafts], plugins)
+    if found and not chosen.allow_missing:
+        raise requirements.refuse_missing(found)
+    result.missing = found
+    lacking = {(item["package"], item["version"]) for item in found}
+    for draft in drafts:
+        draft.row.usable = draft.row.readable and (draft.row.fqn, draft.row.version) not in lacking
+
+
+def _check_code(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
+    """Findings in the classes; ancestors; compiled code."""
+    sound = [d for d in drafts if d.row.readable]
+    if not sound:
+        return
+    mates = {d.row.fqn for d in drafts}
+    wanted = [(n, spec) for d in sound for n, spec in d.row.required.items() if n not in mates]
+    paths = [str(blobs.local_path(digest)) for digest in _required(caller, wanted)]
+    archives = [(d.data, str(blobs.location_of(d.digest))) for d in sound]
+    for draft, answer in zip(sound, check_archives(caller.project_id, archives, paths), strict=True):
+        row = draft.row
+        # A requirement that is not at hand was judged by the catalog's own rule already.
+        news = [f for f in answer["findings"] if not (f["code"] == "MPL301" and chosen.allow_missing)]
+        if chosen.strict and any(f["severity"] == "error" for f in news):
+            raise refusal([*row.findings, *news])
+        row.findings = [*row.findings, *news]
+        row.references = answer["references"]
+        row.readable = answer["readable"]
+        row.usable = row.usable and row.readable
+        draft.classes = answer["classes"]
+
+
+def _required(caller: Caller, wanted: Sequence[tuple[str, str]]) -> list[str]:
+    """Digests of the packages that meet these requirements, and of what those require."""
+    found: dict[str, None] = {}
+    for name, spec in wanted:
+        try:
+            found.update(dict.fromkeys(p.digest for p in packages_for(caller, [(name, spec or "0")])))
+        except Invalid:  # missing, and allowed to be; or a plug-in
+            continue
+    return list(found)
+
+
+def _put(draft: _Draft) -> None:
+    """Writes what the row names into the blob store: before the transaction, which must not wait for disks."""
+    row, facts = draft.row, draft.facts
+    blobs.put(draft.data)
+    if facts["ui"] is not None:
+        row.ui = blobs.put(facts["ui"].encode("utf-8", "surrogatepass"))
+    for name in ("logo", "supplier_logo"):
+        if facts[name] is not None:
+            setattr(row, name, blobs.put(base64.b64decode(facts[name])))
+
+
+def _store(caller: Caller, draft: _Draft, categories: Sequence[Category]) -> None:
+    row = draft.row
+    if row.fqn in embedded.NAMES and row.is_public:
+        for package in Package.objects.filter(fqn=row.fqn, version=row.version, embedded=True):
+            note(caller, package, "replace")
+            package.delete()
+    store_new(NewPackage(row, draft.classes, categories))
+    note(caller, row, "import", digest=row.digest, public=row.is_public)

@@ -1,0 +1,129 @@
+"""Requirements between packages of the catalog: met at import, kept when something is taken away (seed 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.db.models import Q
+
+from vetro.muranopl.versions import parse_spec, parse_version
+from vetro.server.caller import Caller
+from vetro.server.catalog.models import Package, Requirement
+from vetro.server.catalog.rows import Row, Rows
+from vetro.server.errors import Conflict, Invalid
+
+
+class RequirementMissing(Invalid):
+    """Nothing that the importer sees meets a requirement; ``details.missing`` is what `missing` found."""
+
+    kind = "package-not-found"
+    code = "SRV521"
+
+
+class StillRequired(Conflict):
+    """Other packages require it, and no other version would do; ``details.dependants`` names them."""
+
+    code = "SRV522"
+
+
+def missing(rows: Rows, packages: Iterable[Package], plugins: frozenset[str]) -> list[dict[str, object]]:
+    """Requirements of these packages that no enabled, usable package meets: [{package, requires, spec, versions}].
+
+    ``plugins``: names of required packages that installed extensions provide.
+    """
+    found: list[dict[str, object]] = []
+    wanted = [Row(package) for package in packages]
+    rows.prepare([name for row in wanted for name in row.effective_requirements])
+    for row in wanted:
+        for name, spec in row.effective_requirements.items():
+            if (name == row.name and name not in row.requirements) or name in plugins:
+                continue
+            versions = rows.packages(name)
+            parsed = parse_spec(spec)
+            if not any(parsed.match(other.version) for other in versions):
+                there = sorted((other.version for other in versions), reverse=True)
+                found.append(
+                    {"package": row.name, "version": row.package.version, "requires": name, "spec": str(spec or "0"),
+                     "versions": [str(v) for v in there]}
+                )  # fmt: skip
+    return found
+
+
+def refuse_missing(found: Sequence[dict[str, object]]) -> RequirementMissing:
+    """The error for what `missing` found."""
+    texts = []
+    for item in found:
+        versions = item["versions"]
+        there = f"there is {', '.join(versions)}" if isinstance(versions, list) and versions else "there is none"
+        texts.append(f"{item['package']} {item['version']} requires {item['requires']} {item['spec']}; {there}")
+    return RequirementMissing(
+        "Couldn't load package: " + "; ".join(texts),
+        hint="import what is missing first or together with it, or allow missing requirements",
+        details={"missing": list(found)},
+    )
+
+
+def guard(caller: Caller, package: Package, *, public_only: bool = False) -> None:
+    """Raises `StillRequired` when taking the package away leaves a requirement of another one unmet.
+
+    ``public_only``: it only stops being public; its own project keeps it.
+    """
+    if not (package.enabled and package.usable):
+        return
+    left = _left_without(package, public_only)
+    if not left:
+        return
+    seen = [p for p in left if p.is_public or caller.sees(p.project_id)]
+    names = [f"{p.fqn} {p.version}" for p in seen[:10]]
+    if len(seen) > 10:
+        names.append(f"{len(seen) - 10} more")
+    if len(seen) < len(left):
+        names.append("packages of other projects")
+    raise StillRequired(
+        f"{package.fqn} {package.version} is required by {', '.join(names)}, and no other version would do",
+        hint="remove these first, import another fitting version, or force it",
+        details={"dependants": [{"id": p.id, "fqn": p.fqn, "version": p.version} for p in seen]},
+    )
+
+
+def _left_without(package: Package, public_only: bool) -> list[Package]:
+    version = parse_version(package.version)
+    asking = Requirement.objects.filter(name=package.fqn, package__enabled=True, package__usable=True)
+    if not package.is_public:
+        asking = asking.filter(Q(package__project_id=package.project_id))
+    elif public_only:
+        asking = asking.exclude(package__project_id=package.project_id)
+    asking = asking.exclude(package_id=package.id)
+    others = list(
+        Package.objects.filter(fqn=package.fqn, enabled=True, usable=True)
+        .exclude(id=package.id)
+        .values_list("project_id", "is_public", "version")
+    )
+    unmet = []
+    for project, spec in asking.values_list("package__project_id", "spec").distinct():
+        parsed = parse_spec(spec)
+        if parsed.match(version) and not any(
+            (public or owner == project) and parsed.match(parse_version(text)) for owner, public, text in others
+        ):
+            unmet.append((project, spec))
+    if not unmet:
+        return []
+    which = Q()
+    for project, spec in unmet:
+        which |= Q(package__project_id=project, spec=spec)
+    found = asking.filter(which).select_related("package").order_by("package__fqn", "package__version_key")
+    return list({row.package.id: row.package for row in found}.values())
+
+
+def mend(names: Iterable[str]) -> list[Package]:
+    """Makes packages usable whose missing requirements have arrived under these names; those packages."""
+    mended = []
+    waiting = Package.objects.filter(
+        requirements__name__in=list(names), usable=False, readable=True, enabled=True
+    ).distinct()
+    for package in waiting:
+        if not missing(Rows(package.project_id), [package], frozenset()):
+            package.usable = True
+            package.save(update_fields=["usable", "updated"])
+            mended.append(package)
+    return mended

@@ -1,0 +1,153 @@
+"""The rules of the catalog for those who ask and change; `importing` has those of imports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q, QuerySet
+
+from vetro.server.accounts.policy import enforce
+from vetro.server.caller import Caller
+from vetro.server.catalog import blobs, embedded, requirements
+from vetro.server.catalog.importing import MAX_NAME, ImportResult, categories_named, import_packages
+from vetro.server.catalog.models import Package, RetiredVersion
+from vetro.server.catalog.show import COLUMNS
+from vetro.server.catalog.writing import note, store_changed
+from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
+
+__all__ = [
+    "ImportResult",
+    "change",
+    "content",
+    "delete",
+    "get_package",
+    "import_packages",
+    "package_row",
+    "visible",
+]
+
+_ROW = f"SELECT {', '.join(COLUMNS)} FROM catalog_package WHERE id = %s"
+_ID, _PUBLIC, _PROJECT = COLUMNS.index("id"), COLUMNS.index("is_public"), COLUMNS.index("project_id")
+
+
+def visible(caller: Caller, *, everything: bool = True) -> QuerySet[Package]:
+    """The packages that the caller sees: the project's own and public ones; administrators see all.
+
+    ``everything`` False: only own and public ones, administrators too.
+    """
+    if caller.is_admin and everything:
+        return Package.objects.all()
+    return Package.objects.filter(Q(is_public=True) | Q(project_id=caller.project_id))
+
+
+def get_package(caller: Caller, id: str, *, reveal: bool = False) -> Package:
+    """The package. Raises `NotFound` for one that is not there or that the caller may not see.
+
+    ``reveal``: the latter raises `Forbidden`, as the v1 API answers.
+    """
+    package = Package.objects.filter(id=id).first() if "\x00" not in id else None
+    _seen(caller, id, None if package is None else (package.is_public, package.project_id), reveal)
+    assert package is not None
+    return package
+
+
+def package_row(caller: Caller, id: str) -> Sequence[Any]:
+    """The columns of `show.COLUMNS` of one package, by one query. Raises like `get_package` with ``reveal``."""
+    row = None
+    if "\x00" not in id:
+        with connection.cursor() as cursor:
+            cursor.execute(_ROW, [id])
+            row = cursor.fetchone()
+    _seen(caller, id, row and (row[_PUBLIC], row[_PROJECT]), True)
+    assert row is not None
+    found: Sequence[Any] = row
+    return found
+
+
+def _seen(caller: Caller, id: str, found: tuple[Any, str] | None, reveal: bool) -> None:
+    if found is None or not (found[0] or caller.sees(found[1]) or reveal):
+        raise NotFound(f"Package id '{id[:80]}' not found")
+    if not (found[0] or caller.sees(found[1])):
+        raise Forbidden(f"Package '{id}' is not public and not owned by tenant '{caller.project_id}'")
+
+
+def content(package: Package, what: str) -> bytes:
+    """The bytes of ``ui``, ``logo``, ``supplier_logo`` or the archive (``digest``); empty where there are none."""
+    digest = getattr(package, what)
+    return blobs.get(digest) if digest else b""
+
+
+def change(caller: Caller, package: Package, *, force: bool = False, **values: Any) -> Package:
+    """Changes ``name``, ``description``, ``enabled``, ``is_public``, ``tags``, ``categories`` (names) of a package.
+
+    What it contains never changes. Publishing needs rule ``publicize_package``. Raises `Forbidden`, `Invalid`,
+    `Conflict` (published twice), `StillRequired` (unless ``force``) when it is disabled or withdrawn.
+    """
+    _may_change(caller, package)
+    name = values.get("name", package.name)
+    if not name.strip():
+        raise Invalid("Package name must not be empty")
+    if len(name) > MAX_NAME:
+        raise Invalid(f"Package name should be {MAX_NAME} characters maximum")
+    categories = categories_named(values["categories"]) if "categories" in values else None
+    if any(len(tag) > 255 for tag in values.get("tags", ())):
+        raise Invalid("A tag should be 255 characters maximum")
+    public = values.get("is_public", package.is_public)
+    enabled = values.get("enabled", package.enabled)
+    if package.embedded and not (enabled and public):
+        raise Forbidden(f"Package '{package.fqn}' is part of the installation.")
+    if public and not package.is_public:
+        enforce(caller, "publicize_package")
+        same = Package.objects.filter(fqn=package.fqn, version=package.version, is_public=True)
+        if same.exclude(id=package.id).exists():
+            raise Conflict("Package with the same Name is already made public")
+    try:
+        with transaction.atomic():
+            package = Package.objects.select_for_update().get(id=package.id)
+            if not force and package.enabled and not enabled:
+                requirements.guard(caller, package)
+            elif not force and package.is_public and not public:
+                requirements.guard(caller, package, public_only=True)
+            package.name, package.enabled, package.is_public = name, enabled, public
+            package.description = values.get("description", package.description)
+            package.tag_names = list(dict.fromkeys(values.get("tags", package.tag_names)))
+            store_changed(package, categories)
+            note(caller, package, "change", fields=sorted(values))
+    except Package.DoesNotExist:
+        raise NotFound(f"Package id '{package.id}' not found") from None
+    except IntegrityError:
+        raise Conflict("Package with the same Name is already made public") from None
+    return package
+
+
+def delete(caller: Caller, package: Package, *, force: bool = False) -> None:
+    """Removes a package from the catalog. Environments that use it keep what they have.
+
+    Raises `Forbidden`, and `StillRequired` unless ``force``.
+    """
+    _may_change(caller, package)
+    if package.embedded:
+        raise Forbidden(f"Package '{package.fqn}' is part of the installation.")
+    with transaction.atomic():
+        if not force:
+            requirements.guard(caller, package)
+        if package.deployed:
+            RetiredVersion.objects.update_or_create(
+                project_id=package.project_id,
+                fqn=package.fqn,
+                version=package.version,
+                defaults={"digest": package.digest},
+            )
+        note(caller, package, "delete", digest=package.digest)
+        package.delete()
+        if package.fqn in embedded.NAMES:
+            embedded.ensure()
+
+
+def _may_change(caller: Caller, package: Package) -> None:
+    if package.is_public:
+        enforce(caller, "manage_public_package")
+    if not caller.sees(package.project_id):
+        raise Forbidden(f"Package '{package.id}' is not owned by tenant '{caller.project_id}'")

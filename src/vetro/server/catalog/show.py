@@ -1,0 +1,59 @@
+"""Packages as plain data, straight from rows: what the APIs answer (API.md 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from vetro.server.ids import stamp
+
+#: The columns that `package_json` wants, in this order.
+COLUMNS = (
+    "id", "fqn", "version", "name", "type", "author", "description", "supplier", "enabled", "is_public", "project_id",
+    "tag_names", "category_names", "class_names", "created", "updated",
+)  # fmt: skip
+
+
+def package_json(row: Sequence[Any]) -> dict[str, Any]:
+    """The package object of the v1 API, with ``version``, from the values of `COLUMNS`."""
+    (
+        id, fqn, version, name, kind, author, description, supplier, enabled, public, project, tags, categories,
+        classes, created, updated,
+    ) = row  # fmt: skip
+    return {
+        "id": id,
+        "name": name,
+        "fully_qualified_name": fqn,
+        "type": kind,
+        "version": version,
+        "author": author,
+        "description": description,
+        "supplier": _data(supplier),
+        "tags": _data(tags),
+        "categories": _data(categories),
+        "class_definitions": _data(classes),
+        "enabled": bool(enabled),
+        "is_public": bool(public),
+        "owner_id": project,
+        "created": _time(created),
+        "updated": _time(updated),
+    }
+
+
+def shown(package: Any) -> dict[str, Any]:
+    """The same for an instance."""
+    return package_json([getattr(package, name) for name in COLUMNS])
+
+
+def _data(value: Any) -> Any:
+    """JSON columns come as text where the query was not made by Django's models."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _time(value: Any) -> str | None:
+    """Times too, from SQLite: ``2026-01-01 10:00:00.123456``, in UTC."""
+    if isinstance(value, str):
+        return f"{value[:10]}T{value[11:19]}"
+    return stamp(value) if isinstance(value, datetime) else None

@@ -1,0 +1,97 @@
+"""`ask`: what packages say: schemas, forms, suggestions, checks of models. No package expression runs in this process.
+
+Questions are answered by task processes that are forked from one zygote of this process, can change nothing, and are
+killed when they take too long (`vetro.engine.asking`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vetro.engine import asking
+from vetro.engine.launcher import Launcher
+from vetro.engine.task import Task
+from vetro.server.caller import Caller
+from vetro.server.config import Config
+from vetro.server.dispatch import spec
+from vetro.server.dispatch.gate import Gate
+from vetro.server.setup import config as current
+
+_lock = threading.Lock()
+
+
+class _Answering:
+    """What a process that asks keeps."""
+
+    def __init__(self, config: Config) -> None:
+        self.launcher = Launcher(cache=spec.compiled(config))
+        self.gate = Gate(config["ask.children"])
+        self.settings = spec.engine_settings(config)
+        self.configs = spec.class_configs(config)
+
+
+#: By process: what a forked process inherits is not its own.
+_answering: dict[int, _Answering] = {}
+
+
+def _mine() -> _Answering:
+    with _lock:
+        found = _answering.get(os.getpid())
+        if found is None:
+            found = _answering[os.getpid()] = _Answering(current())
+        return found
+
+
+def warm_up() -> None:
+    """Starts the zygote, so that the first question need not wait for it. Call it when a server process begins."""
+    _mine().launcher.start().close()
+
+
+def close() -> None:
+    """Ends the zygote of this process."""
+    with _lock:
+        found = _answering.pop(os.getpid(), None)
+    if found is not None:
+        found.launcher.close()
+
+
+def ask(
+    caller: Caller,
+    kind: str,
+    *,
+    packages: Sequence[Any],
+    model: Mapping[str, Any] | None = None,
+    on_class: Mapping[str, Any] | None = None,
+    method: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    object_id: str | None = None,
+    timeout: float | None = None,
+) -> Any:
+    """The result of a question, plain data; ``kind`` and the rest as in `vetro.engine.task.Task`.
+
+    ``packages`` are rows of the catalog (what `catalog.choose.packages_for` gives). ``timeout``: seconds, by default
+    setting ``ask.seconds``. Raises `vetro.engine.asking.AskFailed` (its subclass `AskTimeout`) with the failure of the
+    package, `Unavailable` when it is not the project's turn in time, `BlobMissing`. Call it outside of transactions.
+    """
+    mine, config = _mine(), current()
+    seconds = config["ask.seconds"] if timeout is None else timeout
+    task = Task(
+        id="ask",
+        kind=kind,  # type: ignore[arg-type]
+        packages=tuple(spec.local_paths([package.digest for package in packages])),
+        model=dict(model or {}),
+        method=method,
+        args=dict(args or {}),
+        object_id=object_id,
+        on_class=on_class,
+        seed=secrets.token_hex(16),
+        settings=mine.settings,
+        configs=mine.configs,
+        budget=spec.budget(config),
+    )
+    with mine.gate.entered(caller.project_id, seconds):
+        return asking.ask(task, launcher=mine.launcher, timeout=seconds, identities=spec.identities(caller))

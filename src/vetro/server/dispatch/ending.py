@@ -1,0 +1,89 @@
+"""The end of a task, in one transaction: its row, the last reports, what it means for the environment, the event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from vetro.engine.outcome import Outcome
+from vetro.server.dispatch import reports
+from vetro.server.dispatch.models import Task
+from vetro.server.dispatch.wait import tell_waiting
+
+#: Kinds that leave a new state of an environment.
+LASTING = frozenset({"deploy", "destroy", "action"})
+
+
+def finish(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> Task:
+    """Ends a task. ``hold`` makes sure, inside the transaction, that nobody else does (`Lease.hold`).
+
+    Raises what ``hold`` raises; then nothing was written.
+    """
+    with transaction.atomic():
+        hold()
+        task = Task.objects.get(id=task_id)
+        close(task, outcome)
+    return task
+
+
+def close(task: Task, outcome: Outcome) -> None:
+    """The same inside the caller's transaction, for a task that nobody runs."""
+    task.state = outcome.state
+    task.result = outcome.result
+    task.error = None if outcome.error is None else dict(outcome.error)
+    task.owner, task.lease_until = "", None
+    if outcome.state == Task.NEEDS_PERSON:
+        reports.add(task, f"person {task.fence}", _undecided(outcome), level="warning")
+        task.warnings = True
+    else:
+        task.finished = datetime.now(UTC)
+        _last_reports(task, outcome)
+    task.save()
+    if task.kind in LASTING and task.environment_id and task.state != Task.NEEDS_PERSON:
+        from vetro.server.environments.ends import task_ended
+
+        task_ended(task, outcome)
+    reports.tell(task)
+    transaction.on_commit(partial(tell_waiting, task.id))
+
+
+def first_report(task: Task) -> None:
+    """What the history of a deployment begins with (API.md 8)."""
+    if task.kind == "destroy":
+        reports.add(task, "begin", "Deletion of the environment is scheduled")
+    elif task.kind in LASTING:
+        method = str((task.spec or {}).get("method") or "deploy") if task.kind == "action" else "deploy"
+        reports.add(task, "begin", f"Action {method} is scheduled")
+
+
+def _last_reports(task: Task, outcome: Outcome) -> None:
+    if outcome.error is not None:
+        task.errors = True
+        error: Mapping[str, Any] = outcome.error
+        details = {name: error[name] for name in ("code", "kind", "hint", "position", "frames") if error.get(name)}
+        reports.add(task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None)
+    if task.kind in LASTING:
+        how = " with errors" if task.errors else " with warnings" if task.warnings else ""
+        reports.add(task, "end", f"Deployment finished{how}")
+
+
+def text_of(error: Mapping[str, Any]) -> str:
+    """A failure in one line: the names of what was thrown, as packages know it, and the message."""
+    names = [str(name) for name in error.get("names") or ()]
+    message = str(error.get("message") or "the task failed")
+    return f"[{names[0]}]: {message}" if names and error.get("kind") == "thrown" else message
+
+
+def _root(task: Task) -> str:
+    root = ((task.spec or {}).get("model") or {}).get("Objects")
+    header = root.get("?") if isinstance(root, dict) else None
+    return str(header.get("id") or "") if isinstance(header, dict) else ""
+
+
+def _undecided(outcome: Outcome) -> str:
+    effects = ", ".join(f"{effect.key} ({effect.kind})" for effect in outcome.open)
+    return f"Nobody knows whether this was done: {effects}. Somebody has to decide before the task goes on."

@@ -1,0 +1,79 @@
+"""The workers that joined: who they are, whether they live, and taking over from those that died on this machine."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from vetro import __version__
+from vetro.server.dispatch import clock
+from vetro.server.dispatch.claim import release
+from vetro.server.dispatch.models import WorkerProcess
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One worker process. ``id`` is the ``owner`` of its tasks."""
+
+    id: str
+    host: str
+    pid: int
+
+
+def this_host() -> str:
+    """A name for everything that shares our process ids: machine, since its start, and namespace of processes."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()[:8]
+        space = os.readlink("/proc/self/ns/pid").partition("[")[2].rstrip("]")
+    except OSError:
+        boot, space = secrets.token_hex(4), "0"
+    return f"{socket.gethostname()[:200]}/{boot}/{space}"
+
+
+def join(labels: list[str]) -> Member:
+    """Writes this process down as a worker."""
+    pid = os.getpid()
+    member = Member(f"{socket.gethostname()[:180]}-{pid}-{secrets.token_hex(4)}", this_host(), pid)
+    WorkerProcess.objects.create(
+        id=member.id, host=member.host, pid=pid, version=__version__, labels=labels, seen=clock.after()
+    )
+    return member
+
+
+def beat(member: Member, *, draining: bool = False) -> None:
+    """The worker lives."""
+    WorkerProcess.objects.filter(id=member.id).update(seen=clock.after(), draining=draining)
+
+
+def leave(member: Member) -> int:
+    """The worker ends: its tasks are for others, at once. How many these are."""
+    released = release(member.id)
+    WorkerProcess.objects.filter(id=member.id).delete()
+    return released
+
+
+def take_over() -> int:
+    """Frees the tasks of workers of this machine whose processes are gone; how many. Others are waited for: leases."""
+    freed = 0
+    for id, pid in WorkerProcess.objects.filter(host=this_host()).values_list("id", "pid"):
+        if not _lives(pid):
+            freed += release(id)
+            WorkerProcess.objects.filter(id=id).delete()
+    return freed
+
+
+def forget_silent(seconds: float) -> None:
+    """Removes workers that nobody heard of for so long; their leases lapsed before."""
+    WorkerProcess.objects.filter(seen__lt=clock.after(-seconds)).delete()
+
+
+def _lives(pid: int) -> bool:
+    """Whether the process runs, and is a worker: ids are used again. One that only waits to be reaped is dead."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in ("Z", "X")

@@ -1,0 +1,198 @@
+"""Enqueueing tasks and steering them: `enqueue`, `cancel`, `retry`, `resolve`.
+
+`enqueue` is called inside the transaction of the state change that the task belongs to, so that neither exists without
+the other. Wake-ups follow the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from vetro.engine.journal import NotOpen
+from vetro.engine.journal_decisions import resolve as decide
+from vetro.engine.kinds import Policy
+from vetro.engine.outcome import Outcome
+from vetro.engine.worker_ports import Policies
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.dispatch import reports, spec
+from vetro.server.dispatch.dispatcher import dispatcher
+from vetro.server.dispatch.ending import close, first_report
+from vetro.server.dispatch.journal import DbJournal
+from vetro.server.dispatch.models import Task
+from vetro.server.errors import Conflict, Invalid, NotFound
+from vetro.server.ids import new_id
+from vetro.server.setup import config
+
+KINDS = ("deploy", "destroy", "action", "static", "builder", "schema", "plan")
+
+
+def enqueue(
+    caller: Caller,
+    kind: str,
+    *,
+    environment: Any = None,
+    session: Any = None,
+    model: Mapping[str, Any] | None = None,
+    packages: Sequence[Any] = (),
+    method: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    object_id: str | None = None,
+    on_class: Mapping[str, Any] | None = None,
+    priority: int = 0,
+    action: Mapping[str, Any] | None = None,
+    label: str = "",
+) -> Task:
+    """A new task, queued, inside the caller's transaction; a worker hears of it when that is committed.
+
+    ``environment`` and ``session`` are rows; ``packages`` rows of the catalog. ``model`` of a ``destroy`` is the
+    present one. ``action`` is what the v1 API shows ({object_id, method, args}). A ``plan`` belongs to no environment:
+    it neither waits for other tasks nor holds them up. Raises `Invalid` for a kind that there is not.
+    """
+    if kind not in KINDS:
+        raise Invalid(f"There are no tasks of kind '{kind}'.")
+    id = new_id()
+    task = Task(
+        id=id,
+        project_id=caller.project_id if environment is None else environment.project_id,
+        user_id=caller.user_id,
+        environment_id="" if environment is None or kind == "plan" else environment.id,
+        session_id="" if session is None else session.id,
+        kind=kind,
+        spec=spec.make(
+            config(),
+            caller,
+            id,
+            kind,
+            environment=environment,
+            model=model,
+            packages=packages,
+            method=method,
+            args=args,
+            object_id=object_id,
+            on_class=on_class,
+        ),
+        action=None if action is None else dict(action),
+        priority=priority,
+        label=label,
+    )
+    task.save(force_insert=True)
+    first_report(task)
+    reports.tell(task)
+    wake(task.id)
+    return task
+
+
+def wake(task_id: str) -> None:
+    """Lets the workers look at a task as soon as the present transaction is committed."""
+    transaction.on_commit(partial(dispatcher().notify, task_id))
+
+
+def get(caller: Caller, task_id: str, *, locked: bool = False) -> Task:
+    """A task of the caller's project. Raises `NotFound`, also for tasks of others."""
+    rows = Task.objects.select_for_update() if locked else Task.objects
+    task = rows.filter(id=task_id).first()
+    if task is None or not caller.sees(task.project_id):
+        raise NotFound(f"There is no task {task_id}.")
+    return task
+
+
+@transaction.atomic
+def cancel(caller: Caller, task_id: str, reason: str = "") -> Task:
+    """Ends a task: at once when nobody runs it, else at its next safe point, by force after the grace.
+
+    A task that has ended stays as it is. Raises `NotFound`.
+    """
+    task = get(caller, task_id, locked=True)
+    if task.state in Task.FINAL or task.cancel:
+        return task
+    task.cancel = (reason or f"cancelled by {caller.user_name}")[:255]
+    task.save(update_fields=["cancel", "updated"])
+    record(caller, "task.cancel", task.id, task.kind, environment=task.environment_id)
+    if task.state == Task.RUNNING:
+        reports.tell(task, data={"state": task.state, "kind": task.kind, "cancel": True})
+        wake(task.id)
+        return task
+    error = {"kind": "cancelled", "code": "ENG314", "names": [], "message": f"the task was cancelled ({task.cancel})"}
+    # A claim that was quicker makes this nothing: whoever claimed it finds the reason in the row.
+    if Task.objects.filter(id=task.id, state=task.state, fence=task.fence).update(state="cancelled"):
+        close(task, Outcome("cancelled", model=DbJournal(task.id).model(), error=error))
+    return task
+
+
+@transaction.atomic
+def retry(caller: Caller, task_id: str) -> Task:
+    """A new task that does again what one that failed was to do, from the state that it left.
+
+    Raises `NotFound`, `Conflict` when the task has not failed, and what starting it raises.
+    """
+    task = get(caller, task_id)
+    if task.state not in Task.FINAL or task.state == "done":
+        raise Conflict(f"The task {task_id} has not failed: it is {task.state}.")
+    if task.kind in ("deploy", "destroy", "action"):
+        from vetro.server.environments.deploying import again
+
+        made: Task = again(caller, task)
+    else:
+        made = repeat(caller, task)
+    record(caller, "task.retry", made.id, made.kind, of=task.id, environment=task.environment_id)
+    return made
+
+
+def repeat(caller: Caller, task: Task) -> Task:
+    """The same task once more, for kinds that leave no state."""
+    id = new_id()
+    made = Task(
+        id=id,
+        project_id=task.project_id,
+        user_id=caller.user_id,
+        kind=task.kind,
+        session_id=task.session_id,
+        spec={**task.spec, "id": id, "seed": id, "identities": spec.identities(caller)},
+        action=task.action,
+        priority=task.priority,
+        label=task.label,
+    )
+    made.save(force_insert=True)
+    reports.tell(made)
+    wake(made.id)
+    return made
+
+
+def undecided(caller: Caller, task_id: str) -> list[dict[str, Any]]:
+    """The effects of a task of which only a person can say whether they were done: {key, kind, args, begun}."""
+    task = get(caller, task_id)
+    if task.state != Task.NEEDS_PERSON:
+        return []
+    policies = Policies(plugins=spec.plugins(config()))
+    return [
+        {"key": e.key, "kind": e.kind, "args": dict(e.about), "begun": e.begun}
+        for e in DbJournal(task.id).entries()
+        if e.open and policies(e.kind) is Policy.UNSAFE
+    ]
+
+
+@transaction.atomic
+def resolve(caller: Caller, task_id: str, key: str, *, answer: Any = None, redo: bool = False) -> Task:
+    """What a person decided about one such effect: it was done with ``answer``, or is to be done (again).
+
+    The task goes on when nothing is left to decide. Raises `NotFound`, `Conflict` when nothing waits for this decision.
+    """
+    task = get(caller, task_id, locked=True)
+    try:
+        if task.state != Task.NEEDS_PERSON:
+            raise NotOpen("the task waits for no decision")
+        decide(DbJournal(task.id), key, answer=answer, redo=redo)
+    except NotOpen as error:
+        raise Conflict(f"{error.message}.") from None
+    record(caller, "task.resolve", task.id, task.kind, key=key, redo=redo)
+    if not undecided(caller, task_id):
+        task.state, task.error, task.lease_until = Task.QUEUED, None, None
+        task.save(update_fields=["state", "error", "lease_until", "updated"])
+        reports.tell(task)
+        wake(task.id)
+    return task

@@ -1,0 +1,95 @@
+"""Rows for people: reports and log lines of tasks, and the events that tell those who watch (API.md 8).
+
+Every row has the key of what caused it and is stored once, whatever is repeated after a death.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from vetro.engine.journal import Note
+from vetro.server.dispatch.models import Event, Report, Task
+
+LEVELS = ("info", "warning", "error")
+_OF_LOG = {"warning": "warning", "error": "error", "critical": "error"}
+
+
+def flags(notes: Iterable[Note]) -> dict[str, bool]:
+    """Which columns of the task become true with these reports."""
+    levels = {level_of(note) for note in notes if note.kind == "report"}
+    found = {}
+    if "warning" in levels:
+        found["warnings"] = True
+    if "error" in levels:
+        found["errors"] = True
+    return found
+
+
+def level_of(note: Note) -> str:
+    """info, warning or error."""
+    level = str(note.args.get("level") or "info").lower()
+    if note.kind == "log":
+        return _OF_LOG.get(level, "info")
+    return level if level in LEVELS else "info"
+
+
+def store(task_id: str, notes: Sequence[Note]) -> None:
+    """Stores the reports and log lines among the notes of a task, inside the caller's transaction."""
+    rows = [_row(task_id, note) for note in notes if note.kind in ("report", "log")]
+    if not rows:
+        return
+    Report.objects.bulk_create(rows, ignore_conflicts=True)
+    (owner,) = Task.objects.filter(id=task_id).values("project_id", "environment_id")
+    Event.objects.bulk_create(
+        Event(task_id=task_id, kind="report", data={"id": row.id, "kind": row.kind, "level": row.level}, **owner)
+        for row in rows
+    )
+
+
+def _row(task_id: str, note: Note) -> Report:
+    args = note.args
+    extra: Any = args.get("details") if note.kind == "report" else None
+    if note.kind == "log":
+        extra = {name: args[name] for name in ("logger", "level", "package", "file", "line") if name in args}
+    entity = args.get("id") if note.kind == "report" else None
+    return Report(
+        task_id=task_id,
+        key=json.dumps(note.key)[1:-1],
+        kind=note.kind,
+        entity_id=json.dumps(entity)[1:-1][:255] if isinstance(entity, str) else "",
+        text=str(args.get("text") or ""),
+        details=extra,
+        level=level_of(note),
+        created=datetime.fromtimestamp(note.at, UTC),
+    )
+
+
+def add(task: Task, key: str, text: str, *, level: str = "info", entity_id: str = "", details: Any = None) -> None:
+    """A line of the service itself under the name ``key``; nothing when it is there. With its event."""
+    _, new = Report.objects.get_or_create(
+        task_id=task.id,
+        key=f'"{key}',  # no key of a task process looks so: quotes in those are escaped
+        defaults={
+            "text": text,
+            "level": level,
+            "entity_id": entity_id[:255],
+            "details": details,
+            "created": datetime.now(UTC),
+        },
+    )
+    if new:
+        tell(task, "report", {"kind": "report", "level": level})
+
+
+def tell(task: Task, kind: str = "task", data: Mapping[str, Any] | None = None) -> None:
+    """An event about a task; ``data`` is its state without."""
+    Event.objects.create(
+        project_id=task.project_id,
+        environment_id=task.environment_id,
+        task_id=task.id,
+        kind=kind,
+        data=dict(data) if data is not None else {"state": task.state, "kind": task.kind},
+    )

@@ -1,0 +1,197 @@
+"""`Runner`: takes one claimed task to its end, or gives it back.
+
+What fails around a task (a database that does not answer, a cloud that cannot be opened) is no fault of the task: it is
+given back and tried again after a while. Only when that does not help is it ended as failed, with its last checkpoint,
+so that nothing waits for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import Error as DatabaseFailed
+from django.db.models import F
+
+from vetro import __version__
+from vetro.engine.host import HostProcess
+from vetro.engine.journal import OtherEngine, OtherTask
+from vetro.engine.launcher import LauncherError
+from vetro.engine.outcome import Outcome
+from vetro.engine.worker import Limits, Worker
+from vetro.engine.worker_ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
+from vetro.server.config import Config
+from vetro.server.dispatch import spec
+from vetro.server.dispatch.claim import Lease, release
+from vetro.server.dispatch.ending import finish
+from vetro.server.dispatch.journal import DbJournal
+from vetro.server.dispatch.models import Task
+from vetro.yaql.errors import VetroError
+
+_log = logging.getLogger("vetro.worker")
+
+#: How often a task is given back because of what is around it, before it has failed; the pauses between, in seconds.
+MOST_FAILURES = 5
+PAUSES = (1.0, 5.0, 20.0, 60.0)
+#: How often it may be claimed at all: something kills the workers that run it.
+MOST_CLAIMS = 200
+
+Hosts = Callable[[Mapping[str, Any]], HostPort]
+
+
+def no_step(name: str, key: str) -> None:
+    """For workers that nobody watches."""
+
+
+class Runner:
+    """``hosts`` makes effects hosts out of their settings; ``step`` is for tests (`vetro.engine.worker`)."""
+
+    def __init__(
+        self, config: Config, launcher: ProcessLauncher, hosts: Hosts = HostProcess, step: Step = no_step
+    ) -> None:
+        self._config = config
+        self._launcher = launcher
+        self._hosts = hosts
+        self._step = step
+        self._lock = threading.Lock()
+        self._running: dict[str, Worker] = {}
+        self._held: list[Lease] = []
+
+    def running(self) -> list[str]:
+        """Ids of the tasks that run now."""
+        with self._lock:
+            return list(self._running)
+
+    def held(self) -> list[Lease]:
+        """Leases of the tasks that are being worked on: what is to be renewed."""
+        with self._lock:
+            return list(self._held)
+
+    def look_for_cancels(self) -> None:
+        """Cancels the running tasks that somebody wants to end."""
+        ids = self.running()
+        if ids:
+            for id, reason in Task.objects.filter(id__in=ids).exclude(cancel="").values_list("id", "cancel"):
+                with self._lock:
+                    worker = self._running.get(id)
+                if worker is not None:
+                    worker.cancel(reason)
+
+    def run(self, lease: Lease) -> Outcome | None:
+        """Runs a task; None when it was given back, or taken by another worker."""
+        with self._lock:
+            self._held.append(lease)
+        try:
+            return self._run(lease)
+        finally:
+            with self._lock:
+                self._held.remove(lease)
+
+    def _run(self, lease: Lease) -> Outcome | None:
+        try:
+            outcome = self._outcome(lease)
+            finish(lease.task_id, outcome, lease.hold)
+            return outcome
+        except LeaseLost as error:
+            _log.warning("task %s: %s", lease.task_id, error.message)
+        except DatabaseFailed as error:
+            _log.error("task %s is given back, the database failed: %s", lease.task_id, error)
+            self._give_back(lease, PAUSES[0])
+        return None
+
+    def _outcome(self, lease: Lease) -> Outcome:
+        task = Task.objects.get(id=lease.task_id)
+        journal = DbJournal(task.id, lease.hold)
+        try:
+            if task.attempts > MOST_CLAIMS:
+                return _failed(journal, "SRV520", f"the task was begun {task.attempts} times without coming to its end")
+            return self._perform(task, journal)
+        except LeaseLost:
+            raise
+        except DatabaseFailed:
+            raise
+        except OtherEngine as error:
+            return _failed(journal, error.code, error.message, error.hint)
+        except OtherTask as error:
+            return _failed(journal, error.code, error.message)
+        except Exception as error:
+            return self._stumbled(task, journal, lease, error)
+        finally:
+            journal.close()
+
+    def _perform(self, task: Task, journal: DbJournal) -> Outcome:
+        engine_task = spec.engine_task(task)
+        timeout = self._config["worker.timeout"]
+        with self._host(task) as (host, folder):
+            worker = Worker(
+                engine_task,
+                journal,
+                self._launcher,
+                host,
+                engine=__version__,
+                limits=Limits(timeout=timeout or None),
+                policies=Policies(plugins=spec.plugins(self._config)),
+                step=self._step,
+            )
+            if task.cancel:
+                worker.cancel(task.cancel)
+            with self._lock:
+                self._running[task.id] = worker
+            try:
+                outcome = worker.run()
+            finally:
+                with self._lock:
+                    del self._running[task.id]
+            if task.kind == "plan" and outcome.state in ("done", "failed"):
+                from vetro.server.dispatch.plan import result
+
+                return result(task, outcome, journal, self._config, folder)
+            return outcome
+
+    @contextmanager
+    def _host(self, task: Task) -> Iterator[tuple[HostPort, str]]:
+        """The host of a task, and the folder in which a plan is recorded."""
+        if task.kind != "plan":
+            host = self._hosts(spec.host_config(self._config, task))
+            try:
+                yield host, ""
+            finally:
+                host.stop()
+            return
+        from vetro.server.dispatch.plan import host_config
+
+        with tempfile.TemporaryDirectory(prefix="vetro-plan-") as folder:
+            host = self._hosts(host_config(self._config, task, folder))
+            try:
+                yield host, folder
+            finally:
+                host.stop()
+
+    def _stumbled(self, task: Task, journal: DbJournal, lease: Lease, error: Exception) -> Outcome:
+        """Something around the task failed: it is given back, or, after some times, ended."""
+        journal.close()
+        known = error if isinstance(error, VetroError) else None
+        message = known.message if known else f"{type(error).__name__}: {error}"
+        _log.error("task %s stumbled: %s", task.id, message, exc_info=None if known else error)
+        lease.hold(failures=F("failures") + 1)
+        passing = known is None or isinstance(error, (LauncherError, HostUnavailable))
+        if passing and task.failures + 1 < MOST_FAILURES:
+            self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)])
+            raise LeaseLost("it is tried again later")
+        return _failed(journal, known.code if known else "SRV521", message, known.hint if known else None)
+
+    def _give_back(self, lease: Lease, pause: float) -> None:
+        try:
+            release(lease.owner, task_id=lease.task_id, pause=pause)
+        except DatabaseFailed:
+            pass  # the lease lapses
+
+
+def _failed(journal: DbJournal, code: str, message: str, hint: str | None = None) -> Outcome:
+    """The end of a task that cannot be run: what it had is kept."""
+    error: dict[str, Any] = {"kind": "error", "code": code, "message": message, "hint": hint, "names": []}
+    return Outcome("failed", model=journal.model(), error=error)

@@ -1,0 +1,204 @@
+"""What is written down of a task when it is enqueued, and what a worker makes of it.
+
+``Task.spec`` is the engine's task as plain data (`vetro.engine.task.Task.as_json`) with two differences: ``packages``
+is a list of ``{fqn, version, digest}``, and ``identities`` (who asks, whose environment it is; `vetro.engine.host`) and
+``environment`` (id of the environment that a plan is about) stand beside. Settings that a run depends on are part of
+it: a task that is continued after a death sees what it saw before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vetro import __version__
+from vetro.clouds.interface import Owner
+from vetro.engine.task import Budget
+from vetro.engine.task import Task as EngineTask
+from vetro.server.caller import Caller
+from vetro.server.config import Config
+from vetro.server.dispatch.models import Task
+
+#: Kind of the service -> kind of the engine.
+ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
+#: How guests reach the agent's socket where no broker is configured.
+_SOCKET = "unix:/run/vetro/agent.sock"
+
+_lock = threading.Lock()
+_drivers: dict[Path, str] = {}
+
+
+def make(
+    config: Config,
+    caller: Caller,
+    task_id: str,
+    kind: str,
+    *,
+    environment: Any = None,
+    model: Mapping[str, Any] | None = None,
+    packages: Sequence[Any] = (),
+    method: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    object_id: str | None = None,
+    on_class: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The content of ``Task.spec``. ``packages`` are rows of the catalog (fqn, version, digest)."""
+    model = dict(model or {})
+    if kind == "destroy" and model.get("Objects") is not None:
+        model["ObjectsCopy"], model["Objects"] = model["Objects"], None
+    data = EngineTask(
+        id=task_id,
+        kind=ENGINE_KINDS.get(kind, kind),  # type: ignore[arg-type]
+        model=model,
+        method=method,
+        args=dict(args or {}),
+        object_id=object_id,
+        on_class=on_class,
+        seed=task_id,
+        settings=engine_settings(config),
+        configs=class_configs(config),
+        budget=budget(config),
+    ).as_json()
+    data["packages"] = [{"fqn": p.fqn, "version": p.version, "digest": p.digest} for p in packages]
+    data["identities"] = identities(caller, environment)
+    if kind == "plan" and environment is not None:
+        data["environment"] = environment.id
+    return data
+
+
+def engine_task(task: Task) -> EngineTask:
+    """The engine's task, with the folders and archives of this machine. Raises what `blobs.local_path` raises."""
+    data = {name: value for name, value in task.spec.items() if name not in ("identities", "environment")}
+    data["packages"] = local_paths([package["digest"] for package in data["packages"]])
+    data["engine"] = task.engine or __version__
+    return EngineTask.from_json(data)
+
+
+def local_paths(digests: Sequence[str]) -> list[str]:
+    """Where task processes find these packages."""
+    from vetro.server.catalog.blobs import local_path
+
+    return [str(local_path(digest)) for digest in digests]
+
+
+def compiled(config: Config) -> str:
+    """The folder of the compile cache: imports write it, task processes read it. Made when it is missing."""
+    folder = config.data / "compiled"
+    if not folder.is_dir():
+        from vetro.packages.cache import DiskCache
+
+        DiskCache(folder, writable=True)
+    return str(folder)
+
+
+def packages_of(task: Task) -> list[dict[str, str]]:
+    """``{fqn, version, digest}`` of the packages that a task uses."""
+    return list(task.spec.get("packages") or [])
+
+
+def budget(config: Config) -> Budget:
+    """What a task may use."""
+    return Budget(
+        cpu_seconds=config["task.cpu_seconds"],
+        memory_mib=config["task.memory_mib"],
+        grace_seconds=config["task.grace_seconds"],
+    )
+
+
+def engine_settings(config: Config) -> dict[str, Any]:
+    """What packages see of the settings, by section."""
+    broker = config["engine.broker"]
+    names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
+             "max_environments", "max_hosts", "driver")  # fmt: skip
+    return {
+        "rabbitmq": dict(broker) if broker else {"host": _SOCKET},
+        "home_region": config["engine.home_region"],
+        "networking": {name: config[f"networking.{name}"] for name in names},
+        **config["engine.settings"],
+    }
+
+
+def class_configs(config: Config) -> list[dict[str, Any]]:
+    """Rows of class configurations. Raises `vetro.packages.configs.ConfigError`."""
+    folder = config["engine.class_configs"]
+    if not folder:
+        return []
+    from vetro.engine.class_configs import read_rows
+
+    return read_rows(config.path("engine.class_configs"))
+
+
+def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:
+    """Who asks and whose environment it is, as packages see it."""
+    user = {"id": caller.user_id, "name": caller.user_name, "domain": "Default"}
+    project = {"id": caller.project_id, "name": caller.project_name, "domain": "Default"}
+    theirs = project
+    if environment is not None and environment.project_id != caller.project_id:
+        theirs = {"id": environment.project_id, "name": environment.project_id, "domain": "Default"}
+    return {"caller": {"user": user, "project": project}, "environment": {"user": user, "project": theirs}}
+
+
+def cloud(config: Config) -> dict[str, Any]:
+    """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
+    if config["cloud.kind"] != "local":
+        return {"kind": config["cloud.kind"], **config["cloud.settings"]}
+    found = {
+        "kind": "local",
+        "driver": driver(config),
+        "directory": str(config.path("cloud.directory")),
+        "settings": {**_networking(config), **config["cloud.settings"]},
+    }
+    if config["cloud.script"]:
+        found["script"] = str(config.path("cloud.script"))
+    return found
+
+
+def _networking(config: Config) -> dict[str, Any]:
+    return {
+        "router": config["networking.router_name"],
+        "external_network": config["networking.external_network"],
+        "create_router": config["networking.create_router"],
+        "plan_ipv4": config["networking.env_ip_template"],
+        "max_networks": config["networking.max_environments"],
+        "max_hosts": config["networking.max_hosts"],
+        "dns_ipv4": list(config["networking.default_dns"]),
+    }
+
+
+def driver(config: Config) -> str:
+    """The driver of local servers: the one that is configured, else the best that works here (looked for once)."""
+    wanted = config["cloud.driver"]
+    if wanted:
+        return str(wanted)
+    directory = config.path("cloud.directory")
+    with _lock:
+        if directory not in _drivers:
+            from vetro.clouds.local.drivers.choice import choose_driver
+
+            _drivers[directory] = choose_driver(directory).name
+        return _drivers[directory]
+
+
+def plugins(config: Config) -> list[str] | None:
+    """Distributions whose plug-ins may be used; None: all."""
+    names = config["engine.plugins"]
+    return None if "*" in names else list(names)
+
+
+def host_config(config: Config, task: Task) -> dict[str, Any]:
+    """What the effects host of a task gets."""
+    settings = cloud(config)
+    recorded = settings.get("driver") == "record"
+    owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")
+    return {
+        "cloud": settings,
+        "owner": {"project": owner.project, "environment": owner.environment, "user": owner.user},
+        # A recorder checks no signatures: a key would only cost time.
+        "signing_key": None if recorded else str(config.path("engine.signing_key")),
+        "broker": dict(config["engine.broker"]) or None,
+        "secrets": str(config.data / "secrets"),
+        "plugins": plugins(config),
+        "identities": task.spec.get("identities"),
+    }

@@ -1,0 +1,89 @@
+"""Wake-ups between processes of one machine: datagrams to sockets in a folder. One that is lost costs a second."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from pathlib import Path
+
+#: Names of sockets: of workers, and of those who wait for the end of a task (their id follows).
+WORKER, WAITER = "worker-", "wait-"
+
+
+def folder(data: Path) -> Path:
+    """Where the sockets are; made when it is missing."""
+    path = data / "run"
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return path
+
+
+class Inbox:
+    """A socket ``name`` in ``place``; a context manager that removes it."""
+
+    def __init__(self, place: Path, name: str) -> None:
+        self._path = place / name
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self._socket.setblocking(False)
+        with _Short(place) as short:
+            self._socket.bind(f"{short}/{name}")
+
+    def wait(self, seconds: float) -> list[str]:
+        """The messages that came; none after ``seconds``."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        found = []
+        if poll.poll(max(seconds, 0.0) * 1000):
+            try:
+                while True:
+                    found.append(self._socket.recv(256).decode("utf-8", "replace"))
+            except BlockingIOError:
+                pass
+        return found
+
+    def close(self) -> None:
+        """Removes the socket."""
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Inbox:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def send(place: Path, prefix: str, message: str) -> int:
+    """Sends to every socket whose name begins with ``prefix``; how many took it. Those of the dead are removed."""
+    try:
+        names = [name for name in os.listdir(place) if name.startswith(prefix)]
+    except FileNotFoundError:
+        return 0
+    if not names:
+        return 0
+    taken = 0
+    with _Short(place) as short, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.setblocking(False)
+        for name in names:
+            try:
+                sender.sendto(message.encode(), f"{short}/{name}")
+                taken += 1
+            except ConnectionRefusedError:
+                (place / name).unlink(missing_ok=True)
+            except OSError:  # full: it is awake; or gone
+                pass
+    return taken
+
+
+class _Short:
+    """A short name of a folder: addresses of sockets have at most 108 characters."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def __enter__(self) -> str:
+        self._fd = os.open(self._place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        return f"/proc/self/fd/{self._fd}"
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._fd)

@@ -1,0 +1,164 @@
+"""Deployments and their reports, as the history of an environment shows them (API.md 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from vetro.server.caller import Caller
+from vetro.server.dispatch.models import Report, Task
+from vetro.server.environments import content, drafts, reading
+from vetro.server.environments.limits import known_id
+from vetro.server.environments.models import Environment
+from vetro.server.errors import Invalid, NotFound
+from vetro.server.ids import stamp
+
+#: Kinds of tasks that are deployments.
+KINDS = ("deploy", "destroy", "action")
+
+
+def of_environment(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
+    """The deployments of an environment, newest first."""
+    found = reading.get(caller, environment_id)
+    return [described(task) for task in _newest(Task.objects.filter(environment_id=found.id, kind__in=KINDS))]
+
+
+def of_project(caller: Caller) -> list[dict[str, Any]]:
+    """The deployments of all environments that the project has, newest first."""
+    there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
+    rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=KINDS)
+    return [described(task) for task in _newest(rows)]
+
+
+def described(task: Task) -> dict[str, Any]:
+    """A deployment as the API shows it."""
+    spec: Mapping[str, Any] = task.spec or {}
+    model = spec.get("model") or {}
+    root = model.get("ObjectsCopy") if task.kind == "destroy" else model.get("Objects")
+    return {
+        "id": task.id,
+        "environment_id": task.environment_id,
+        "created": stamp(task.created),
+        "updated": stamp(task.updated),
+        "started": stamp(task.started or task.created),
+        "finished": stamp(task.finished),
+        "description": content.view_of(root),
+        "action": task.action or {"object_id": task.environment_id, "method": "deploy", "args": {}},
+        "result": result_of(task),
+        "state": state_of(task),
+    }
+
+
+def state_of(task: Task) -> str:
+    """The state as the API names it: it tells of the reports, not of the task."""
+    over = task.state in Task.FINAL
+    failed = task.errors or (over and task.state != "done")
+    if not over:
+        return "running_w_errors" if failed else "running_w_warnings" if task.warnings else "running"
+    return "completed_w_errors" if failed else "completed_w_warnings" if task.warnings else "success"
+
+
+def result_of(task: Task) -> dict[str, Any]:
+    """What the task returned or how it failed: {result, isException}; nothing while it runs."""
+    if task.state not in Task.FINAL:
+        return {}
+    if task.state == "done":
+        return {"result": task.result, "isException": False}
+    error: Mapping[str, Any] = task.error or {"message": f"the task was {task.state}"}
+    return {"isException": True, "result": {"message": _message(error), "details": _details(error)}}
+
+
+def reports(
+    caller: Caller, environment_id: str, deployment_id: str, service_id: str | None = None
+) -> list[dict[str, Any]]:
+    """The reports of a deployment, oldest first; with ``service_id`` those about an application and what it owns.
+
+    Raises `NotFound`, `Invalid` for a deployment of another environment.
+    """
+    found = reading.get(caller, environment_id)
+    task = Task.objects.filter(id=deployment_id).first() if known_id(deployment_id) else None
+    if task is None or task.kind not in KINDS or not caller.sees(task.project_id):
+        raise NotFound("The resource could not be found.")
+    if task.environment_id != found.id:
+        raise Invalid("The deployment belongs to another environment.")
+    rows = Report.objects.filter(task=task, kind="report").order_by("seq")
+    if service_id is not None:
+        rows = rows.filter(entity_id__in=_family((task.spec or {}).get("model"), service_id))
+    return [described_report(row) for row in rows]
+
+
+def described_report(row: Report) -> dict[str, Any]:
+    """A report as the API shows it."""
+    return {
+        "id": row.id,
+        "task_id": row.task_id,
+        "entity_id": row.entity_id or None,
+        "entity": None,
+        "text": row.text,
+        "details": row.details,
+        "level": row.level,
+        "created": stamp(row.created),
+        "updated": stamp(row.created),
+    }
+
+
+def last_statuses(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, dict[str, Any] | None]:
+    """Id of each application -> the newest report about it or what it owns, or None."""
+    found = reading.get(caller, environment_id, model=True)
+    listed = content.services_of(drafts.root_for(caller, found, session_id))
+    owners: dict[str, str] = {}
+    for service in listed:
+        own = content.id_of(service)
+        if own is not None:
+            for obj in content.objects_in(service):
+                owners.setdefault(str(content.id_of(obj)), str(own))
+    newest: dict[str, dict[str, Any] | None] = dict.fromkeys(owners.values())
+    missing = set(newest)
+    tasks = Task.objects.filter(environment_id=found.id, kind__in=KINDS).values("id")
+    rows = Report.objects.filter(task__in=tasks, kind="report", entity_id__in=list(owners)).order_by("-seq")
+    for row in rows.iterator(chunk_size=100) if missing else ():
+        owner = owners[row.entity_id]
+        if owner in missing:
+            newest[owner] = described_report(row)
+            missing.discard(owner)
+            if not missing:
+                break
+    return newest
+
+
+def _newest(rows: QuerySet[Task]) -> QuerySet[Task]:
+    return rows.order_by("-created", "-id")
+
+
+def _family(model: Any, service_id: str) -> list[str]:
+    for obj in content.objects_in((model or {}).get("Objects")):
+        if content.id_of(obj) == service_id:
+            return [str(content.id_of(item)) for item in content.objects_in(obj)]
+    return []
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    from vetro.server.dispatch.ending import text_of
+
+    return text_of(error)
+
+
+def _details(error: Mapping[str, Any]) -> str:
+    """The failure as text: the message, then the calls that led there, outermost first."""
+    names = error.get("names") or ()
+    lines = [f"{names[0]}: {error.get('message')}" if names else str(error.get("message") or "")]
+    if error.get("hint"):
+        lines.append(f"Hint: {error['hint']}")
+    frames = error.get("frames") or ()
+    if frames:
+        lines.append("Traceback (most recent call last):")
+    for frame in frames:
+        lines.append(
+            f'  File "{frame.get("file")}", line {frame.get("line")}:{frame.get("column")}'
+            f" in method {frame.get('method')} of type {frame.get('class')}"
+        )
+        if frame.get("instruction"):
+            lines.append(f"      {frame['instruction']}")
+    return "\n".join(lines)

@@ -1,0 +1,163 @@
+"""What differs between two states of an object model, object by object (history, pending changes, plans).
+
+Objects are the same when their ids are. Values of properties whose names say that they are secret are never shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from vetro.server.environments.consts import same
+
+#: What is shown instead of a secret.
+MASK = "••••••"
+#: Whether the property of a class (name without version) is secret.
+Secret = Callable[[str, str], bool]
+
+_SECRET = re.compile(r"pass(word|wd|phrase)|secret|token|credential|private_?key|api_?key", re.IGNORECASE)
+_ABSENT: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property that differs. ``old`` or ``new`` is None, too, where there was none: `added`, `removed`."""
+
+    name: str
+    old: Any
+    new: Any
+    added: bool = False
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One object that differs. A changed one may have been moved, too: then `came_from` is set."""
+
+    what: Literal["created", "changed", "moved", "destroyed"]
+    id: str
+    #: Class, version and package, of the newer state where it is there.
+    type: str
+    name: str
+    #: Id of the owner and the property that holds it; None for the root.
+    place: tuple[str, str] | None
+    came_from: tuple[str, str] | None = None
+    properties: tuple[Property, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "what": self.what,
+            "id": self.id,
+            "type": self.type,
+            "name": self.name,
+            "place": _place(self.place),
+            "came_from": _place(self.came_from),
+            "properties": [
+                {"name": p.name, "old": p.old, "new": p.new, "added": p.added, "removed": p.removed}
+                for p in self.properties
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    obj: Mapping[str, Any]
+    place: tuple[str, str] | None
+
+
+def diff(before: Any, after: Any, secret: Secret | None = None) -> list[Difference]:
+    """Differences between two root objects (None: nothing there) in the order of the newer one; destroyed ones last."""
+    old, new = dict(_index(before)), dict(_index(after))
+    found = []
+    for own, entry in new.items():
+        known = old.get(own)
+        if known is None:
+            found.append(_difference("created", own, entry, _properties({}, entry.obj, secret)))
+            continue
+        properties = _properties(known.obj, entry.obj, secret)
+        moved = known.place != entry.place
+        if properties or moved:
+            what: Any = "changed" if properties else "moved"
+            found.append(_difference(what, own, entry, properties, known.place if moved else None))
+    found += [_difference("destroyed", own, entry, ()) for own, entry in old.items() if own not in new]
+    return found
+
+
+def masked(name: str, value: Any, class_name: str = "", secret: Secret | None = None) -> Any:
+    """A value as it may be shown: secrets masked at any depth, nested objects as ``{"?": {id, type}}``."""
+    if (
+        value is not None
+        and value != ""
+        and (_SECRET.search(name) or (secret is not None and secret(class_name, name)))
+    ):
+        return MASK
+    if isinstance(value, list):
+        return [masked(name, item, class_name, secret) for item in value]
+    if isinstance(value, Mapping):
+        if isinstance(value.get("?"), Mapping):
+            return {"?": {"id": value["?"].get("id"), "type": value["?"].get("type")}}
+        return {key: masked(str(key), item, class_name, secret) for key, item in value.items()}
+    return value
+
+
+def _difference(
+    what: Any, own: str, entry: _Entry, properties: tuple[Property, ...], came_from: tuple[str, str] | None = None
+) -> Difference:
+    header = entry.obj["?"]
+    name = header.get("name") or entry.obj.get("name")
+    return Difference(what, own, str(header.get("type") or ""), str(name or ""), entry.place, came_from, properties)
+
+
+def _index(root: Any) -> Iterator[tuple[str, _Entry]]:
+    """Id -> object and where it stands; objects without id get their place as id."""
+    if not isinstance(root, Mapping):
+        return
+    stack: list[tuple[Any, tuple[str, str] | None]] = [(root, None)]
+    number = 0
+    while stack:
+        value, place = stack.pop()
+        if isinstance(value, list):
+            stack.extend((item, place) for item in reversed(value) if isinstance(item, (dict, list)))
+        elif isinstance(value, Mapping):
+            below = place
+            if isinstance(value.get("?"), Mapping):
+                own = value["?"].get("id")
+                if not isinstance(own, str):
+                    number += 1
+                    own = f"(new {number})"
+                yield own, _Entry(value, place)
+                items = [(name, item) for name, item in value.items() if name != "?"]
+                stack.extend((item, (own, name)) for name, item in reversed(items) if isinstance(item, (dict, list)))
+            else:
+                stack.extend((item, below) for item in reversed(list(value.values())) if isinstance(item, (dict, list)))
+
+
+def _properties(old: Mapping[str, Any], new: Mapping[str, Any], secret: Secret | None) -> tuple[Property, ...]:
+    class_name = str((new.get("?") or {}).get("type") or "").partition("/")[0].partition("@")[0]
+    found = []
+    if old:
+        for name in ("type", "name"):
+            was, now = old["?"].get(name), new["?"].get(name)
+            if was is not None and now is not None and was != now:
+                found.append(Property(f"?/{name}", was, now))
+    for name in [*(key for key in new if key != "?"), *(key for key in old if key != "?" and key not in new)]:
+        was, now = old.get(name, _ABSENT), new.get(name, _ABSENT)
+        if was is not _ABSENT and now is not _ABSENT and same(was, now):
+            continue
+        found.append(
+            Property(
+                name,
+                None if was is _ABSENT else masked(name, was, class_name, secret),
+                None if now is _ABSENT else masked(name, now, class_name, secret),
+                added=was is _ABSENT,
+                removed=now is _ABSENT,
+            )
+        )
+    return tuple(found)
+
+
+def _place(place: tuple[str, str] | None) -> dict[str, str] | None:
+    return None if place is None else {"owner": place[0], "property": place[1]}

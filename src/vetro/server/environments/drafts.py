@@ -1,0 +1,154 @@
+"""What an environment consists of: reading it, with or without a session, and changing a session's draft (API.md 5, 7).
+
+A session stores a draft only once it was changed; before it shows the environment's present state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.environments import content, limits, reading, sessions
+from vetro.server.environments.errors import DraftChanged
+from vetro.server.environments.models import Session
+from vetro.server.environments.service import announce, described
+from vetro.server.errors import Invalid, NotFound
+from vetro.server.ids import stamp
+
+#: Changes the root object of a draft.
+Change = Callable[[dict[str, Any]], None]
+
+
+def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, Any]:
+    """An environment with status and applications; with a session as its draft has them."""
+    found = reading.get(caller, environment_id, model=True)
+    root = root_for(caller, found, session_id)
+    deploying = found.status == reading.DEPLOYING
+    return {
+        **described(found),
+        "status": found.status,
+        "acquired_by": (found.session_id or None) if deploying else None,
+        "services": _with_status(content.services_of(root), found.status),
+    }
+
+
+def services(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
+    """The applications, each with the environment's status, or a part of one. Raises `NotFound`."""
+    found = reading.get(caller, environment_id, model=True)
+    listed = content.services_of(root_for(caller, found, session_id))
+    return content.part(listed, path, by_index=False) if path else _with_status(listed, found.status)
+
+
+def model(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
+    """The model, or a part of it. Raises `NotFound`."""
+    found = reading.get(caller, environment_id, model=True)
+    return content.part(content.view_of(root_for(caller, found, session_id)), path)
+
+
+def root_for(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:
+    """The root object of a draft, or of the present state. ``found`` must have its model."""
+    session = sessions.readable(caller, found, session_id) if session_id else None
+    return root_of(session, found)
+
+
+def root_of(session: Session | None, found: reading.Found) -> dict[str, Any] | None:
+    """The root object that a session stands for."""
+    draft = session.draft if session is not None else None
+    present: dict[str, Any] | None = ((draft if draft is not None else found.model) or {}).get("Objects")
+    return present
+
+
+def change(
+    caller: Caller,
+    environment_id: str,
+    session_id: str,
+    edit: Change,
+    *,
+    what: str = "changed",
+    revision: int | None = None,
+    stamped: bool = True,
+) -> tuple[Session, dict[str, Any]]:
+    """Changes a draft: the session and its new root object. All or nothing.
+
+    ``revision``: the revision that the change was made for; raises `DraftChanged` when it is another one by now.
+    ``stamped``: whether the model says when it was changed. Raises what ``edit`` and `sessions.writable` raise, and
+    `Invalid` for a model that would be too large, too deep, or have two objects of one id.
+    """
+    with transaction.atomic():
+        session, found = sessions.writable(caller, environment_id, session_id)
+        if revision is not None and revision != session.revision:
+            raise DraftChanged(
+                "the draft was changed meanwhile",
+                hint="read it again, then make the change",
+                details={"revision": session.revision},
+            )
+        root = root_of(session, found)
+        if root is None:
+            raise NotFound("The environment has no model any more.")
+        edit(root)
+        content.check_ids(root)
+        limits.check_model(root)
+        if stamped and isinstance(root.get("?"), dict):
+            root["?"]["updated"] = stamp(datetime.now(UTC))
+        session.draft = {"Objects": root}
+        session.revision += 1
+        session.save(update_fields=["draft", "revision", "updated"])
+        record(caller, "session.change", session.id, found.name, environment=found.id, change=what)
+        announce(found.project_id, found.id, what, kind="session", session=session.id, revision=session.revision)
+    return session, root
+
+
+def add_services(caller: Caller, environment_id: str, session_id: str, given: Any) -> Any:
+    """Adds one application or several to a draft; what was given. Raises `Invalid`, also for ids that are taken."""
+    if not given:
+        raise Invalid("The server could not comply with the request: there is no application in the body.")
+    listed = content.check_services(given)
+
+    def edit(root: dict[str, Any]) -> None:
+        root["applications"] = [*content.services_of(root), *listed]
+
+    change(caller, environment_id, session_id, edit, what="added", stamped=False)
+    return given
+
+
+def put_services(caller: Caller, environment_id: str, session_id: str, path: Sequence[str], given: Any) -> Any:
+    """Replaces all applications, or what is at a path; what was given."""
+
+    def edit(root: dict[str, Any]) -> None:
+        if not path:
+            root["applications"] = content.check_services(given)
+            return
+        listed = content.services_of(root)
+        content.replace(listed, path, given)
+        content.check_services(listed)
+
+    if not path and not isinstance(given, list):
+        raise Invalid("the applications must be a list of objects")
+    change(caller, environment_id, session_id, edit, what="replaced")
+    return given
+
+
+def remove_services(caller: Caller, environment_id: str, session_id: str, path: Sequence[str]) -> None:
+    """Removes an application, a part of one, or all. Raises `NotFound`."""
+
+    def edit(root: dict[str, Any]) -> None:
+        if path:
+            content.remove(content.services_of(root), path)
+        else:
+            root.pop("applications", None)
+
+    change(caller, environment_id, session_id, edit, what="removed")
+
+
+def _with_status(listed: list[Any], status: str) -> list[Any]:
+    return [
+        {**item, "?": {**item["?"], "status": status}}
+        if isinstance(item, dict) and isinstance(item.get("?"), dict)
+        else item
+        for item in listed
+    ]

@@ -1,0 +1,31 @@
+"""Refusals that callers of the rules tell apart from others."""
+
+from __future__ import annotations
+
+from vetro.server.errors import Conflict, Forbidden
+
+
+class NotYours(Forbidden):
+    """It belongs to another project. /v1 answers 403 as recorded, everything newer as if it did not exist."""
+
+    code = "SRV431"
+
+
+class SessionInvalid(Forbidden):
+    """The environment was changed, or is being changed, since the session was opened."""
+
+    code = "SRV432"
+    hint = "open a new session and make the changes there"
+
+
+class Busy(Forbidden):
+    """A task works on the environment."""
+
+    code = "SRV433"
+    hint = "wait until it has ended, or cancel it"
+
+
+class DraftChanged(Conflict):
+    """Somebody changed the draft since it was read; ``details.revision`` is its present revision."""
+
+    code = "SRV434"

@@ -1,0 +1,225 @@
+"""The past of an environment and the changes that wait: states, differences, restoring, discarding, cloning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.dispatch.models import Task
+from vetro.server.environments import consts, content, copying, drafts, limits, reading, service, sessions
+from vetro.server.environments.diff import Difference, Secret, diff
+from vetro.server.environments.models import Session, State
+from vetro.server.errors import Invalid, NotFound
+from vetro.server.ids import new_id, stamp
+
+#: States listed at once, at most.
+MOST = 1000
+
+
+def states(caller: Caller, environment_id: str, *, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
+    """The states of an environment, newest first: {number, created, task_id, kind, state, user_id, finished}.
+
+    ``before``: only older ones than this number. The fields of the task are None for the first state and where the
+    task is not known any more.
+    """
+    found = reading.get(caller, environment_id)
+    rows = State.objects.filter(environment_id=found.id).order_by("-number")
+    if before is not None:
+        rows = rows.filter(number__lt=before)
+    listed = list(rows.values("number", "created", "task_id")[: max(1, min(limit, MOST))])
+    tasks: dict[str, Any] = {
+        task["id"]: task
+        for task in Task.objects.filter(id__in=[row["task_id"] for row in listed]).values(
+            "id", "kind", "state", "user_id", "finished"
+        )
+    }
+    return [
+        {
+            "number": row["number"],
+            "created": stamp(row["created"]),
+            "task_id": row["task_id"] or None,
+            "kind": tasks.get(row["task_id"], {}).get("kind"),
+            "state": tasks.get(row["task_id"], {}).get("state"),
+            "user_id": tasks.get(row["task_id"], {}).get("user_id"),
+            "finished": stamp(tasks.get(row["task_id"], {}).get("finished")),
+        }
+        for row in listed
+    ]
+
+
+def state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:
+    """The object model of a state as clients see models. Raises `NotFound`."""
+    return content.view_of(_state(reading.get(caller, environment_id), number).model.get("Objects"))
+
+
+def compare(
+    caller: Caller, environment_id: str, older: int, newer: int, secret: Secret | None = None
+) -> list[Difference]:
+    """What changed from one state to another. Raises `NotFound`."""
+    found = reading.get(caller, environment_id)
+    one, other = _state(found, older), _state(found, newer)
+    return diff(one.model.get("Objects"), other.model.get("Objects"), secret)
+
+
+def pending(caller: Caller, environment_id: str, session_id: str, secret: Secret | None = None) -> list[Difference]:
+    """What deploying a session would change, compared with what is deployed now."""
+    found = reading.get(caller, environment_id, model=True)
+    session = sessions.readable(caller, found, session_id)
+    return diff(content.deployed_objects(found.model or {}), drafts.root_of(session, found), secret)
+
+
+def restore(caller: Caller, environment_id: str, number: int) -> Session:
+    """A new session whose draft is an earlier state. Deploying it makes that state again.
+
+    What deployments wrote (``Out``) is as it is now for objects that exist, and left out for those that come back.
+    """
+    with transaction.atomic():
+        session = sessions.open_session(caller, environment_id)
+        found = reading.get(caller, environment_id, model=True)
+        earlier = _state(found, number)
+        root = earlier.model.get("Objects")
+        if root is None:
+            raise NotFound(f"State {number} has no objects.")
+        present = content.deployed_objects(found.model or {})
+        known = {content.id_of(obj): obj for obj in content.objects_in(present)}
+        usages = consts.usages_for(caller, found, {"Objects": root, "ObjectsCopy": present})
+        session.draft = {"Objects": copying.undeployed(root, usages, known)}
+        session.answers = earlier.answers
+        session.revision = 1
+        session.save()
+        record(caller, "session.restore", session.id, found.name, environment=found.id, number=number)
+        service.announce(found.project_id, found.id, "restored", kind="session", session=session.id)
+    return session
+
+
+def discard(caller: Caller, environment_id: str, session_id: str, object_id: str | None = None) -> None:
+    """Takes back what a draft changes about one object and what it owns; without id: everything.
+
+    A new object is removed, a removed one comes back, a changed one gets its old values. Raises `NotFound`, `Invalid`.
+    """
+    if object_id is None:
+        with transaction.atomic():
+            session, found = sessions.writable(caller, environment_id, session_id)
+            session.draft, session.answers = None, None
+            session.revision += 1
+            session.save()
+            record(caller, "session.discard", session.id, found.name, environment=found.id)
+            service.announce(found.project_id, found.id, "discarded", kind="session", session=session.id)
+        return
+    before = reading.get(caller, environment_id, model=True)
+    present = (before.model or {}).get("Objects")
+    drafts.change(caller, environment_id, session_id, lambda root: _discard(root, present, object_id), what="discarded")
+
+
+def clone(caller: Caller, environment_id: str, name: str, session_id: str = "") -> dict[str, str]:
+    """A new environment in the caller's project with the same applications as a draft: {environment_id, session_id}.
+
+    All ids are new; nothing is taken over that a deployment wrote.
+    """
+    wanted = limits.name_of(name, "Please, specify a name of the environment to create", "Environment")
+    source = reading.get(caller, environment_id, model=True)
+    root = drafts.root_for(caller, source, session_id)
+    if root is None:
+        raise NotFound("The environment has no model any more.")
+    usages = consts.usages_for(caller, source, {"Objects": root})
+    return begin(caller, wanted, root, usages, source=source.id)
+
+
+def begin(caller: Caller, name: str, root: dict[str, Any], usages: copying.Usages, **told: Any) -> dict[str, str]:
+    """An environment called ``name`` with the applications of ``root`` as a draft."""
+    id = new_id()
+    fresh = copying.renewed(copying.undeployed(root, usages))
+    given = {key: fresh[key] for key in ("region", "defaultNetworks") if fresh.get(key) is not None}
+    made = service.model_of(id, name, {**given, "name": name})
+    draft = {**made, "applications": content.services_of(fresh)}
+    limits.check_model(draft)
+    with transaction.atomic():
+        row = service.insert(caller, id, name, given, {"Objects": made, "ObjectsCopy": None})
+        session = Session.objects.create(
+            environment=row, user_id=caller.user_id, version=0, draft={"Objects": draft}, revision=1
+        )
+        record(caller, "environment.create", id, name, **told)
+    return {"environment_id": id, "session_id": session.id}
+
+
+def _state(found: reading.Found, number: int) -> State:
+    row = State.objects.filter(environment_id=found.id, number=number).first() if 0 <= number < 1 << 63 else None
+    if row is None:
+        raise NotFound(f"The environment has no state {number}.", hint="older states may have been dropped")
+    return row
+
+
+def _discard(root: dict[str, Any], present: Any, object_id: str) -> None:
+    here, there = _place(root, object_id), _place(present, object_id)
+    if here is None and there is None:
+        raise NotFound(f"There is no object '{object_id}'.")
+    if there is None:
+        assert here is not None
+        _take_out(*here)
+    elif here is not None:
+        here[0][here[1]] = there[0][there[1]]
+    else:
+        _put_back(root, present, object_id)
+
+
+def _place(root: Any, object_id: str) -> tuple[Any, Any] | None:
+    """The list or mapping that holds an object, and its key there; None for an object that is not there."""
+    if not isinstance(root, dict):
+        return None
+    if content.id_of(root) == object_id:
+        return _Root(root), 0
+    stack: list[Any] = [root]
+    while stack:
+        holder = stack.pop()
+        items = holder.items() if isinstance(holder, dict) else enumerate(holder)
+        for key, item in items:
+            if content.id_of(item) == object_id:
+                return holder, key
+            if isinstance(item, (dict, list)):
+                stack.append(item)
+    return None
+
+
+class _Root(list[Any]):
+    """Holds the root object; putting another in its place changes it."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        super().__init__([root])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        own = self[0]
+        own.clear()
+        own.update(value)
+
+
+def _take_out(holder: Any, key: Any) -> None:
+    if isinstance(holder, list):
+        del holder[key]
+    else:
+        holder[key] = None
+
+
+def _put_back(root: dict[str, Any], present: Any, object_id: str) -> None:
+    for owner in content.objects_in(present):
+        mine = next((obj for obj in content.objects_in(root) if content.id_of(obj) == content.id_of(owner)), None)
+        for name, value in owner.items():
+            if name == "?":
+                continue
+            if content.id_of(value) == object_id:
+                if mine is None:
+                    raise Invalid("what owned the object was removed, too", hint="discard the removal of its owner")
+                mine[name] = value
+                return
+            if isinstance(value, list):
+                for index, item in enumerate(value):
+                    if content.id_of(item) == object_id:
+                        if mine is None:
+                            raise Invalid("what owned the object was removed, too", hint="discard that first")
+                        kept = mine.get(name)
+                        kept = kept if isinstance(kept, list) else []
+                        mine[name] = [*kept[:index], item, *kept[index:]]
+                        return
+    raise Invalid("the object cannot be put back alone", hint="discard all changes")

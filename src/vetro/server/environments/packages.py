@@ -1,0 +1,51 @@
+"""The packages of an environment: those that its next task gets, and those that its last one used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db.models import Q
+
+from vetro.server.caller import Caller
+from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.environments.reading import Found
+
+
+def pinned(environment_id: str) -> dict[str, tuple[str, str]]:
+    """Name -> (version, digest) of what the last task used."""
+    rows = EnvironmentPackage.objects.filter(environment_id=environment_id).order_by("id")
+    return {fqn: (version, digest) for fqn, version, digest in rows.values_list("fqn", "version", "digest")}
+
+
+def chosen(caller: Caller, found: Found, model: Mapping[str, Any]) -> list[Any]:
+    """Rows of the packages for a task over ``model``, as the environment's project sees them.
+
+    Raises `Invalid`: which class has none, what there is.
+    """
+    from vetro.server.catalog.choose import packages_for_model
+
+    return list(packages_for_model(caller, model, pinned(found.id), project_id=found.project_id))
+
+
+def keep(environment: Environment, used: Iterable[Mapping[str, str]], model: Mapping[str, Any]) -> None:
+    """Pins the packages of a task that left ``model``, and marks them as deployed: they cannot be changed any more.
+
+    Those that nothing in the model came from are left out, if the model says which it used.
+    """
+    from vetro.server.catalog.models import Package
+
+    told = ((model.get("SystemData") or {}).get("Packages")) or {}
+    rows = [
+        entry
+        for entry in used
+        if not told or entry["version"] in [str(version) for version in told.get(entry["fqn"], ())]
+    ]
+    EnvironmentPackage.objects.filter(environment=environment).delete()
+    EnvironmentPackage.objects.bulk_create(
+        EnvironmentPackage(environment=environment, fqn=entry["fqn"], version=entry["version"], digest=entry["digest"])
+        for entry in rows
+    )
+    # Not those of other projects: whatever somebody does with equal archives is no concern of theirs.
+    own = Q(project_id=environment.project_id) | Q(is_public=True)
+    Package.objects.filter(own, digest__in=[e["digest"] for e in rows], deployed=False).update(deployed=True)

@@ -1,0 +1,128 @@
+"""Environments as they are read most: row, status and model in one statement (API.md 5.1).
+
+The status follows from the environment's last task and from its drafts, by nothing that could be left behind: it is
+``deploying`` (``deleting``) exactly while a task that changes it has not ended; else ``deploy failure`` (``delete
+failure``) when the last one did not end well; else ``pending`` while somebody has a session of the present version
+open; else ``ready``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+
+from vetro.server.caller import Caller
+from vetro.server.environments.errors import NotYours
+from vetro.server.environments.limits import known_id
+from vetro.server.errors import NotFound
+
+READY: Final = "ready"
+PENDING: Final = "pending"
+DEPLOYING: Final = "deploying"
+DELETING: Final = "deleting"
+
+_FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created, e.updated, e.failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An environment with its status."""
+
+    id: str
+    project_id: str
+    name: str
+    version: int
+    description_text: str
+    created: datetime
+    updated: datetime
+    status: str
+    #: The task that works on it; '' when none does.
+    task_id: str
+    #: The session that this task deploys; '' when there is none.
+    session_id: str
+    #: The newest model; None where it was not asked for.
+    model: dict[str, Any] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a task works on it."""
+        return self.status in (DEPLOYING, DELETING)
+
+
+def get(caller: Caller, environment_id: str, *, model: bool = False) -> Found:
+    """One environment, with its newest model if wanted. Raises `NotFound`, `NotYours`."""
+    rows = _rows("e.id = %s", [environment_id], model=model) if known_id(environment_id) else []
+    if not rows:
+        raise NotFound(f"Environment with id {environment_id} not found")
+    if not caller.sees(rows[0].project_id):
+        raise NotYours("User is not authorized to access these tenant resources")
+    return rows[0]
+
+
+def of_project(project_id: str | None) -> list[Found]:
+    """The environments of a project, by name; None: of all projects. One query."""
+    if project_id is None:
+        return _rows("1 = 1", [], order=True)
+    return _rows("e.project_id = %s", [project_id], order=True) if known_id(project_id) else []
+
+
+@cache
+def _statement(condition: str, model: bool, order: bool) -> str:
+    from vetro.server.dispatch.models import Task
+
+    over = ", ".join(f"'{state}'" for state in Task.FINAL)
+    newest = (
+        "(SELECT n.model FROM environments_state n WHERE n.environment_id = e.id ORDER BY n.number DESC LIMIT 1)"
+        if model
+        else "NULL"
+    )
+    return (
+        f"SELECT {_FIELDS}, t.id, t.kind, t.session_id, EXISTS(SELECT 1 FROM environments_session s"
+        " WHERE s.environment_id = e.id AND s.version = e.version AND s.state = 'opened'),"
+        f" {newest} FROM environments_environment e LEFT JOIN dispatch_task t ON t.id = e.task_id"
+        f" AND t.state NOT IN ({over}) WHERE {condition}" + (" ORDER BY e.name, e.id" if order else "")
+    )
+
+
+def _rows(condition: str, values: Sequence[Any], *, model: bool = False, order: bool = False) -> list[Found]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(_statement(condition, model, order), list(values))
+        return [_found(row) for row in _fetched(cursor)]
+
+
+def _fetched(cursor: Any) -> Iterable[Sequence[Any]]:
+    rows: Iterable[Sequence[Any]] = cursor.fetchall()
+    return rows
+
+
+def _found(row: Sequence[Any]) -> Found:
+    from vetro.server.crypto import loads
+
+    id, project, name, version, text, created, updated, failure, task, kind, session, open_drafts, model = row
+    if task is not None:
+        status = DELETING if kind == "destroy" else DEPLOYING
+    else:
+        status = failure or (PENDING if open_drafts else READY)
+    return Found(
+        id,
+        project,
+        name,
+        version,
+        text,
+        _aware(created),
+        _aware(updated),
+        status,
+        task or "",
+        session or "",
+        None if model is None else loads(bytes(model)),
+    )
+
+
+def _aware(at: datetime) -> datetime:
+    # SQLite gives times without zone; they are UTC.
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,0 +1,138 @@
+"""The rules of environments: create, list, show, rename (API.md 5). Deleting is in `deploying`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from vetro.engine.models.environment import ENVIRONMENT
+from vetro.server.accounts.policy import enforce
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.dispatch.models import Event
+from vetro.server.environments import content, limits, networks, reading
+from vetro.server.environments.models import Environment, State
+from vetro.server.errors import Conflict, Invalid, NotFound
+from vetro.server.ids import new_id, stamp
+from vetro.server.setup import config
+
+_NO_NAME = "Please, specify a name of the environment to create"
+#: Keys of a request to create that are the service's own business.
+_ASSIGNED = ("id", "version")
+#: Keys that are told, but are no part of the model.
+_IGNORED = ("tenant_id", "description", "created", "updated", "status", "?")
+
+
+def create(caller: Caller, given: Any) -> dict[str, Any]:
+    """Makes an environment; what was given with its id, version and times.
+
+    Keys that are unknown are stored in the model. Raises `Invalid`, `Conflict` for a name that the project has.
+    """
+    if not isinstance(given, Mapping):
+        raise Invalid(_NO_NAME)
+    name = limits.name_of(given.get("name"), _NO_NAME, "Environment")
+    for key in _ASSIGNED:
+        if key in given:
+            raise Invalid(f"'{key}' is given by the service", hint=f"leave '{key}' out")
+    id = new_id()
+    model = model_of(id, name, given)
+    with transaction.atomic():
+        row = insert(caller, id, name, given, {"Objects": model, "ObjectsCopy": None})
+        record(caller, "environment.create", row.id, name)
+    kept = {key: value for key, value in given.items() if key not in _IGNORED}
+    return {**kept, **described(row)}
+
+
+def model_of(id: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The root object of a new environment. Raises `Invalid`."""
+    region = given.get("region")
+    limits.text_of(region, "region", limits.LONGEST_NAME)
+    if "applications" in given:
+        raise Invalid("'applications' cannot be given", hint="give them as 'services'")
+    model: dict[str, Any] = {"?": {"id": id, "type": ENVIRONMENT, "metadata": {}}, "name": name}
+    for key, value in given.items():
+        if key not in _IGNORED and key not in ("name", "services"):
+            model[key] = value
+    if "services" in given:
+        services = given["services"]
+        if not isinstance(services, list):
+            raise Invalid("'services' must be a list")
+        model["applications"] = content.check_services(services)
+    wanted = given.get("defaultNetworks")
+    if wanted is None:
+        model["defaultNetworks"] = networks.default_networks(config(), name)
+    elif not isinstance(wanted, Mapping):
+        raise Invalid("'defaultNetworks' must be an object with the keys 'environment' and 'flat'")
+    content.check_ids(model)
+    limits.check_model(model)
+    return model
+
+
+def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Environment:
+    """Stores a new environment with its first state; inside a transaction. Raises `Conflict`, `Invalid`."""
+    text = limits.text_of(given.get("description_text"), "description_text")
+    try:
+        with transaction.atomic():
+            row = Environment.objects.create(
+                id=id,
+                project_id=caller.project_id,
+                name=name,
+                description_text=text,
+                region=given.get("region") or "",
+            )
+    except IntegrityError:
+        raise Conflict("Environment with specified name already exists") from None
+    State.objects.create(environment=row, number=0, model=model)
+    announce(row.project_id, row.id, "created")
+    return row
+
+
+def list_all(caller: Caller, *, tenant: str | None = None, all_tenants: bool = False) -> list[dict[str, Any]]:
+    """The project's environments with their status; of other projects by rule ``list_environments_all_tenants``."""
+    if all_tenants or tenant is not None:
+        enforce(caller, "list_environments_all_tenants")
+    project = tenant if tenant is not None else None if all_tenants else caller.project_id
+    return [{**described(found), "status": found.status} for found in reading.of_project(project)]
+
+
+def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:
+    """Gives an environment another name; the name in its model stays. Raises `Invalid`, `Conflict`, `NotFound`."""
+    found = reading.get(caller, environment_id)
+    if not isinstance(given, Mapping):
+        raise Invalid("The server could not comply with the request: the body must be an object with a 'name'.")
+    if "name" not in given:
+        raise NotFound("'name' is missing", hint='send {"name": "…"}')
+    blank = "Environment name must contain at least one non-white space symbol"
+    name = limits.name_of(given["name"], blank, "Environment")
+    try:
+        with transaction.atomic():
+            row = Environment.objects.select_for_update().get(id=found.id)
+            before, row.name = row.name, name
+            row.save(update_fields=["name", "updated"])
+            record(caller, "environment.rename", row.id, name, before=before)
+            announce(row.project_id, row.id, "renamed")
+    except IntegrityError:
+        raise Conflict("Environment with specified name already exists") from None
+    except Environment.DoesNotExist:
+        raise NotFound(f"Environment with id {environment_id} not found") from None
+    return described(row)
+
+
+def described(row: Environment | reading.Found) -> dict[str, Any]:
+    """The fields that every answer about an environment has."""
+    return {
+        "id": row.id,
+        "name": row.name,
+        "tenant_id": row.project_id,
+        "version": row.version,
+        "description_text": row.description_text,
+        "created": stamp(row.created),
+        "updated": stamp(row.updated),
+    }
+
+
+def announce(project_id: str, environment_id: str, what: str, *, kind: str = "environment", **data: Any) -> None:
+    """Tells those who watch; inside the transaction of the change."""
+    Event.objects.create(project_id=project_id, environment_id=environment_id, kind=kind, data={"change": what, **data})

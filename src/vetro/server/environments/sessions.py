@@ -1,0 +1,157 @@
+"""The rules of sessions: drafts of changes that are made beside each other and deployed one at a time (API.md 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.environments import reading
+from vetro.server.environments.errors import Busy, SessionInvalid
+from vetro.server.environments.limits import known_id
+from vetro.server.environments.models import Environment, Session
+from vetro.server.environments.service import announce
+from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
+from vetro.server.ids import stamp
+
+
+def open_session(caller: Caller, environment_id: str) -> Session:
+    """A new, empty draft of the environment as it is now. Raises `Busy` while a task works on it."""
+    with transaction.atomic():
+        found = locked(caller, environment_id)
+        if found.busy:
+            raise Busy(
+                f"Could not open session for environment <EnvId: {environment_id}>,"
+                " environment has deploying or deleting status."
+            )
+        session = Session.objects.create(environment_id=found.id, user_id=caller.user_id, version=found.version)
+        record(caller, "session.open", session.id, found.name, environment=found.id)
+        announce(found.project_id, found.id, "opened", kind="session", session=session.id)
+    return session
+
+
+def show(caller: Caller, environment_id: str, session_id: str) -> dict[str, Any]:
+    """A session of the caller's own that can still be used, or is being deployed."""
+    session, found = _own(caller, environment_id, session_id)
+    if invalid(session, found):
+        raise _stale(session)
+    return described(session)
+
+
+def close(caller: Caller, environment_id: str, session_id: str) -> None:
+    """Throws a session of the caller's own away, unless it is being deployed."""
+    with transaction.atomic():
+        session, found = _own(caller, environment_id, session_id, lock=True)
+        if session.id == found.session_id:
+            raise Busy(f"Session <SessionId: {session.id}> is in deploying state and could not be deleted")
+        session.delete()
+        record(caller, "session.close", session_id, found.name, environment=found.id)
+        announce(found.project_id, found.id, "closed", kind="session", session=session_id)
+
+
+def writable(caller: Caller, environment_id: str, session_id: str) -> tuple[Session, reading.Found]:
+    """The session that a change goes into, and its environment with model, both locked; inside a transaction.
+
+    Raises `NotFound`, `Invalid` for none or one of another environment, `Forbidden` for another person's,
+    `SessionInvalid`, `Busy`.
+    """
+    found = locked(caller, environment_id, model=True)
+    if not session_id:
+        raise Invalid("X-Configuration-Session header which indicates to the session is missed")
+    session = _find(session_id)
+    _tied(session, environment_id)
+    if session.user_id != caller.user_id:
+        raise Forbidden(f"Session <SessionId {session.id}> belongs to somebody else", hint="open a session of your own")
+    if session.id == found.session_id:
+        raise Busy(f"Session <SessionId {session.id}> is already in deployment state")
+    if invalid(session, found):
+        raise _stale(session)
+    return session, found
+
+
+def deployable(caller: Caller, environment_id: str, session_id: str) -> tuple[Session, reading.Found]:
+    """The session that is to be deployed, by whomever of the project; both locked. Raises as `writable`."""
+    found = locked(caller, environment_id, model=True)
+    session = _find(session_id)
+    _tied(session, environment_id)
+    if session.id == found.session_id:
+        raise Busy(f"Session <SessionId {session.id}> is already deployed or deployment is in progress")
+    if invalid(session, found):
+        raise _stale(session)
+    return session, found
+
+
+def readable(caller: Caller, found: reading.Found, session_id: str) -> Session | None:
+    """The session whose draft is to be shown; None where it is stale or was deployed: then the present state counts.
+
+    Raises `NotFound` for an unknown one, `Forbidden` for another person's.
+    """
+    session = _find(session_id)
+    if session.environment_id != found.id:
+        raise NotFound(f"Session <SessionId {session_id}> is not found")
+    if session.user_id != caller.user_id and session.id != found.session_id:
+        raise Forbidden(f"Session <SessionId {session.id}> belongs to somebody else")
+    return None if invalid(session, found) else session
+
+
+def invalid(session: Session, found: reading.Found) -> bool:
+    """Whether the environment has changed, or is being changed by another session, since this one was opened."""
+    if session.id == found.session_id:
+        return False
+    return session.state != Session.OPENED or found.version > session.version or found.busy
+
+
+def described(session: Session) -> dict[str, Any]:
+    """A session as the API shows it."""
+    return {
+        "id": session.id,
+        "environment_id": session.environment_id,
+        "user_id": session.user_id,
+        "state": session.state,
+        "version": session.version,
+        "created": stamp(session.created),
+        "updated": stamp(session.updated),
+    }
+
+
+def locked(caller: Caller, environment_id: str, *, model: bool = False) -> reading.Found:
+    """An environment that nobody else changes until the transaction ends. Raises `NotFound`, `NotYours`."""
+    if known_id(environment_id):
+        # Evaluated for its lock. SQLite's transactions begin with the lock of the database.
+        list(Environment.objects.select_for_update().filter(id=environment_id).values_list("id"))
+    return reading.get(caller, environment_id, model=model)
+
+
+def _find(session_id: str) -> Session:
+    session = Session.objects.filter(id=session_id).first() if known_id(session_id) else None
+    if session is None:
+        raise NotFound(f"Session <SessionId {session_id}> is not found")
+    return session
+
+
+def _tied(session: Session, environment_id: str) -> None:
+    if session.environment_id != environment_id:
+        raise Invalid(f"Session <SessionId {session.id}> is not tied with Environment <EnvId {environment_id}>")
+
+
+def _stale(session: Session) -> SessionInvalid:
+    return SessionInvalid(
+        f"Session <SessionId {session.id}> is invalid: environment has been updated or updating right now"
+        " with other session"
+    )
+
+
+def _own(caller: Caller, environment_id: str, session_id: str, *, lock: bool = False) -> tuple[Session, reading.Found]:
+    session = _find(session_id)
+    if session.environment_id != environment_id:
+        # Whoever may not see the session's environment learns nothing about the session.
+        reading.get(caller, session.environment_id)
+        _tied(session, environment_id)
+    found = locked(caller, environment_id) if lock else reading.get(caller, environment_id)
+    if session.user_id != caller.user_id:
+        raise NotSignedIn(
+            f"User <UserId {caller.user_id}> is not authorized to access session <SessionId {session.id}>."
+        )
+    return session, found

@@ -1,0 +1,255 @@
+"""Environments as archives in the format of workspaces (`vetro.engine.workspace`): `export_environment` and back.
+
+::
+
+    environment.json   {format, id, name, created, packages: [{name, version, digest}]}
+    packages/          the archives of those packages, named by their digests
+    model-<n>.json     the kept states of the model
+    tasks/<n>/         task.json, outcome.json of the task that left state n, as far as it is known
+    reports.jsonl      their status lines
+
+Unpacked into ``environments/<name>`` of a workspace it is an environment there. Models are in clear: whoever may read
+the environment may have its archive, nobody else.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import time
+import zipfile
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.db import transaction
+
+from vetro.engine.workspace.folder import FORMAT
+from vetro.muranopl.stacks import deep_calls
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.dispatch.models import Report, Task
+from vetro.server.environments import consts, content, history, limits, packages, reading, service
+from vetro.server.environments.models import Environment, EnvironmentPackage, State
+from vetro.server.errors import Invalid
+from vetro.server.ids import new_id
+
+#: Bytes of an archive's unpacked files together, and how many there may be.
+LARGEST: Final = 512 << 20
+MOST_FILES: Final = 20_000
+_MODEL = re.compile(r"model-(\d{1,18})\.json")
+
+
+def export_environment(caller: Caller, environment_id: str) -> bytes:
+    """The environment as a ZIP archive. Raises `NotFound`, `NotYours`."""
+    found = reading.get(caller, environment_id)
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        listed = _write_packages(archive, found)
+        _write_json(
+            archive,
+            "environment.json",
+            {
+                "format": FORMAT,
+                "id": found.id,
+                "name": found.name,
+                "created": found.created.timestamp(),
+                "packages": listed,
+            },
+        )
+        numbers = {}
+        for state in State.objects.filter(environment_id=found.id).order_by("number").iterator(chunk_size=10):
+            _write_json(archive, f"model-{state.number}.json", state.model)
+            numbers[state.task_id] = state.number
+        for task in Task.objects.filter(id__in=list(numbers), environment_id=found.id).iterator(chunk_size=10):
+            _write_task(archive, numbers[task.id], task)
+        archive.writestr("reports.jsonl", "".join(_report_lines(numbers)))
+    record(caller, "environment.export", found.id, found.name)
+    return target.getvalue()
+
+
+def import_environment(
+    caller: Caller, data: bytes, *, name: str | None = None, fresh: bool = False
+) -> dict[str, str | None]:
+    """An environment from such an archive: {environment_id, session_id}.
+
+    It has the states of the archive and counts as deployed as they say: right where the same cloud is behind it.
+    ``fresh``: its applications become a draft with new ids instead, and nothing counts as deployed. Packages that the
+    project does not see are imported. Raises `Invalid` for an archive that is not one of ours, `Conflict` for a name
+    that is taken, and what importing packages raises.
+    """
+    archive = _opened(data)
+    head = _mapping(archive, "environment.json")
+    wanted = limits.name_of(name or head.get("name"), "the archive names no environment", "Environment")
+    if not isinstance(head.get("format"), int) or head["format"] > FORMAT:
+        raise Invalid("the archive was written by a newer Vetro, or by something else")
+    states = _states(archive)
+    newest = states[max(states)]
+    used = _read_packages(caller, archive, head.get("packages"))
+    with transaction.atomic():
+        if fresh:
+            root = newest.get("Objects")
+            if not isinstance(root, dict):
+                raise Invalid("the newest model of the archive has no objects")
+            made = history.begin(caller, wanted, root, consts.usages_of([e["digest"] for e in used]), imported=True)
+            return {"environment_id": made["environment_id"], "session_id": made["session_id"]}
+        return {"environment_id": _restore(caller, wanted, str(head.get("id") or ""), states, used), "session_id": None}
+
+
+def _restore(
+    caller: Caller, name: str, id: str, states: Mapping[int, dict[str, Any]], used: list[dict[str, str]]
+) -> str:
+    # Its root object has the environment's id: a second copy beside the first one gets another.
+    own = id if limits.known_id(id) and len(id) <= 32 and not Environment.objects.filter(id=id).exists() else new_id()
+    first, *rest = sorted(states)
+    row = service.insert(caller, own, name, {}, _with_root_id(states[first], own))
+    State.objects.filter(environment=row).update(number=first)
+    for number in rest:
+        State.objects.create(environment=row, number=number, model=_with_root_id(states[number], own))
+    row.version = max(states)
+    row.save(update_fields=["version"])
+    EnvironmentPackage.objects.bulk_create(
+        EnvironmentPackage(environment=row, fqn=e["fqn"], version=e["version"], digest=e["digest"]) for e in used
+    )
+    record(caller, "environment.import", own, name)
+    return own
+
+
+def _with_root_id(model: dict[str, Any], own: str) -> dict[str, Any]:
+    changed = dict(model)
+    for key in ("Objects", "ObjectsCopy"):
+        root = model.get(key)
+        if isinstance(root, dict) and isinstance(root.get("?"), dict):
+            changed[key] = {**root, "?": {**root["?"], "id": own}}
+    return changed
+
+
+def _write_packages(archive: zipfile.ZipFile, found: reading.Found) -> list[dict[str, str]]:
+    from vetro.server.catalog.blobs import get
+
+    listed = []
+    for fqn, (version, digest) in packages.pinned(found.id).items():
+        listed.append({"name": fqn, "version": version, "digest": digest})
+        archive.writestr(f"packages/{digest}.zip", get(digest), zipfile.ZIP_STORED)
+    return listed
+
+
+def _write_task(archive: zipfile.ZipFile, number: int, task: Task) -> None:
+    spec = {key: value for key, value in (task.spec or {}).items() if key not in ("identities", "environment")}
+    _write_json(archive, f"tasks/{number}/task.json", {**spec, "packages": []})
+    begun = task.started or task.created
+    outcome = {
+        "state": task.state,
+        "kind": task.kind,
+        "method": spec.get("method"),
+        "error": task.error,
+        "result": task.result,
+        "started": begun.timestamp(),
+        "ended": (task.finished or begun).timestamp(),
+        "cpu_seconds": 0.0,
+    }
+    _write_json(archive, f"tasks/{number}/outcome.json", outcome)
+
+
+def _report_lines(numbers: Mapping[str, int]) -> list[str]:
+    lines = []
+    for row in Report.objects.filter(task__in=list(numbers), kind="report").order_by("seq").iterator(chunk_size=500):
+        entry = {
+            "task": numbers[row.task_id],
+            "key": row.key,
+            "id": row.entity_id or None,
+            "text": row.text,
+            "details": row.details,
+            "level": row.level,
+            "at": row.created.timestamp(),
+        }
+        lines.append(json.dumps(entry, ensure_ascii=False) + "\n")
+    return lines
+
+
+def _write_json(archive: zipfile.ZipFile, path: str, value: Any) -> None:
+    with deep_calls():
+        text = json.dumps(value, ensure_ascii=False, indent=1)
+    archive.writestr(zipfile.ZipInfo(path, time.gmtime()[:6]), text.encode("utf-8", "surrogatepass"))
+
+
+def _opened(data: bytes) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise Invalid("this is no ZIP archive", hint="give what 'vetro env export' wrote") from None
+    infos = archive.infolist()
+    if len(infos) > MOST_FILES or sum(info.file_size for info in infos) > LARGEST:
+        raise Invalid(f"the archive holds more than {MOST_FILES:,} files or {LARGEST >> 20} MiB")
+    return archive
+
+
+def _read(archive: zipfile.ZipFile, path: str) -> bytes:
+    try:
+        info = archive.getinfo(path)
+        with archive.open(info) as file:
+            data = file.read(info.file_size + 1)
+    except KeyError:
+        raise Invalid(f"the archive has no {path}", hint="give what 'vetro env export' wrote") from None
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+        raise Invalid(f"{path} in the archive cannot be read: {error}") from None
+    if len(data) > info.file_size:
+        raise Invalid(f"{path} in the archive is larger than it says")
+    return data
+
+
+def _mapping(archive: zipfile.ZipFile, path: str) -> dict[str, Any]:
+    try:
+        with deep_calls():
+            value = json.loads(_read(archive, path).decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise Invalid(f"{path} in the archive is no JSON") from None
+    if not isinstance(value, dict):
+        raise Invalid(f"{path} in the archive must be an object")
+    return value
+
+
+def _states(archive: zipfile.ZipFile) -> dict[int, dict[str, Any]]:
+    found = {}
+    for info in archive.infolist():
+        match = _MODEL.fullmatch(info.filename)
+        if match is None:
+            continue
+        model = _mapping(archive, info.filename)
+        root = model.get("Objects")
+        if root is not None and not (isinstance(root, dict) and isinstance(root.get("?"), dict)):
+            raise Invalid(f"{info.filename}: 'Objects' is no object")
+        limits.check_model(model, info.filename)
+        if root is not None:
+            content.check_ids(root)
+        found[int(match[1])] = model
+    if not found:
+        raise Invalid("the archive has no model", hint="give what 'vetro env export' wrote")
+    return found
+
+
+def _read_packages(caller: Caller, archive: zipfile.ZipFile, listed: Any) -> list[dict[str, str]]:
+    """The archive's packages as the project sees them, {fqn, version, digest}; missing ones are imported."""
+    from vetro.server.catalog.importing import import_packages
+    from vetro.server.catalog.models import Package
+    from vetro.server.catalog.service import visible
+
+    entries = listed if isinstance(listed, list) else []
+    used, missing = [], []
+    for entry in entries:
+        if not isinstance(entry, dict) or not all(isinstance(entry.get(k), str) for k in ("name", "version", "digest")):
+            raise Invalid("environment.json: 'packages' must list objects with name, version and digest")
+        row = visible(caller, everything=False).filter(fqn=entry["name"], version=entry["version"]).first()
+        if row is None:
+            missing.append(entry)
+        else:
+            used.append(_entry(row))
+    if missing:
+        result = import_packages(caller, [_read(archive, f"packages/{e['digest']}.zip") for e in missing])
+        rows: list[Package] = list(result.packages)
+        used += [_entry(row) for row in rows]
+    return used
+
+
+def _entry(row: Any) -> dict[str, str]:
+    return {"fqn": row.fqn, "version": row.version, "digest": row.digest}

@@ -1,0 +1,77 @@
+"""Statistics of instances: how long applications and servers were there (API.md 12; effect ``track``)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from vetro.server.caller import Caller
+from vetro.server.dispatch.models import JournalNote, Task
+from vetro.server.environments import reading
+from vetro.server.environments.models import InstanceUsage
+from vetro.server.ids import stamp
+
+_BEGIN = "murano.track_instance"
+
+
+def count(environment_id: str, task: Task) -> None:
+    """Takes over what a task tracked; inside the transaction that ends it."""
+    for note in JournalNote.objects.filter(task=task, kind="track").order_by("id"):
+        args = note.args
+        at = datetime.fromtimestamp(note.at, UTC)
+        instance = str(args.get("instance") or "")[:255]
+        here = InstanceUsage.objects.filter(environment_id=environment_id, instance_id=instance, destroyed=None)
+        if args.get("event") != _BEGIN:
+            here.update(destroyed=at)
+        elif not here.exists():
+            InstanceUsage.objects.get_or_create(
+                environment_id=environment_id,
+                instance_id=instance,
+                created=at,
+                defaults={
+                    "instance_type": int(args.get("instance_type") or 0),
+                    "type_name": str(args.get("type_name") or "")[:255],
+                    "type_title": str(args.get("type_title") or "")[:255],
+                    "unit_count": args.get("unit_count"),
+                    "tenant_id": task.project_id,
+                },
+            )
+
+
+def raw(caller: Caller, environment_id: str, instance_id: str | None = None) -> list[dict[str, Any]]:
+    """One entry an instance: type, times, seconds, whether it is there. Raises `NotFound`, `NotYours`."""
+    found = reading.get(caller, environment_id)
+    rows = InstanceUsage.objects.filter(environment_id=found.id).order_by("created", "id")
+    if instance_id is not None:
+        if "\0" in instance_id:
+            return []
+        rows = rows.filter(instance_id=instance_id)
+    return [
+        {
+            "instance_id": row.instance_id,
+            "type": row.instance_type,
+            "type_name": row.type_name,
+            "type_title": row.type_title or None,
+            "unit_count": row.unit_count,
+            "tenant_id": row.tenant_id,
+            "created": stamp(row.created),
+            "destroyed": stamp(row.destroyed),
+            "active": row.destroyed is None,
+            "duration": _seconds(row),
+        }
+        for row in rows
+    ]
+
+
+def aggregated(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
+    """One entry a type: {type, count, duration in seconds}."""
+    sums: dict[int, dict[str, Any]] = {}
+    for row in raw(caller, environment_id):
+        entry = sums.setdefault(row["type"], {"type": row["type"], "count": 0, "duration": 0})
+        entry["count"] += 1 if row["unit_count"] is None else row["unit_count"]
+        entry["duration"] += row["duration"]
+    return [sums[key] for key in sorted(sums)]
+
+
+def _seconds(row: InstanceUsage) -> int:
+    return max(int(((row.destroyed or datetime.now(UTC)) - row.created).total_seconds()), 0)

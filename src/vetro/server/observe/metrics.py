@@ -1,0 +1,98 @@
+"""Metrics for Prometheus: requests and tasks as they happen, the state of the queue when somebody asks.
+
+All processes of one `vetro serve` write into a folder of files (``PROMETHEUS_MULTIPROC_DIR``, set before they
+start), so that whichever process is asked answers for all. What concerns workers on other machines comes from the
+database.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: A worker that was not heard of for so long is not counted.
+_GONE = timedelta(seconds=60)
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"})
+
+_requests = Counter("vetro_requests", "Requests that were answered", ["api", "method", "route", "status"])
+_request_seconds = Histogram(
+    "vetro_request_seconds",
+    "How long answers took",
+    ["api"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+_tasks = Counter("vetro_tasks_ended", "Tasks that workers of this installation ended", ["kind", "state"])
+_task_seconds = Histogram(
+    "vetro_task_seconds",
+    "How long tasks ran, from start to end",
+    ["kind"],
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600),
+)
+#: Looking up children of a metric costs more than counting does.
+_counters: dict[tuple[str, str, str, int], Any] = {}
+_timers: dict[str, Any] = {}
+
+
+def request_answered(api: str, method: str, route: str, status: int, seconds: float) -> None:
+    """Counts one request. ``route`` holds no values of clients."""
+    key = (api, method, route, status)
+    counter = _counters.get(key)
+    if counter is None:
+        shown = method if method in _METHODS else "other"
+        counter = _counters[key] = _requests.labels(api, shown, route, str(status))
+    counter.inc()
+    timer = _timers.get(api)
+    if timer is None:
+        timer = _timers[api] = _request_seconds.labels(api)
+    timer.observe(seconds)
+
+
+def task_ended(kind: str, state: str, seconds: float | None) -> None:
+    """Counts one task; called by the worker that ended it. ``seconds``: from its start, None if it never began."""
+    _tasks.labels(kind, state).inc()
+    if seconds is not None:
+        _task_seconds.labels(kind).observe(seconds)
+
+
+def exposition() -> bytes:
+    """Everything, as Prometheus reads it."""
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        own = generate_latest(registry)
+    else:
+        own = generate_latest(REGISTRY)
+    rows = CollectorRegistry()
+    rows.register(_FromDatabase())
+    return own + generate_latest(rows)
+
+
+class _FromDatabase(Collector):
+    """What is counted in the database: the same whoever is asked."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The families; three queries."""
+        from django.db.models import Count, Min
+
+        from vetro.server.dispatch.models import Task, WorkerProcess
+
+        tasks = GaugeMetricFamily("vetro_tasks", "Tasks there are, by kind and state", labels=["kind", "state"])
+        for kind, state, count in Task.objects.order_by().values_list("kind", "state").annotate(Count("id")):
+            tasks.add_metric([kind, state], count)
+        yield tasks
+        waiting = Task.objects.filter(state=Task.QUEUED).aggregate(count=Count("id"), oldest=Min("created"))
+        yield GaugeMetricFamily("vetro_queue_length", "Tasks that wait for a worker", value=waiting["count"])
+        oldest = waiting["oldest"]
+        age = max(0.0, time.time() - oldest.timestamp()) if oldest is not None else 0.0
+        yield GaugeMetricFamily("vetro_queue_oldest_seconds", "How long the first of them has been waiting", value=age)
+        alive = WorkerProcess.objects.filter(seen__gte=datetime.now(UTC) - _GONE).count()
+        yield GaugeMetricFamily("vetro_workers", "Workers that were heard of within a minute", value=alive)

@@ -1,0 +1,70 @@
+"""The request that is being answered, and what is told about it afterwards: one log line, two metrics."""
+
+from __future__ import annotations
+
+import sys
+from contextvars import ContextVar
+from typing import Any
+
+from vetro.server.caller import Caller
+from vetro.server.observe import logs, metrics
+
+#: Variables of the request that this thread answers: ``vetro.request_id``, once known ``vetro.caller``.
+current: ContextVar[dict[str, Any] | None] = ContextVar("vetro_request", default=None)
+
+#: Segments of /v1 that are no values of a client.
+_WORDS = frozenset(
+    {
+        "v1", "environments", "catalog", "packages", "categories", "templates", "configure", "sessions", "deploy",
+        "services", "deployments", "model", "actions", "schemas", "stats", "lastStatus", "instance-statistics", "raw",
+        "aggregated", "ui", "logo", "supplier_logo", "download", "create-environment", "clone",
+    }
+)  # fmt: skip
+_DEEPEST = 7
+
+
+def context() -> dict[str, str]:
+    """Request id, user and project of the request at hand, for log lines; nothing outside of requests."""
+    environ = current.get()
+    if environ is None:
+        return {}
+    found = {"request": str(environ.get("vetro.request_id", ""))}
+    caller = environ.get("vetro.caller")
+    if isinstance(caller, Caller):
+        found["user"] = caller.user_name
+        found["project"] = caller.project_name
+    return found
+
+
+def answered(environ: dict[str, Any], status: int, seconds: float, match: Any = None) -> None:
+    """Tells that a request was answered."""
+    path = environ.get("PATH_INFO", "")
+    api, route = route_of(path, status, match)
+    metrics.request_answered(api, environ["REQUEST_METHOD"], route, status, seconds)
+    if logs.access_lines() and not (status < 400 and api == "other" and path in ("/health", "/ready", "/metrics")):
+        caller = environ.get("vetro.caller")
+        logs.write_access(
+            sys.stderr,
+            environ["vetro.request_id"],
+            environ.get("REMOTE_ADDR", ""),
+            environ["REQUEST_METHOD"],
+            path,
+            status,
+            seconds,
+            caller.user_name if caller is not None else "",
+            caller.project_name if caller is not None else "",
+        )
+
+
+def route_of(path: str, status: int, match: Any = None) -> tuple[str, str]:
+    """(API, route without values of clients): few enough to be labels whatever clients ask for."""
+    if path[:4] == "/v1/":
+        # Before 401 and 404 nothing says whether there is such a route.
+        if status in (401, 404):
+            return "v1", "none"
+        parts = path.split("/")[1 : _DEEPEST + 1]
+        return "v1", "/" + "/".join(part if part in _WORDS else "{}" for part in parts)
+    api = "v2" if path[:4] == "/v2/" else "app" if path[:4] == "/app" else "other"
+    if match is not None and api != "other":
+        return api, "/" + str(match.route)
+    return api, "none"

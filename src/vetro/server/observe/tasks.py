@@ -1,0 +1,55 @@
+"""`ended`: what metrics and spans tell about a task, from its row and its journal, once it has come to its end.
+
+The journal holds when each outside effect began and ended, so spans cost a task nothing while it runs, and a task that
+several workers carried on has one trace.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from vetro.server.dispatch.models import JournalEntry, Task
+from vetro.server.observe import metrics, traces
+
+_log = logging.getLogger("vetro.worker")
+#: Effects of one task that get a span of their own.
+_MOST = 2000
+
+
+def ended(task: Task, parent: Mapping[str, str] | None = None) -> None:
+    """Counts a task that ended, and sends its spans if spans are wanted.
+
+    Call it after the transaction that ended it (``transaction.on_commit``), in the worker. ``parent``: what
+    `traces.carrier` gave where the task was enqueued.
+    """
+    begun, over = task.started, task.finished
+    seconds = (over - begun).total_seconds() if begun is not None and over is not None else None
+    metrics.task_ended(task.kind, task.state, seconds)
+    if not traces.enabled() or begun is None or over is None:
+        return
+    try:
+        _spans(task, begun.timestamp(), over.timestamp(), parent)
+    except Exception:  # spans are no reason to fail: the task has ended
+        _log.exception("the spans of task %s could not be sent", task.id)
+
+
+def _spans(task: Task, begun: float, over: float, parent: Mapping[str, str] | None) -> None:
+    attributes = {
+        "vetro.task": task.id,
+        "vetro.kind": task.kind,
+        "vetro.state": task.state,
+        "vetro.project": task.project_id,
+        "vetro.environment": task.environment_id,
+        "vetro.attempts": task.attempts,
+    }
+    action = task.action if isinstance(task.action, dict) else {}
+    if action.get("method"):
+        attributes["vetro.method"] = str(action["method"])
+    rows = JournalEntry.objects.filter(task=task).order_by("begun").values_list("key", "kind", "begun", "ended")
+    effects = [
+        traces.Past(kind, started, ended if ended is not None else over, {"vetro.effect": key}, ended is None)
+        for key, kind, started, ended in rows[:_MOST]
+    ]
+    failed = task.state != "done"
+    traces.past_tree(traces.Past(f"task {task.kind}", begun, over, attributes, failed), effects, parent)

@@ -1,0 +1,124 @@
+"""`Application`: the WSGI application. What every request has in common happens here, around Django.
+
+``/v1`` is answered without Django's middleware and resolver, which its clients have no use for; everything else goes
+through Django. Each answer bears an id, ``X-Openstack-Request-Id``, that log lines of the request bear, too.
+
+The HTTP server hands over paths decoded, so an encoded slash in a segment is a slash, as it was in Murano.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
+from django.db import close_old_connections
+from django.http import HttpResponseBase
+from django.urls import set_script_prefix
+
+from vetro.server.config import Config
+from vetro.server.observe.requests import answered, current
+from vetro.server.serving_bodies import BodyRefused, with_length
+from vetro.server.serving_proxies import Proxies
+from vetro.server.setup import config
+
+StartResponse = Callable[..., Any]
+#: What of the server's variables the application sees besides headers. Its own environment holds secrets and is
+#: mixed into them by the server.
+_WANTED = frozenset(
+    {
+        "REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "REMOTE_ADDR",
+        "CONTENT_TYPE", "CONTENT_LENGTH", "wsgi.input", "wsgi.errors", "wsgi.url_scheme", "wsgi.version",
+        "wsgi.multithread", "wsgi.multiprocess", "wsgi.run_once", "wsgi.file_wrapper", "wsgi.input_terminated",
+    }
+)  # fmt: skip
+
+
+class Application(WSGIHandler):
+    """WSGI: ``application(environ, start_response)``."""
+
+    def __init__(self, settings: Config | None = None) -> None:
+        super().__init__()
+        settings = settings or config()
+        self._proxies = Proxies(settings["server.trusted_proxies"])
+        self._largest = int(settings["server.max_body_mib"]) << 20
+        # Variables of the process whose names look like headers; a header of that name wins.
+        self._own = {name: value for name, value in os.environ.items() if name.startswith("HTTP_")}
+
+    def __call__(  # type: ignore[override]
+        self, given: dict[str, Any], start_response: StartResponse
+    ) -> Iterable[bytes]:
+        """The answer to one request. Never raises, short of a defect in this module."""
+        began = time.perf_counter()
+        environ = {
+            name: value
+            for name, value in given.items()
+            if name in _WANTED or (name.startswith("HTTP_") and self._own.get(name) != value)
+        }
+        environ["SCRIPT_NAME"] = ""
+        environ["vetro.request_id"] = request_id = "req-" + str(uuid.uuid4())
+        self._proxies.apply(environ)
+        token = current.set(environ)
+        try:
+            try:
+                body = with_length(environ, self._largest)
+            except BodyRefused as refused:
+                start_response(
+                    refused.status_line, [("Content-Type", "text/plain"), ("X-Openstack-Request-Id", request_id)]
+                )
+                answered(environ, refused.status, time.perf_counter() - began)
+                return [str(refused).encode()]
+            request = WSGIRequest(environ)
+            path = request.path_info
+            if path.startswith("/v1/") or path == "/v1":
+                response = self._v1(request, path)
+            else:
+                set_script_prefix("/")
+                close_old_connections()
+                response = self.get_response(request)
+            answered(environ, response.status_code, time.perf_counter() - began, request.resolver_match)
+        finally:
+            current.reset(token)
+        headers = list(response.items())
+        headers.extend(("Set-Cookie", morsel.output(header="").strip()) for morsel in response.cookies.values())
+        headers.append(("X-Openstack-Request-Id", request_id))
+        start_response(f"{response.status_code} {response.reason_phrase}", headers)
+        if response.streaming:
+            return cast("Iterable[bytes]", _Stream(response, body))
+        content = cast(Any, response).content
+        response.close()
+        if body is not None:
+            body.close()
+        return [content]
+
+    @staticmethod
+    def _v1(request: WSGIRequest, path: str) -> HttpResponseBase:
+        from vetro.server.api.v1.routing import answer
+
+        close_old_connections()
+        # Endpoints decode segments themselves.
+        return answer(request, path[4:].replace("%", "%25"))
+
+
+class _Stream:
+    """A response whose parts are made while they are sent; closing it closes what it stands on."""
+
+    def __init__(self, response: Any, body: Any) -> None:
+        self._response = response
+        self._body = body
+        self._parts = iter(response)
+
+    def __iter__(self) -> _Stream:
+        return self
+
+    def __next__(self) -> bytes:
+        return cast(bytes, next(self._parts))
+
+    def close(self) -> None:
+        """Called by the HTTP server at the end, also when the client went away."""
+        self._response.close()
+        if self._body is not None:
+            self._body.close()

@@ -1,0 +1,34 @@
+"""What an HTTP process does besides answering: writing down which tokens were used, and ending with its parent."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+#: Seconds between two writes.
+_PAUSE = 30.0
+_log = logging.getLogger("vetro.serve")
+
+
+def begin() -> None:
+    """Starts a thread for it. The process is killed when the HTTP server that forked it is."""
+    from vetro.server.serving_children import die_with
+
+    if os.environ.get("VETRO_HTTP"):
+        die_with(None)
+    threading.Thread(target=_work, name="housekeeping", daemon=True).start()
+
+
+def _work() -> None:
+    from django.db import Error, close_old_connections
+
+    from vetro.server.accounts import usage
+
+    wake = threading.Event()
+    while not wake.wait(_PAUSE):
+        try:
+            close_old_connections()
+            usage.flush()
+        except Error as error:  # the next round tries again; nothing but a time of use is lost
+            _log.warning("times of use of tokens could not be written: %s", type(error).__name__)

@@ -1,0 +1,54 @@
+"""The HTTP server: ``python -m vetro.server.serving_http`` (`vetro serve` starts it). Granian runs the WSGI application
+in ``server.processes`` processes with a pool of threads each."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+from vetro.server.config import Config
+
+#: Seconds for answers under way when the service ends.
+GRACE = 4
+
+
+def main() -> None:
+    """Serves until SIGTERM."""
+    from granian import Granian
+    from granian.constants import Interfaces
+    from granian.http import HTTP1Settings
+    from granian.log import LogLevels
+
+    from vetro.server.serving_children import die_with_parent
+
+    die_with_parent()
+    settings = Config.load()
+    threads = int(settings["server.threads"]) + int(settings["server.streams"])
+    static = Path(__file__).parent / "web" / "static"
+    # Granian takes a number of threads beyond that of processors for a mistake; ours wait for the database.
+    warnings.simplefilter("ignore")
+    Granian(
+        "vetro.server.wsgi:application",
+        address=str(settings["server.host"]),
+        port=int(settings["server.port"]),
+        interface=Interfaces.WSGI,
+        workers=int(settings["server.processes"]),
+        blocking_threads=threads,
+        # Requests beyond wait in the kernel's queue. Connections that only stay open are counted by it, too.
+        backpressure=max(1024, threads * 2),
+        backlog=2048,
+        websockets=False,
+        http1_settings=HTTP1Settings(header_read_timeout=15_000),
+        log_level=LogLevels.error,
+        respawn_failed_workers=True,
+        workers_kill_timeout=GRACE,
+        static_path_mount=[static] if static.is_dir() else None,
+        process_name=None,
+        pid_file=None,
+    ).serve()
+
+
+if __name__ == "__main__":
+    os.environ["VETRO_HTTP"] = "1"
+    main()

@@ -1,0 +1,105 @@
+"""What has to be done before the service starts: ``python -m vetro.server.serving_prepare`` (`vetro serve` runs it).
+
+Migrates the database, stores the embedded packages, and on a new database makes a first administrator. Prints one
+line of JSON: ``{"link": …}``, the secret of a link for signing in, or null. A process of its own, so that the one
+that stays does not hold Django.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from vetro.server.config import Config, make_data
+from vetro.yaql.errors import VetroError
+
+ADMIN, PROJECT = "admin", "default"
+
+
+def prepare(settings: Config) -> str | None:
+    """Prepares the installation; the secret of the first link where the database is new.
+
+    Raises errors of settings, keys, rules, and what the database says.
+    """
+    from vetro.server.setup import setup
+
+    make_data(settings)
+    setup(settings)
+    from vetro.server.accounts import policy
+    from vetro.server.accounts.keystone import checked_settings
+    from vetro.server.crypto import keyring
+
+    keyring()
+    policy.describe()
+    checked_settings(settings)
+    migrate()
+    _embedded()
+    return first_account()
+
+
+def migrate() -> None:
+    """Brings the tables up to date; two at once wait for each other."""
+    from django.core.management import call_command
+    from django.db import connection
+
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            # Any number will do as long as nobody else locks it.
+            cursor.execute("SELECT pg_advisory_lock(7630942018)")
+            try:
+                call_command("migrate", interactive=False, verbosity=0)
+            finally:
+                cursor.execute("SELECT pg_advisory_unlock(7630942018)")
+    else:
+        call_command("migrate", interactive=False, verbosity=0)
+
+
+def first_account() -> str | None:
+    """Makes an administrator without password, in a project, where there is nobody yet; the secret of a link."""
+    from django.db import transaction
+
+    from vetro.server.accounts import people, tokens
+    from vetro.server.caller import SYSTEM
+    from vetro.server.setup import config
+
+    with transaction.atomic():
+        if people.counts() != (0, 0, 0):
+            return None
+        project = people.create_project(SYSTEM, PROJECT, description="Made at the first start.")
+        user = people.create_user(SYSTEM, ADMIN)
+        people.grant(SYSTEM, user, project, str(config()["accounts.admin_role"]))
+        return tokens.create_link(SYSTEM, user, project)[1]
+
+
+def _embedded() -> None:
+    from vetro.server.catalog import embedded
+
+    embedded.ensure()
+
+
+def main() -> int:
+    """Prints the line; errors go to standard error as JSON, too, so that `vetro serve` can show them."""
+    from vetro.server.serving_children import die_with_parent
+
+    die_with_parent()
+    answer: dict[str, Any]
+    try:
+        answer = {"link": prepare(Config.load())}
+        status = 0
+    except VetroError as error:
+        answer = {"error": error.message, "hint": error.hint}
+        status = 1
+    except Exception as error:
+        from django.db import Error
+
+        if not isinstance(error, (Error, OSError)):
+            raise
+        answer = {"error": f"the installation cannot be prepared: {error}", "hint": None}
+        status = 1
+    print(json.dumps(answer))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

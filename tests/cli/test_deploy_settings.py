@@ -1,0 +1,84 @@
+"""What `vetro deploy` takes from the workspace's file, asks in task processes, and says about packages."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import write_package
+from tests.cli.deploykit import BOX, Place
+
+
+@pytest.fixture
+def place(here: Path) -> Place:
+    return Place(here)
+
+
+def test_class_configurations_of_the_workspace_reach_contracts_and_tasks(place: Place) -> None:
+    text = BOX.replace("  size:\n", "  least: {Contract: $.int().notNull(), Usage: Config, Default: 0}\n  size:\n", 1)
+    text = text.replace("$ > 0 and", "$ > 5 and").replace("format('The box says {0}', $.text)", "str($.least)")
+    package = write_package(place.folder / "limited", {"t.Box": text})
+    place.root.mkdir()
+    settings = place.root / "vetro.toml"
+    row = "[[engine.class_configs]]\nclass = 't.Box'\nversion = '1'\nvalues = {least = 7}\n"
+    settings.write_text(row + "[task]\nmemory_mib = 512\n")
+    command = ["deploy", str(package), "--env", "e", "--driver", "record"]
+    place.ok(*command, "--set", "size=8")
+    assert place.reports()[-1] == "7"
+    settings.write_text("[engin]\n")
+    said = place.refused(*command)
+    assert "there is no setting 'engin'" in said and "vetro.toml" in said
+    assert place.status() == "ready"
+
+
+def test_a_package_that_never_ends_is_stopped_before_anything_is_made(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its expressions run in a task process: the command itself goes on and says where."""
+    monkeypatch.setattr("vetro.cli.asked.TIMEOUT", 1.0)
+    text = BOX.replace("check($ > 0 and $ < 10)", "check(repeat(1).takeWhile($ = 1).toList().len() = $)")
+    package = write_package(place.folder / "endless", {"t.Box": text})
+    said = place.refused("deploy", str(package), "--env", "e", "--driver", "record")
+    assert "Box.yaml" in said
+    assert place.data("env", "list") == []
+
+
+def test_no_package_code_runs_in_the_command(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of this process can do nothing; those of task processes do not know of it."""
+
+    def refuse(*args: object, **options: object) -> None:
+        raise AssertionError("package code runs in the command")
+
+    for name in ("run", "load", "schema", "call", "evaluate"):
+        monkeypatch.setattr(f"vetro.muranopl.session.Session.{name}", refuse)
+    place.deploy()
+    place.ok("env", "action", "e", "open")
+    place.ok("env", "destroy", "e")
+
+
+def test_all_that_is_wrong_is_said_at_once(place: Place) -> None:
+    said = place.refused(
+        "deploy", str(place.package), "--env", "e", "--driver", "record", "--set", "size=12", "--set", "text=null"
+    )
+    assert said.count("error[") == 2  # all that is wrong, at once
+    assert "t.Box.size" in said and "t.Box.text" in said
+    assert f"{place.package.name}{os.sep}Classes{os.sep}Box.yaml" in said
+
+
+def test_a_dry_run_leaves_no_temporary_files(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    place.ok("deploy", str(place.package), "--dry-run")
+    assert list(scratch.iterdir()) == []
+
+
+def test_warnings_about_packages_are_shown_and_kept(place: Place) -> None:
+    package = write_package(place.folder / "odd", {"t.Box": BOX}, extra="Colour: red\n")
+    said = place.ok("deploy", str(package), "--env", "e", "--driver", "record").output
+    text = "t 1.0.0: manifest.yaml:9: unknown key 'Colour' is ignored"
+    assert said.count(text) == 1 and "warning" in said
+    (line,) = place.data("env", "log", "e", "--level", "warning")
+    assert line["text"].endswith(text)

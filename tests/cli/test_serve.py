@@ -1,0 +1,112 @@
+"""`vetro serve` as a process: starts, answers, looks after its children, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.servekit import Service, alive, children_of, until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    made: list[Service] = []
+
+    def start(*options: str, **settings: str) -> Service:
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        made.append(Service(folder, *options, **settings))
+        return made[-1]
+
+    yield start
+    for service in made:
+        if service.process.poll() is None:
+            service.process.kill()
+        service.process.wait()
+
+
+def test_one_command_starts_everything_and_sigterm_ends_it(serve: Callable[..., Service]) -> None:
+    service = serve()
+    ready = service.await_ready()
+    assert ready["pid"] == service.process.pid
+    said = service.errors.read_text()
+    assert f"Vetro answers at {ready['url']}" in said
+    link = re.search(r"First login.*/app/link/(vetro_\S+)", said)
+    assert link is not None
+    token = service.admin("token", "create", "admin", "-o", "value")
+    assert service.get("/v1/catalog/categories", **{"X-Auth-Token": token})[0] == 200
+    assert service.get("/v1/catalog/categories", **{"X-Auth-Token": link.group(1)})[0] == 401
+    until(lambda: service.get("/ready")[0] == 200)
+    assert b"vetro_workers 1.0" in service.get("/metrics")[1]
+    children = service.everybody()
+    assert len(children) >= 3
+    began = time.monotonic()
+    service.process.terminate()
+    assert service.process.wait(30) == 0
+    assert time.monotonic() - began < 15
+    until(lambda: not any(map(alive, children)), 5)
+    assert not service.ready.exists()
+    assert list((service.folder / "data" / "run").iterdir()) == []
+    # The second start finds what the first one made, and prints no link.
+    again = Service(service.folder, "--workers", "0")
+    try:
+        again.await_ready()
+        assert again.get("/v1/catalog/categories", **{"X-Auth-Token": token})[0] == 200
+        assert "First login" not in again.errors.read_text()
+    finally:
+        again.process.terminate()
+        assert again.process.wait(30) == 0
+
+
+def test_a_killed_service_leaves_no_process(serve: Callable[..., Service]) -> None:
+    service = serve()
+    service.await_ready()
+    until(lambda: service.get("/ready")[0] == 200)
+    children = service.everybody()
+    service.process.kill()
+    service.process.wait()
+    until(lambda: not any(map(alive, children)), 10)
+
+
+def test_children_that_die_are_started_again(serve: Callable[..., Service]) -> None:
+    service = serve("--workers", "0")
+    service.await_ready()
+    (server,) = children_of(service.process.pid)
+    os.kill(server, signal.SIGKILL)
+
+    def back() -> bool:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return children_of(service.process.pid) != [server] and service.get("/health")[0] == 200
+        return False
+
+    until(back, 30)
+    assert "HTTP server ended (killed by SIGKILL)" in service.errors.read_text()
+
+
+def test_what_cannot_start_says_why(serve: Callable[..., Service], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = serve("--port", str(other.getsockname()[1]))
+        assert taken.process.wait(60) == 1
+    assert "cannot listen on 127.0.0.1 port" in taken.errors.read_text()
+    (tmp_path / "rules.yaml").write_text('a: ""\nget_package: "nonsense"\n')
+    broken = serve(VETRO_ACCOUNTS__POLICY_FILE=str(tmp_path / "rules.yaml"))
+    assert broken.process.wait(60) == 1
+    assert f"{tmp_path / 'rules.yaml'}:2: rule 'get_package'" in broken.errors.read_text()
+    nowhere = serve("--database", "postgresql://vetro:hunter2@127.0.0.1:9/none")
+    assert nowhere.process.wait(60) == 1
+    assert "cannot be prepared" in nowhere.errors.read_text()
+    assert "hunter2" not in nowhere.errors.read_text()
+    for service in (taken, broken, nowhere):
+        assert "Traceback" not in service.errors.read_text()
+        assert not service.ready.exists()

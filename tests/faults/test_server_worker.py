@@ -1,0 +1,263 @@
+"""The service's worker is killed, its database is locked, its disk is full: nothing is lost, stuck or done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.world import World
+
+#: Steps of one deployment of four rounds are some more than this.
+STEPS = 92
+PATIENCE = 60.0
+
+
+class Service:
+    """A data directory with everything in it, and the nursery that works there."""
+
+    def __init__(self, data: Path, world: Path) -> None:
+        self.data = data
+        self.world = World(world)
+        data.mkdir(exist_ok=True)
+        settings = f"""
+[cloud]
+kind = "tests.faults.server_cloud:make"
+settings = {{path = "{world}"}}
+[worker]
+lease_seconds = 2.0
+"""
+        (data / "vetro.toml").write_text(settings)
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
+        environ.update(VETRO_DATA=str(data), DJANGO_SETTINGS_MODULE="vetro.server.settings")
+        root = str(Path(__file__).parents[2])
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH", "")]))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.server_nursery"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ, cwd=root, start_new_session=True,
+        )  # fmt: skip
+        try:
+            assert self._read() == "ready"
+            self.order("prepare")
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the nursery died; see its standard error"
+        return json.loads(line)
+
+    def do(self, what: str, **args: Any) -> Any:
+        assert self.process.stdin is not None
+        print(json.dumps({"do": what, **args}), file=self.process.stdin, flush=True)
+        said = self._read()
+        assert "failed" not in said, said["failed"]
+        return said["answer"]
+
+    def order(self, order: str, /, **args: Any) -> Any:
+        """One of `tests.faults.server_orders`."""
+        return self.do("call", function=f"tests.faults.server_orders:{order}", **args)
+
+    def until_ended(self, ids: list[str], wanted: str | None = "done", seconds: float = PATIENCE) -> list[str]:
+        """Waits for tasks; their states."""
+        until = time.monotonic() + seconds
+        while True:
+            states: list[str] = self.order("states", ids=ids)
+            if all(state not in ("queued", "running") for state in states):
+                assert wanted is None or states == [wanted] * len(ids), [self.order("story", id=id) for id in ids]
+                return states
+            assert time.monotonic() < until, [self.order("story", id=id) for id in ids]
+            time.sleep(0.01)
+
+    def until_gone(self, pid: int, seconds: float = PATIENCE) -> int:
+        until = time.monotonic() + seconds
+        while (status := self.do("ended", pid=pid)) is None:
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        return int(status)
+
+    def stop(self, pid: int) -> None:
+        os.kill(pid, signal.SIGTERM)
+        assert self.until_gone(pid) == 0
+
+    def check(self, id: str, title: str, steps: int = 4) -> dict[str, Any]:
+        """The task has done everything once and told everything once."""
+        story: dict[str, Any] = self.order("story", id=id)
+        assert story["state"] == "done", story
+        told = [f"step {n}" for n in range(steps)]
+        assert story["texts"] == ["Action deploy is scheduled", *told, "Deployment finished"]
+        assert [name for name in self.world.done("run") if name.startswith(f"{title} ")] == [
+            f"{title} {n}" for n in range(steps)
+        ]
+        assert story["applications"][0]["done"] == list(range(steps))
+        return story
+
+    def close(self) -> None:
+        """Ends the nursery and what it forked."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(30)
+        finally:
+            self.process.stdout.close()
+            self.process.kill()
+            self.process.wait()
+            self.world.close()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("service")
+    made = Service(folder / "data", folder / "world.db")
+    yield made
+    made.close()
+
+
+def test_killed_at_twenty_moments(service: Service) -> None:
+    chance = random.Random(4)
+    kills = 0
+    for number, moment in enumerate(sorted(chance.sample(range(STEPS), 20))):
+        title = f"k{number}"
+        (task,) = service.order("begin", name=title)
+        pushes = len(service.world.done("push"))
+        status = service.until_gone(service.do("work", kill_at=moment))
+        assert status == -signal.SIGKILL
+        kills += 1
+        worker = service.do("work")
+        service.until_ended([task])
+        service.stop(worker)
+        story = service.check(task, title)
+        assert (story["version"], story["leases"], story["tasks"]) == (1, 0, 1)
+        assert len(service.world.done("push")) - pushes == 4
+    assert kills == 20
+    assert service.world.waiting() == []
+
+
+def test_killed_again_and_again(service: Service) -> None:
+    (task,) = service.order("begin", name="again", steps=10)
+    chance = random.Random(5)
+    for _ in range(6):
+        assert service.until_gone(service.do("work", kill_at=chance.randrange(8, 30))) == -signal.SIGKILL
+    worker = service.do("work")
+    service.until_ended([task])
+    service.stop(worker)
+    assert service.check(task, "again", 10)["attempts"] == 7
+
+
+def test_a_worker_that_hangs_loses_its_tasks(service: Service) -> None:
+    """It is stopped, another takes over when the lease lapses, and what the first one writes later is refused."""
+    (task,) = service.order("begin", name="hang", steps=60)
+    first = service.do("work", own=True)
+    until = time.monotonic() + PATIENCE
+    while not [name for name in service.world.done("run") if name.startswith("hang ")]:
+        assert time.monotonic() < until
+        time.sleep(0.002)
+    os.kill(first, signal.SIGSTOP)
+    second = service.do("work", own=True)
+    service.until_ended([task])
+    os.kill(first, signal.SIGCONT)
+    service.stop(first)
+    service.stop(second)
+    assert service.check(task, "hang", 60)["version"] == 1
+
+
+def test_the_database_is_locked_for_a_while(service: Service) -> None:
+    (task,) = service.order("begin", name="locked")
+    worker = service.do("work", kill_at=None)
+    with closing(sqlite3.connect(service.data / "vetro.db", timeout=30, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        time.sleep(2.5)
+        other.execute("COMMIT")
+    service.until_ended([task])
+    service.stop(worker)
+    assert service.check(task, "locked")["failures"] == 0
+
+
+def test_the_same_request_twice_and_two_people_at_once(service: Service) -> None:
+    environment, session = service.order("session", name="twice")
+    _, other = service.order("session", name="twice")
+    orders = [
+        {"function": "tests.faults.server_orders:deploy", "environment_id": environment, "session_id": id}
+        for id in (session, session, other, other)
+    ]
+    answers = service.do("together", functions=orders)
+    begun = [answer["result"] for answer in answers if "result" in answer]
+    assert len(begun) == 1, answers
+    refused = [answer["error"] for answer in answers if "error" in answer]
+    assert all(error.startswith(("Busy", "SessionInvalid", "Forbidden")) for error in refused), refused
+    worker = service.do("work")
+    service.until_ended(begun)
+    service.stop(worker)
+    story = service.check(begun[0], "twice", 2)
+    assert (story["tasks"], story["version"]) == (1, 1)
+
+
+def test_another_engine_does_not_go_on(service: Service) -> None:
+    (task,) = service.order("begin", name="engine")
+    assert service.until_gone(service.do("work", kill_at=60)) == -signal.SIGKILL
+    service.order("change_engine", id=task)
+    worker = service.do("work")
+    service.until_ended([task], "failed")
+    service.stop(worker)
+    story = service.order("story", id=task)
+    assert story["error"]["code"] == "ENG332"
+    assert "retry" in story["error"]["hint"]
+    assert story["version"] == 1
+    assert story["texts"][-1] == "Deployment finished with errors"
+
+
+def test_two_workers_drain_a_queue(service: Service) -> None:
+    tasks = service.order("begin", name="many", steps=1, count=24)
+    workers = [service.do("work", own=True), service.do("work", own=True)]
+    service.until_ended(tasks)
+    for worker in workers:
+        service.stop(worker)
+    for number, task in enumerate(tasks):
+        assert service.check(task, f"many{number}", 1)["attempts"] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_the_disk_is_full_for_a_while(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "vetro-test", str(data)], check=True)
+    service = None
+    try:
+        service = Service(data, tmp_path / "world.db")
+        (task,) = service.order("begin", name="full", steps=12)
+        worker = service.do("work")
+        until = time.monotonic() + PATIENCE
+        while not service.world.done("run"):
+            assert time.monotonic() < until
+            time.sleep(0.002)
+        filler = data / "filler"
+        with open(filler, "wb", buffering=0) as file:
+            for size in (1 << 20, 1 << 12, 1 << 8):
+                try:
+                    while True:
+                        file.write(b"x" * size)
+                except OSError:
+                    pass
+        time.sleep(1.0)
+        assert service.order("states", ids=[task]) == ["running"]
+        filler.unlink()
+        service.until_ended([task])
+        service.check(task, "full", 12)
+        service.stop(worker)
+    finally:
+        if service is not None:
+            service.close()
+        subprocess.run(["umount", "-l", str(data)], check=True)

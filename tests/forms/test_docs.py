@@ -1,0 +1,24 @@
+"""The pages about forms do what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, Page, prepare
+from vetro.forms.vocabulary import vocabulary_schema
+
+PAGES = sorted((ROOT / "docs" / "forms").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(tmp_path, monkeypatch)
+    Page(path, tmp_path).run()
+
+
+def test_every_word_of_the_vocabulary_is_on_the_page() -> None:
+    words = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "forms" / "schema.md").read_text(encoding="utf-8")))
+    assert set(vocabulary_schema()["properties"]) <= words

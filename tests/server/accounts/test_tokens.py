@@ -1,0 +1,141 @@
+"""Tokens and links: shown once, stored as digests, ended at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from vetro.server.accounts import service, usage
+from vetro.server.accounts.authentication import caller_of_token
+from vetro.server.accounts.models import Token
+from vetro.server.caller import SYSTEM
+from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
+
+pytestmark = pytest.mark.django_db
+
+
+def made(person: Any, **more: Any) -> tuple[Token, str]:
+    user, project = service.find_user(person.caller.user_id), service.find_project(person.caller.project_id)
+    return service.create_token(person.caller, user, project, **more)
+
+
+def test_a_token_stands_for_its_owner_in_its_project(ann: Any) -> None:
+    token, text = made(ann, name="ci", days=3)
+    caller = caller_of_token(text, "10.0.0.9")
+    assert (caller.user_name, caller.project_name, caller.roles) == ("ann", "demo", ("member",))
+    assert (caller.token_id, caller.address, caller.is_admin) == (token.id, "10.0.0.9", False)
+    assert token.expires is not None and timedelta(days=2.9) < token.expires - datetime.now(UTC) < timedelta(days=3)
+
+
+def test_the_database_holds_no_token(ann: Any) -> None:
+    token, text = made(ann)
+    token.refresh_from_db()
+    stored = [str(getattr(token, field.attname)) for field in Token._meta.fields]
+    assert all(text[10:] not in value for value in stored)
+    assert text.startswith(token.prefix)
+
+
+def test_every_role_of_the_owner_counts(ann: Any) -> None:
+    user, project = service.find_user("ann"), service.find_project("demo")
+    service.grant(SYSTEM, user, project, "admin")
+    caller = caller_of_token(ann.token)
+    assert (caller.roles, caller.is_admin) == (("admin", "member"), True)
+
+
+def test_an_expired_token_is_refused(ann: Any) -> None:
+    token, text = made(ann, days=1)
+    Token.objects.filter(pk=token.pk).update(expires=datetime.now(UTC) - timedelta(seconds=1))
+    with pytest.raises(NotSignedIn):
+        caller_of_token(text)
+
+
+def test_a_token_without_end_works(ann: Any) -> None:
+    token, text = made(ann, days=0)
+    assert token.expires is None
+    assert caller_of_token(text).user_name == "ann"
+
+
+@pytest.mark.parametrize("name", ["id", "text"])
+def test_a_revoked_token_is_refused_by_the_next_request(ann: Any, name: str) -> None:
+    token, text = made(ann)
+    service.revoke_token(ann.caller, token.id if name == "id" else text)
+    with pytest.raises(NotSignedIn):
+        caller_of_token(text)
+    with pytest.raises(NotFound):
+        service.revoke_token(ann.caller, token.id)
+
+
+def test_tokens_of_others_are_not_to_be_seen_made_or_ended(ann: Any, eve: Any, root: Any) -> None:
+    user, project = service.find_user("ann"), service.find_project("demo")
+    with pytest.raises(Forbidden):
+        service.create_token(eve.caller, user, project)
+    with pytest.raises(Forbidden):
+        service.list_tokens(eve.caller, user)
+    with pytest.raises(NotFound):  # the answer for one that there is not
+        service.revoke_token(eve.caller, ann.caller.token_id)
+    assert [token["user"] for token in service.list_tokens(eve.caller)] == ["eve"]
+    assert {token["user"] for token in service.list_tokens(root.caller)} == {"ann", "eve", "root"}
+
+
+def test_nobody_gets_a_token_for_a_project_of_others(eve: Any, ann: Any) -> None:
+    with pytest.raises(Invalid, match="does not belong to project 'demo'"):
+        service.create_token(eve.caller, service.find_user("eve"), service.find_project("demo"))
+
+
+@pytest.mark.parametrize("text", ["", "x", "vetro_" + "a" * 43, "ä\udc80", "x" * 100_000, "a\x00b"])
+def test_nonsense_is_no_token(ann: Any, text: str) -> None:
+    with pytest.raises(NotSignedIn):
+        caller_of_token(text)
+
+
+def test_looking_a_token_up_is_one_query(ann: Any, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        caller_of_token(ann.token)
+
+
+def test_when_a_token_was_used_is_written_later(ann: Any) -> None:
+    usage.flush()
+    caller_of_token(ann.token)
+    assert Token.objects.get(pk=ann.caller.token_id).last_used is None
+    assert usage.flush() == 1
+    found = Token.objects.get(pk=ann.caller.token_id).last_used
+    assert found is not None and datetime.now(UTC) - found < timedelta(seconds=30)
+    assert usage.flush() == 0
+
+
+def test_a_link_signs_in_once_and_is_no_token(ann: Any, root: Any) -> None:
+    user, project = service.find_user("ann"), service.find_project("demo")
+    link, text = service.create_link(root.caller, user, project)
+    with pytest.raises(NotSignedIn):
+        caller_of_token(text)
+    assert service.redeem_link(text, "10.0.0.9") == (user, project)
+    with pytest.raises(NotSignedIn, match="was used"):
+        service.redeem_link(text)
+    assert link.id not in [token["id"] for token in service.list_tokens(root.caller)]
+
+
+def test_a_token_is_no_link_and_an_old_link_none_any_more(ann: Any, root: Any) -> None:
+    with pytest.raises(NotSignedIn):
+        service.redeem_link(ann.token)
+    link, text = service.create_link(root.caller, service.find_user("ann"), service.find_project("demo"))
+    Token.objects.filter(pk=link.pk).update(expires=datetime.now(UTC) - timedelta(seconds=1))
+    with pytest.raises(NotSignedIn):
+        service.redeem_link(text)
+
+
+def test_only_administrators_make_links(ann: Any) -> None:
+    with pytest.raises(Forbidden):
+        service.create_link(ann.caller, service.find_user("ann"), service.find_project("demo"))
+
+
+def test_bearer_tokens_are_for_v2_only(ann: Any) -> None:
+    from django.test import Client, RequestFactory
+
+    from vetro.server.accounts.authentication import caller_of
+
+    header = {"authorization": f"Bearer {ann.token}"}
+    assert Client(headers=header).get("/v1/nope").status_code == 401
+    request = RequestFactory(headers=header).get("/v2/x")
+    assert caller_of(request, bearer=True).user_name == "ann"

@@ -1,0 +1,34 @@
+"""/v1 statistics."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from vetro.server.api.v1.counters import Requests
+
+
+def test_statistics_over_the_wire(ann: Any, eve: Any) -> None:
+    env = ann.post("/v1/environments", {"name": "e"}).json()["id"]
+    path = f"/v1/environments/{env}/instance-statistics"
+    for end in ("raw", "aggregated", "raw/nosuch"):
+        assert ann.get(f"{path}/{end}").json() == []
+        assert eve.get(f"{path}/{end}").status_code == 403
+    assert ann.get(path).status_code == 404
+    assert ann.get("/v1/environments/nosuch/instance-statistics/raw").status_code == 404
+    (host,) = ann.get("/v1/stats").json()
+    assert set(host) == {
+        "id", "host", "created", "updated", "request_count", "error_count", "average_response_time",
+        "requests_per_tenant", "requests_per_second", "errors_per_second", "cpu_percent", "cpu_count",
+    }  # fmt: skip
+
+
+def test_requests_are_counted_and_other_projects_are_not_told(ann: Any, eve: Any, root: Any) -> None:
+    counted = Requests()
+    counted.note(ann.caller.project_id, 0.5, failed=False)
+    counted.note(eve.caller.project_id, 1.5, failed=True)
+    counted.note("", 1.0, failed=False)
+    told = counted.told(ann.caller)
+    assert (told["request_count"], told["error_count"], told["average_response_time"]) == (3, 1, 1.0)
+    assert json.loads(told["requests_per_tenant"]) == {ann.caller.project_id: 1}
+    assert len(json.loads(counted.told(root.caller)["requests_per_tenant"])) == 2

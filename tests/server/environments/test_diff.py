@@ -1,0 +1,91 @@
+"""Differences between models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vetro.server.environments.diff import MASK, diff
+
+
+def obj(id: str, type: str = "T", **properties: Any) -> dict[str, Any]:
+    return {"?": {"id": id, "type": type}, **properties}
+
+
+def root(*apps: Any, **more: Any) -> dict[str, Any]:
+    return obj("env", "E", applications=list(apps), **more)
+
+
+def told(before: Any, after: Any) -> list[Any]:
+    return [(d.what, d.id, {p.name: (p.old, p.new) for p in d.properties}) for d in diff(before, after)]
+
+
+def test_equal_models_do_not_differ() -> None:
+    assert told(root(obj("a", x=[1, {"y": 2}])), root(obj("a", x=[1, {"y": 2}]))) == []
+
+
+def test_created_changed_and_destroyed_objects() -> None:
+    before = root(obj("a", x=1, y=2), obj("gone", z=1))
+    after = root(obj("a", x=5, y=2), obj("new", z=3))
+    assert told(before, after) == [
+        ("changed", "env", {"applications": before_after(before, after)}),
+        ("changed", "a", {"x": (1, 5)}),
+        ("created", "new", {"z": (None, 3)}),
+        ("destroyed", "gone", {}),
+    ]
+
+
+def before_after(before: Any, after: Any) -> Any:
+    def refs(model: Any) -> Any:
+        return [{"?": {"id": a["?"]["id"], "type": "T"}} for a in model["applications"]]
+
+    return refs(before), refs(after)
+
+
+def test_a_moved_object_tells_where_it_was() -> None:
+    pot = obj("pot")
+    (moved,) = [
+        d for d in diff(root(obj("a", pot=pot), obj("b", pot=None)), root(obj("a", pot="pot"), obj("b", pot=pot)))
+        if d.id == "pot"
+    ]  # fmt: skip
+    assert (moved.what, moved.came_from, moved.place) == ("moved", ("a", "pot"), ("b", "pot"))
+
+
+def test_an_object_in_full_and_a_reference_to_it_are_the_same_value() -> None:
+    assert told(root(obj("a", r=obj("p"))), root(obj("a", r=obj("p", x=1)))) == [("changed", "p", {"x": (None, 1)})]
+
+
+def test_an_upgrade_shows_as_a_changed_type() -> None:
+    assert told(root(obj("a", "T/1.0.0@p")), root(obj("a", "T/2.0.0@p"))) == [
+        ("changed", "a", {"?/type": ("T/1.0.0@p", "T/2.0.0@p")})
+    ]
+
+
+def test_secrets_are_masked_at_any_depth_and_in_lists() -> None:
+    before = root(obj("a", adminPassword="s3cret", users=[{"name": "x", "password": "first-pw"}], apiKey="k"))
+    after = root(obj("a", adminPassword="other", users=[{"name": "y", "password": "second-pw"}], apiKey="k2"))
+    text = repr(diff(before, after))
+    assert MASK in text
+    for secret in ("s3cret", "other", "first-pw", "second-pw", "'k'", "k2"):
+        assert secret not in text
+
+
+def test_what_a_schema_calls_secret_is_masked_too() -> None:
+    found = diff(root(obj("a", "my.T", pin=1)), root(obj("a", "my.T", pin=2)), lambda c, p: (c, p) == ("my.T", "pin"))
+    assert [(p.old, p.new) for d in found for p in d.properties] == [(MASK, MASK)]
+
+
+def test_nothing_before_or_after() -> None:
+    assert [d.what for d in diff(None, root(obj("a")))] == ["created", "created"]
+    assert [d.what for d in diff(root(obj("a")), None)] == ["destroyed", "destroyed"]
+
+
+def test_true_and_one_differ() -> None:
+    assert told(root(obj("a", x=1)), root(obj("a", x=True))) == [("changed", "a", {"x": (1, True)})]
+
+
+def test_as_json_is_plain() -> None:
+    (found,) = diff(obj("e", "E", x=1), obj("e", "E", y=2))
+    assert found.as_json()["properties"] == [
+        {"name": "y", "old": None, "new": 2, "added": True, "removed": False},
+        {"name": "x", "old": 1, "new": None, "added": False, "removed": True},
+    ]

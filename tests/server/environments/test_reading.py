@@ -1,0 +1,56 @@
+"""Status by task and drafts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vetro.server.dispatch.models import Task
+from vetro.server.environments import reading, service, sessions
+from vetro.server.environments.models import Environment
+
+
+@pytest.fixture
+def env(ann: Any) -> str:
+    return str(service.create(ann.caller, {"name": "e"})["id"])
+
+
+def status(person: Any, env: str) -> str:
+    found = reading.get(person.caller, env)
+    (listed,) = reading.of_project(person.caller.project_id)
+    assert listed.status == found.status
+    return found.status
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "expected"),
+    [
+        ("deploy", "queued", "deploying"),
+        ("action", "running", "deploying"),
+        ("deploy", "needs_person", "deploying"),
+        ("destroy", "running", "deleting"),
+        ("deploy", "done", "ready"),
+        ("deploy", "diverged", "ready"),
+    ],
+)
+def test_a_task_that_has_not_ended_holds_it(ann: Any, env: str, kind: str, state: str, expected: str) -> None:
+    task = Task.objects.create(
+        project_id=ann.caller.project_id, user_id="u", environment_id=env, kind=kind, state=state, spec={}
+    )
+    Environment.objects.filter(id=env).update(task_id=task.id)
+    assert status(ann, env) == expected
+
+
+def test_a_failure_is_shown_before_drafts_and_stale_drafts_do_not_count(ann: Any, env: str) -> None:
+    sessions.open_session(ann.caller, env)
+    assert status(ann, env) == "pending"
+    Environment.objects.filter(id=env).update(failure="deploy failure")
+    assert status(ann, env) == "deploy failure"
+    Environment.objects.filter(id=env).update(failure="", version=1)
+    assert status(ann, env) == "ready"
+
+
+def test_times_have_a_zone(ann: Any, env: str) -> None:
+    found = reading.get(ann.caller, env)
+    assert found.created.tzinfo is not None and found.created == Environment.objects.get(id=env).created

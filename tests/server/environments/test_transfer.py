@@ -1,0 +1,114 @@
+"""Environments as archives, between servers and workspaces."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.environments.conftest import plant
+from vetro.engine.workspace import Workspace
+from vetro.server.environments import drafts, history, reading, transfer
+from vetro.server.environments.errors import NotYours
+from vetro.server.environments.models import EnvironmentPackage
+from vetro.server.errors import Conflict, Invalid
+
+
+def test_an_archive_is_an_environment_of_a_workspace(planting: Any, tmp_path: Path) -> None:
+    garden = planting(plant())
+    data = transfer.export_environment(garden.caller, garden.id)
+    target = tmp_path / "environments" / "garden"
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        archive.extractall(target)
+    folder = Workspace(tmp_path).get("garden")
+    assert (folder.id, folder.latest(), folder.status()) == (garden.id, 1, "ready")
+    assert [app["name"] for app in folder.model().applications] == ["p1"]
+    assert all(Path(path).exists() for path in folder.package_paths())
+    assert "growing" in [entry["text"] for entry in folder.reports()]
+    assert folder.tasks()[0].task().kind == "deploy"
+
+
+def test_an_environment_comes_back_as_it_was(planting: Any, eve: Any) -> None:
+    garden = planting(plant())
+    data = transfer.export_environment(garden.caller, garden.id)
+    made = transfer.import_environment(eve.caller, data)  # the package comes along
+    new = str(made["environment_id"])
+    found = reading.get(eve.caller, new, model=True)
+    assert (found.name, found.version, found.status) == ("garden", 1, "ready")
+    assert new != garden.id and found.model is not None and found.model["Objects"]["?"]["id"] == new
+    other = type(garden)(eve.caller, new, garden.drain)
+    assert other.deploy(other.open()).state == "done"
+    assert other.plant("p1")["height"] == 2
+    assert EnvironmentPackage.objects.filter(environment_id=new).count() == 1
+
+
+def test_a_fresh_one_is_a_draft(planting: Any) -> None:
+    garden = planting(plant())
+    data = transfer.export_environment(garden.caller, garden.id)
+    made = transfer.import_environment(garden.caller, data, name="other", fresh=True)
+    shown = drafts.show(garden.caller, str(made["environment_id"]), str(made["session_id"]))
+    assert (shown["version"], shown["status"]) == (0, "pending")
+    assert "height" not in shown["services"][0] and shown["services"][0]["?"]["id"] != "p1"
+    with pytest.raises(Conflict):
+        transfer.import_environment(garden.caller, data)
+
+
+def test_an_archive_is_for_the_own_project(planting: Any, eve: Any) -> None:
+    garden = planting()
+    with pytest.raises(NotYours):
+        transfer.export_environment(eve.caller, garden.id)
+
+
+def packed(**files: Any) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, value in files.items():
+            archive.writestr(name.replace("__", "."), value if isinstance(value, str) else json.dumps(value))
+    return buffer.getvalue()
+
+
+HEAD = {"format": 1, "name": "e", "id": "x", "packages": []}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"PK\x03\x04 no archive",
+        packed(),
+        packed(environment__json="{"),
+        packed(environment__json=[]),
+        packed(environment__json=HEAD),
+        packed(environment__json={**HEAD, "format": 99}, **{"model-0__json": {}}),
+        packed(environment__json={**HEAD, "name": ""}, **{"model-0__json": {}}),
+        packed(environment__json=HEAD, **{"model-0__json": {"Objects": 5}}),
+        packed(environment__json=HEAD, **{"model-0__json": "[" * 100_000}),
+        packed(environment__json={**HEAD, "packages": [5]}, **{"model-0__json": {"Objects": None}}),
+        packed(
+            environment__json={**HEAD, "packages": [{"name": "n", "version": "1", "digest": "../../etc/passwd"}]},
+            **{"model-0__json": {"Objects": None}},
+        ),
+    ],
+)
+def test_bad_archives_are_refused_and_leave_nothing(ann: Any, data: bytes) -> None:
+    with pytest.raises(Invalid):
+        transfer.import_environment(ann.caller, data)
+    assert reading.of_project(ann.caller.project_id) == []
+
+
+def test_bombs_are_refused_before_they_are_unpacked(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "LARGEST", 1000)
+    with pytest.raises(Invalid, match="holds more than"):
+        transfer.import_environment(ann.caller, packed(environment__json=HEAD, big="x" * 2000))
+
+
+def test_states_keep_their_numbers(planting: Any, eve: Any) -> None:
+    garden = planting(plant())
+    garden.deploy(garden.open())
+    made = transfer.import_environment(eve.caller, transfer.export_environment(garden.caller, garden.id))
+    listed = history.states(eve.caller, str(made["environment_id"]))
+    assert [s["number"] for s in listed] == [2, 1, 0]

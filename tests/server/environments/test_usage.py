@@ -1,0 +1,49 @@
+"""Statistics of instances."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.server.environments.conftest import plant
+from vetro.server.environments import usage
+from vetro.server.environments.errors import NotYours
+from vetro.server.environments.models import InstanceUsage
+
+
+def test_what_a_deployment_tracks_is_counted_once(planting: Any) -> None:
+    garden = planting(plant())
+    garden.deploy(garden.open())
+    (row,) = usage.raw(garden.caller, garden.id)
+    assert (row["instance_id"], row["type"], row["type_name"], row["type_title"]) == (
+        "p1",
+        100,
+        "test.Plant",
+        "A plant",
+    )
+    assert (row["active"], row["destroyed"], row["unit_count"]) == (True, None, 2)
+    assert usage.raw(garden.caller, garden.id, "nosuch") == usage.raw(garden.caller, garden.id, "\0") == []
+
+
+def test_sums_by_type(planting: Any) -> None:
+    garden = planting()
+    begun = datetime.now(UTC) - timedelta(hours=1)
+    for number, kind in enumerate((200, 200, 100)):
+        InstanceUsage.objects.create(
+            environment_id=garden.id, instance_id=str(number), instance_type=kind, created=begun, unit_count=1,
+            destroyed=begun + timedelta(seconds=60),
+        )  # fmt: skip
+    assert usage.aggregated(garden.caller, garden.id) == [
+        {"type": 100, "count": 1, "duration": 60},
+        {"type": 200, "count": 2, "duration": 120},
+    ]
+
+
+def test_they_are_for_the_own_project(planting: Any, eve: Any) -> None:
+    garden = planting()
+    with pytest.raises(NotYours):
+        usage.raw(eve.caller, garden.id)
+    with pytest.raises(NotYours):
+        usage.aggregated(eve.caller, garden.id)

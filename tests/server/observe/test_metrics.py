@@ -1,0 +1,80 @@
+"""Metrics: counted by route without anything a client chose; queue and workers from the database."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from vetro.server import setup
+from vetro.server.dispatch.models import Task, WorkerProcess
+from vetro.server.observe import metrics
+from vetro.server.observe.requests import answered, route_of
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "route"),
+    [
+        ("/v1/environments/0123456789abcdef0123456789abcdef/services/x", 200, "/v1/environments/{}/services/{}"),
+        ("/v1/catalog/packages", 200, "/v1/catalog/packages"),
+        ("/v1/made-up/by/a/client", 404, "none"),
+        ("/v1/environments", 401, "none"),
+        ("/v1/environments/a/services/" + "b/" * 50, 200, "/v1/environments/{}/services/{}/{}/{}"),
+    ],
+)
+def test_a_route_holds_nothing_of_a_client(path: str, status: int, route: str) -> None:
+    assert route_of(path, status) == ("v1", route)
+
+
+def test_paths_of_nobody_are_one_route() -> None:
+    assert {route_of(f"/{word}", 300) for word in ("a", "b", "nope/x")} == {("other", "none")}
+
+
+@pytest.mark.django_db
+def test_the_page_tells_requests_tasks_queue_and_workers(ann: Any) -> None:
+    Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="queued")
+    Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="failed")
+    now = datetime.now(UTC)
+    WorkerProcess.objects.create(id="w1", host="h", pid=1, version="1", seen=now)
+    WorkerProcess.objects.create(id="w2", host="h", pid=2, version="1", seen=now - timedelta(minutes=5))
+    answered({"REQUEST_METHOD": "BREW", "PATH_INFO": "/v1/catalog/packages", "vetro.request_id": "r"}, 200, 0.02)
+    metrics.task_ended("deploy", "failed", 3.0)
+    answer = Client().get("/metrics")
+    text = answer.content.decode()
+    assert answer["Content-Type"].startswith("text/plain; version=0.0.4")
+    for line in (
+        'vetro_requests_total{api="v1",method="other",route="/v1/catalog/packages",status="200"} 1.0',
+        'vetro_tasks{kind="deploy",state="failed"} 1.0',
+        'vetro_tasks{kind="deploy",state="queued"} 1.0',
+        "vetro_queue_length 1.0",
+        "vetro_workers 1.0",
+        'vetro_tasks_ended_total{kind="deploy",state="failed"} 1.0',
+        'vetro_task_seconds_bucket{kind="deploy",le="5.0"} 1.0',
+    ):
+        assert line in text
+
+
+@pytest.mark.django_db
+def test_metrics_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"observe.metrics": False}))
+    assert Client().get("/metrics").status_code == 300
+
+
+def test_processes_of_one_service_are_added_up(tmp_path: Path) -> None:
+    count = "from vetro.server.observe import metrics as m; m.request_answered('v1', 'GET', '/r', 200, 0.1)"
+    show = (
+        "from vetro.server.observe import metrics as m; from prometheus_client import CollectorRegistry as R;"
+        "from prometheus_client.multiprocess import MultiProcessCollector as M;"
+        "r = R(); M(r); print(m.generate_latest(r).decode())"
+    )
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", count], env=environment, check=True, timeout=60)
+    shown = subprocess.run([sys.executable, "-c", show], env=environment, check=True, timeout=60, capture_output=True)
+    assert b'vetro_requests_total{api="v1",method="GET",route="/r",status="200"} 2.0' in shown.stdout

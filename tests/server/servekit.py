@@ -1,0 +1,93 @@
+"""A running `vetro serve`, as a person would start it: for tests of the whole service."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+class Service:
+    """A running `vetro serve` of its own."""
+
+    def __init__(self, folder: Path, *options: str, **settings: str) -> None:
+        self.folder = folder
+        self.ready = folder / "ready.json"
+        self.errors = folder / "stderr"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
+        self.environment = {**environment, "VETRO_DATA": str(folder / "data"), **settings}
+        command = [sys.executable, "-m", "vetro.cli.main", "serve", "--port", "0", "--ready-file", str(self.ready)]
+        with open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen([*command, *options], env=self.environment, stderr=errors)
+
+    def await_ready(self) -> dict[str, Any]:
+        until(lambda: self.ready.exists() or self.process.poll() is not None)
+        assert self.ready.exists(), self.errors.read_text()
+        found: dict[str, Any] = json.loads(self.ready.read_text())
+        return found
+
+    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
+        return self.send("GET", path, None, headers)
+
+    def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        url = json.loads(self.ready.read_text())["url"]
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def admin(self, *words: str, input: str | None = None) -> str:
+        command = [sys.executable, "-m", "vetro.cli.main", "admin", *words]
+        done = subprocess.run(
+            command, env=self.environment, text=True, input=input, stdout=subprocess.PIPE, check=True, timeout=60
+        )
+        return done.stdout.strip()
+
+    def end(self) -> int:
+        """Ends it as an operator would; its exit status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(60)
+
+    def everybody(self) -> set[int]:
+        """Ids of all processes below the service."""
+        found, todo = set(), [self.process.pid]
+        while todo:
+            for child in children_of(todo.pop()):
+                found.add(child)
+                todo.append(child)
+        return found
+
+
+def children_of(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [
+            int(child)
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
+    return []
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def until(met: Callable[[], Any], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not met():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)

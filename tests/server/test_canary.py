@@ -1,0 +1,219 @@
+"""Secrets are nowhere in clear: words that occur nowhere else go in everywhere, then every sink is searched."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.dispatch.shop import archive
+from tests.server.servekit import Service, until
+
+pytestmark = pytest.mark.slow
+
+MANIFEST = """\
+Format: MuranoPL/1.3
+Type: Application
+FullName: test.vault
+Name: Vault
+Description: For tests
+Author: Vetro
+Tags: []
+Classes:
+  test.Vault: Vault.yaml
+"""
+CLASS = """\
+Name: Vault
+Namespaces: {=: test, std: io.murano}
+Extends: std:Application
+Properties:
+  password: {Contract: $.string().notNull(), Usage: InOut}
+  pin: {Contract: $.int(), Default: 1}
+Methods:
+  deploy:
+    Body:
+      - $.find(std:Environment).reporter.report($this, 'keeping it')
+  change:
+    Scope: Public
+    Arguments:
+      - password: {Contract: $.string().notNull()}
+    Body:
+      - $.password: $password
+      - Return: changed
+  measure:
+    Scope: Public
+    Usage: Static
+    Arguments:
+      - password: {Contract: $.string().notNull()}
+    Body:
+      Return: $password.len()
+"""
+
+
+class Vault:
+    """A service with one project that has a secret, another that is curious, and all that was told to whom."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.told: list[bytes] = []
+        self.words: dict[str, str] = {}
+        for project in ("demo", "others"):
+            service.admin("project", "create", project)
+        self.account_password = self.word("password of an account")
+        service.admin("user", "create", "ann", "--project", "demo", "--password-stdin", input=self.account_password)
+        service.admin("user", "create", "eve", "--project", "others")
+        self.ann = service.admin("token", "create", "ann", "-o", "value")
+        self.eve = service.admin("token", "create", "eve", "-o", "value")
+
+    def word(self, what: str) -> str:
+        """A new secret. Its letters survive JSON, YAML and URLs unchanged."""
+        self.words[what] = "canary" + secrets.token_hex(12)
+        return self.words[what]
+
+    def call(self, method: str, path: str, data: Any = None, *, token: str | None = None, **headers: str) -> Any:
+        """A request of ann's, or somebody else's, whose answer is a sink then."""
+        body = json.dumps(data).encode() if data is not None else None
+        headers = {"Accept": "application/json", "Content-Type": "application/json", **headers}
+        status, answer = self.service.send(method, path, body, {"X-Auth-Token": token or self.ann, **headers})
+        if token is not None:
+            self.told.append(answer)
+        return status, json.loads(answer) if answer[:1] in (b"{", b"[") else answer
+
+    def deploy(self, environment: str, application: dict[str, Any]) -> str:
+        """Adds, deploys and waits; the status afterwards."""
+        _, session = self.call("POST", f"/v1/environments/{environment}/configure")
+        header = {"X-Configuration-Session": session["id"]}
+        status, _ = self.call("POST", f"/v1/environments/{environment}/services", application, **header)
+        assert status == 200
+        status, _ = self.call("POST", f"/v1/environments/{environment}/sessions/{session['id']}/deploy")
+        assert status == 200
+        return self.await_end(environment)
+
+    def await_end(self, environment: str) -> str:
+        def status() -> str:
+            return str(self.call("GET", f"/v1/environments/{environment}")[1]["status"])
+
+        until(lambda: status() != "deploying", 60)
+        return status()
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
+    """The service after a day's work with secrets, still running."""
+    service = Service(
+        tmp_path_factory.mktemp("canary"),
+        VETRO_OBSERVE__LOG_LEVEL="debug",
+        VETRO_OBSERVE__LOG_FORMAT="json",
+        VETRO_CLOUD__DRIVER="record",
+    )
+    try:
+        service.await_ready()
+        vault = Vault(service)
+        work(vault)
+        yield vault
+    finally:
+        service.end()
+
+
+def work(vault: Vault) -> None:
+    boundary = "b0undary"
+    data = archive({"Classes/Vault.yaml": CLASS}, MANIFEST)
+    body = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="f"; filename="f.zip"\r\n\r\n'.encode()
+        + data
+        + f"\r\n--{boundary}--\r\n".encode()
+    )
+    kind = f"multipart/form-data; boundary={boundary}"
+    headers = {"X-Auth-Token": vault.ann, "Content-Type": kind}
+    status, said = vault.service.send("POST", "/v1/catalog/packages", body, headers)
+    assert status == 200, said
+    environment = vault.call("POST", "/v1/environments", {"name": "safe"})[1]["id"]
+    application = {"?": {"type": "test.Vault", "id": "a" * 32}, "password": vault.word("password in a model")}
+    assert vault.deploy(environment, application) == "ready"
+    model = vault.call("GET", f"/v1/environments/{environment}")[1]["services"][0]
+    assert model["password"] == vault.words["password in a model"]  # its owners read it
+    # An action with a secret argument; its name is known only after the deployment.
+    (action,) = [name for name in model["?"]["_actions"] if name.endswith("_change")]
+    arguments = {"password": vault.word("argument of an action")}
+    assert vault.call("POST", f"/v1/environments/{environment}/actions/{action}", arguments)[0] == 200
+    assert vault.await_end(environment) == "ready"
+    static = {"className": "test.Vault", "methodName": "measure", "parameters": {}}
+    static["parameters"] = {"password": vault.word("argument of a static action")}
+    assert vault.call("POST", "/v1/actions", static) == (200, b"30")
+    # A draft that nobody deployed, and one that is at fault.
+    _, session = vault.call("POST", f"/v1/environments/{environment}/configure")
+    draft = {"?": {"type": "test.Vault", "id": "b" * 32}, "password": vault.word("password in a draft")}
+    header = {"X-Configuration-Session": session["id"]}
+    assert vault.call("POST", f"/v1/environments/{environment}/services", draft, **header)[0] == 200
+    other = vault.call("POST", "/v1/environments", {"name": "faulty"})[1]["id"]
+    wrong = {
+        "?": {"type": "test.Vault", "id": "c" * 32},
+        "password": vault.word("password beside a mistake"),
+        "pin": [],
+    }
+    assert vault.deploy(other, wrong) == "deploy failure"
+    # Things that are refused.
+    broken = '{"password": "' + vault.word("password in broken JSON")
+    vault.service.send("POST", "/v1/environments", broken.encode(), {"X-Auth-Token": vault.ann})
+    vault.call("GET", "/v1/environments", token=vault.word("unknown token"))
+    vault.call("GET", "/v1/environments?token=" + vault.word("token in a query"))
+    for path in (f"/v1/environments/{environment}", f"/v1/environments/{environment}/services"):
+        assert vault.call("GET", path, token=vault.eve)[0] == 403
+    for path in ("/v1/environments", "/v1/deployments", "/v1/catalog/packages", "/metrics", "/ready", "/", "/v1/stats"):
+        vault.call("GET", path, token=vault.eve)
+    vault.call("POST", f"/v1/environments/{environment}/configure", token=vault.eve)
+    for kind in ("text/html", "text/plain", "application/json"):
+        vault.call("GET", f"/v1/environments/{environment}/model/", token=vault.eve, Accept=kind)
+
+
+def found_in(vault: Vault, data: bytes) -> list[str]:
+    tokens = {"token of ann": vault.ann[6:], "token of eve": vault.eve[6:]}
+    return [what for what, word in {**vault.words, **tokens}.items() if word.encode() in data]
+
+
+def test_no_log_line_holds_one(vault: Vault) -> None:
+    log = vault.service.errors.read_bytes()
+    assert log.count(b'"event": "request"') > 20
+    assert found_in(vault, log) == []
+
+
+def test_no_file_of_the_installation_holds_one(vault: Vault) -> None:
+    database = sqlite3.connect(f"file:{vault.service.folder / 'data' / 'vetro.db'}?mode=ro", uri=True)
+    count = database.execute("SELECT count(*) FROM environments_state").fetchone()[0]
+    database.close()
+    assert count >= 2
+    holding = {}
+    for base, _, names in os.walk(vault.service.folder):
+        for name in names:
+            path = Path(base, name)
+            if path.is_file() and (found := found_in(vault, path.read_bytes())):
+                holding[str(path.relative_to(vault.service.folder))] = found
+    assert holding == {}
+
+
+def test_nobody_else_is_told_one(vault: Vault) -> None:
+    assert len(vault.told) > 10
+    assert found_in(vault, b"\n".join(vault.told)) == []
+
+
+def test_reports_and_audit_hold_none(vault: Vault) -> None:
+    said = []
+    for environment in vault.call("GET", "/v1/environments")[1]["environments"]:
+        base = f"/v1/environments/{environment['id']}/deployments"
+        for deployment in vault.call("GET", base)[1]["deployments"]:
+            said.append(vault.call("GET", f"{base}/{deployment['id']}")[1]["reports"])
+    text = json.dumps(said).encode()
+    assert b"keeping it" in text and b"pin" in text
+    assert found_in(vault, text) == []
+
+
+def test_the_command_line_of_no_process_holds_one(vault: Vault) -> None:
+    lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in vault.service.everybody()]
+    assert len(lines) >= 3
+    assert found_in(vault, b"\n".join(lines)) == []

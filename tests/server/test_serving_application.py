@@ -1,0 +1,137 @@
+"""The WSGI application around Django: ids, paths, bodies, and that nothing of the process leaks into requests."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.test import RequestFactory
+
+from vetro.server import serving_application, setup
+from vetro.server.serving_application import Application
+
+pytestmark = pytest.mark.django_db
+
+
+class Answer:
+    """What a WSGI server would send."""
+
+    def __init__(self, application: Any, environ: dict[str, Any]) -> None:
+        body = application(environ, self._start)
+        self.body = b"".join(body)
+        if hasattr(body, "close"):
+            body.close()
+
+    def _start(self, status: str, headers: list[tuple[str, str]]) -> None:
+        self.status = int(status[:3])
+        self.headers = dict(headers)
+
+
+@pytest.fixture
+def application(monkeypatch: pytest.MonkeyPatch) -> Iterator[Application]:
+    # Tests run in a transaction, which a request would take for one that was forgotten, and close the connection.
+    monkeypatch.setattr(serving_application, "close_old_connections", lambda: None)
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield Application(setup.config().changed({"server.max_body_mib": 1}))
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+def environ(method: str, path: str, body: bytes = b"", **more: Any) -> dict[str, Any]:
+    found = RequestFactory().generic(method, "/", body, content_type="application/json").environ
+    return {**found, "PATH_INFO": path, "wsgi.input": io.BytesIO(body), **more}
+
+
+def test_every_answer_bears_an_id_of_its_own(application: Application) -> None:
+    answers = [Answer(application, environ("GET", path)) for path in ("/", "/v1/x", "/health", "/v2/none", "/app/x")]
+    ids = [answer.headers["X-Openstack-Request-Id"] for answer in answers]
+    assert len(set(ids)) == 5
+    assert all(one.startswith("req-") and len(one) == 40 for one in ids)
+
+
+def test_v1_is_answered_as_through_django(application: Application, ann: Any) -> None:
+    given = environ("GET", "/v1/nope", HTTP_X_AUTH_TOKEN=ann.token, HTTP_ACCEPT="application/json")
+    direct, through = Answer(application, given), ann.get("/v1/nope", headers={"accept": "application/json"})
+    assert (direct.status, json.loads(direct.body)) == (through.status_code, through.json())
+
+
+def test_a_percent_sign_in_a_segment_is_not_decoded_twice(
+    application: Application, ann: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vetro.server.api.v1 import routing
+
+    seen = []
+    monkeypatch.setattr(routing, "find", lambda method, path: seen.append(path))
+    Answer(application, environ("GET", "/v1/x/100%41", HTTP_X_AUTH_TOKEN=ann.token))
+    ann.get("/v1/x/100%2541")
+    assert seen == ["x/100%2541", "x/100%2541"]
+
+
+def test_paths_that_are_no_utf8_are_answered(application: Application) -> None:
+    for path in ("/v1/\xff\xfe", "/\xff", "//", "/v1//", "/v1/\x00", "/v1/" + "a/" * 2000):
+        assert Answer(application, environ("GET", path)).status in (300, 401, 404)
+
+
+def test_variables_of_the_process_are_no_part_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VETRO_DATABASE__URL", "postgresql://u:secret@h/d")
+    monkeypatch.setenv("HTTP_X_AUTH_TOKEN", "from the environment")
+    application = Application(setup.config())
+    seen: list[dict[str, Any]] = []
+    monkeypatch.setattr(Application, "_v1", staticmethod(lambda request, path: seen.append(request.META) or _empty()))
+    import os
+
+    Answer(application, {**os.environ, **environ("GET", "/v1/x")})
+    assert not {"VETRO_DATABASE__URL", "HTTP_X_AUTH_TOKEN", "PATH"} & set(seen[0])
+
+
+def _empty() -> Any:
+    from django.http import HttpResponse
+
+    return HttpResponse()
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(application: Application) -> None:
+    given = environ("POST", "/v1/environments", CONTENT_LENGTH=str(2 << 20))
+    given["wsgi.input"] = None  # reading would fail
+    answer = Answer(application, given)
+    assert (answer.status, b"1 MiB" in answer.body) == (413, True)
+    assert "X-Openstack-Request-Id" in answer.headers
+
+
+@pytest.mark.parametrize("length", ["x", "-1", "1e3", "²"])
+def test_a_length_that_is_none_is_refused(application: Application, length: str) -> None:
+    assert Answer(application, environ("POST", "/v1/environments", CONTENT_LENGTH=length)).status == 400
+
+
+def test_a_body_in_chunks_arrives_whole(application: Application, ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.http import HttpResponse
+
+    monkeypatch.setattr(Application, "_v1", staticmethod(lambda request, path: HttpResponse(request.body)))
+    given = environ("POST", "/v1/x", b"x" * 300_000, HTTP_TRANSFER_ENCODING="chunked")
+    del given["CONTENT_LENGTH"]
+    assert Answer(application, given).body == b"x" * 300_000
+    given = environ("POST", "/v1/x", b"x" * (1 << 20) + b"y", HTTP_TRANSFER_ENCODING="chunked")
+    del given["CONTENT_LENGTH"]
+    assert Answer(application, given).status == 413
+
+
+def test_apis_set_no_cookies_and_pages_get_headers(application: Application, ann: Any) -> None:
+    api = Answer(application, environ("POST", "/v1/environments", b"{}", HTTP_X_AUTH_TOKEN=ann.token))
+    assert not {"Set-Cookie", "Content-Security-Policy", "Vary"} & set(api.headers)
+    page = Answer(application, environ("GET", "/app/none"))
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_pages_refuse_forms_of_other_sites_and_apis_do_not_ask() -> None:
+    from django.test import Client
+
+    client = Client(enforce_csrf_checks=True)
+    assert client.post("/app/none").status_code == 403
+    assert client.post("/v1/environments").status_code == 401
