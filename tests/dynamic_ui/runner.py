@@ -69,11 +69,11 @@ class Run:
 
 
 class _Runner:
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], base: Mapping[str, Any]) -> None:
         self.data = data
         self.run = Run()
         mode = data.get("mode") or {}
-        cloud = {**CLOUD, **(data.get("cloud") or {})}
+        cloud = {**base, **(data.get("cloud") or {})}
         self.cloud = cloud
         self.quick = bool(mode.get("quick"))
         self.environment = None if self.quick else mode.get("environment", "env-1")
@@ -165,10 +165,19 @@ def _stored(state: Any) -> Any:
     return json.loads(json.dumps(state))
 
 
+def _cloud_of(file: Path) -> Mapping[str, Any]:
+    """The cloud that stands beside the case or its folder; else our own."""
+    for folder in (file.parent, file.parent.parent):
+        if (folder / "cloud.yaml").is_file():
+            found = yaml.safe_load((folder / "cloud.yaml").read_text(encoding="utf-8"))
+            return {**CLOUD, **found}
+    return CLOUD
+
+
 def run_case(case: Case) -> list[str]:
     """What is wrong, in words; nothing when the case passes."""
     expect = case.data["expect"]
-    run = _Runner(case.data).go()
+    run = _Runner(case.data, _cloud_of(case.file)).go()
     if run.load != expect.get("load", "ok"):
         return [f"load: expected {expect.get('load', 'ok')}, found {run.load} {run.why}"]
     comparison = Comparison()

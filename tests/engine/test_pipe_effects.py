@@ -187,3 +187,39 @@ def test_both_sides_may_write_much_at_once(ends: Ends) -> None:
     assert received == [len(much)]
     found = effects.next_answer()
     assert found is not None and len(found[1]()) == len(much)
+
+
+@pytest.mark.parametrize("branches", [True, False])
+def test_an_answer_that_arrives_while_a_checkpoint_is_written_is_not_waited_for_again(
+    ends: Ends, branches: bool
+) -> None:
+    """The checkpoint is larger than the pipe, so the task reads while it writes; no further message ever comes."""
+    effects, other = ends
+    effects.on_checkpoint = lambda: effects.send({"t": "checkpoint", "model": "x" * 4_000_000})
+    done = threading.Event()
+
+    def worker() -> None:
+        other.say({"t": "checkpoint"})
+        other.answers("0.0/1")  # in the pipe before the task reads again
+        decoder = Decoder()
+        while not any(message["t"] == "checkpoint" for message in decoder.feed(other.sock.recv(1 << 16))):
+            pass
+        done.wait(20)
+        other.sock.close()  # ends a task that waits for ever
+
+    if branches:
+        effects.begin("0.0/1", "stack.push", {})
+    other.say({"t": "checkpoint"})
+    while not effects._wanted:
+        effects.look()
+    thread = threading.Thread(target=worker)
+    thread.start()
+    try:
+        if branches:
+            found = effects.next_answer()
+            assert found is not None and found[1]() == "for 0.0/1"
+        else:
+            assert effects.perform("0.0/1", "stack.push", {}) == "for 0.0/1"
+    finally:
+        done.set()
+        thread.join()

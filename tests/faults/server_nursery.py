@@ -45,8 +45,10 @@ class Nursery:
         finally:
             connections.close_all()
 
-    def work(self, kill_at: int | None = None, own: bool = False) -> int:
-        """Forks a worker, which is killed at its ``kill_at``-th step; its process id.
+    def work(self, kill_at: int | None = None, own: bool = False, stop: bool = False) -> int:
+        """Forks a worker, which is killed (``stop``: halted, and never heard of before) at its ``kill_at``-th step.
+
+        Its process id is returned.
 
         Of those that share what is warm only one may run; one with its ``own`` is as workers are everywhere.
         """
@@ -57,24 +59,26 @@ class Nursery:
         status = 1
         try:
             os.dup2(2, 1)
-            status = self._work(kill_at, own)
+            status = self._work(kill_at, own, stop)
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(status)
 
-    def _work(self, kill_at: int | None, own: bool) -> int:
+    def _work(self, kill_at: int | None, own: bool, stop: bool) -> int:
         from vetro.engine.host import HostProcess
-        from vetro.server.dispatch.worker import main
+        from vetro.server.dispatch.worker import WorkerPool, main
 
+        if stop:  # halted while it renews its leases, it would keep the lock of the database
+            WorkerPool.beat = lambda self, over: None  # type: ignore[method-assign]
         left = kill_at
 
         def step(name: str, key: str) -> None:
             nonlocal left
             if left is not None:
                 left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                if left == -1:
+                    os.kill(os.getpid(), signal.SIGSTOP if stop else signal.SIGKILL)
 
         if own:
             return main(config(), step=step)

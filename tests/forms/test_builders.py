@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.forms.world import WorldCatalog, describer, package
-from vetro.forms.answers import object_answers
+from vetro.forms.answers import Merger, object_answers
 from vetro.forms.builders import (
     BadBuilderResult,
     actions_of,
@@ -109,6 +109,14 @@ def test_what_is_no_object_of_the_class_is_refused(result: Any) -> None:
 def test_actions_with_and_without_arguments() -> None:
     actions = actions_of(CATALOG.schemas("t.Cake", ["bake", "list", "tall", "none"]))
     assert [(a.name, a.static, a.form is not None) for a in actions] == [("bake", False, True), ("list", True, False)]
+
+
+def test_arguments_are_filled_in_again() -> None:
+    (bake, _) = actions_of(CATALOG.schemas("t.Cake", ["bake", "list"]))
+    assert bake.form is not None
+    filled = Filler(DESCRIBER).method(bake.form, {"hours": 2})
+    assert [(f.name, f.value, f.answered) for f in filled.pages[0].fields()] == [("hours", 2, True)]
+    assert Merger(DESCRIBER, str).arguments(bake.form, {"hours": 3, "unknown": 1}) == {"hours": 3}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from django.test import RequestFactory
 
 from vetro.server import serving_application, setup
 from vetro.server.serving_application import Application
+from vetro.server.serving_bodies import Bodies
 
 pytestmark = pytest.mark.django_db
 
@@ -109,16 +110,56 @@ def test_a_length_that_is_none_is_refused(application: Application, length: str)
     assert Answer(application, environ("POST", "/v1/environments", CONTENT_LENGTH=length)).status == 400
 
 
-def test_a_body_in_chunks_arrives_whole(application: Application, ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def chunked(body: bytes) -> dict[str, Any]:
+    given = environ("POST", "/v1/x", body, HTTP_TRANSFER_ENCODING="chunked")
+    del given["CONTENT_LENGTH"]
+    return given
+
+
+def test_a_body_in_chunks_arrives_whole(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     from django.http import HttpResponse
 
     monkeypatch.setattr(Application, "_v1", staticmethod(lambda request, path: HttpResponse(request.body)))
-    given = environ("POST", "/v1/x", b"x" * 300_000, HTTP_TRANSFER_ENCODING="chunked")
-    del given["CONTENT_LENGTH"]
-    assert Answer(application, given).body == b"x" * 300_000
-    given = environ("POST", "/v1/x", b"x" * (1 << 20) + b"y", HTTP_TRANSFER_ENCODING="chunked")
-    del given["CONTENT_LENGTH"]
-    assert Answer(application, given).status == 413
+    assert Answer(application, chunked(b"x" * 300_000)).body == b"x" * 300_000
+    assert Answer(application, chunked(b"x" * (1 << 20))).body == b"x" * (1 << 20)
+
+
+def test_a_body_in_chunks_is_bounded_and_not_read_before_somebody_may_send_it(
+    application: Application, ann: Any
+) -> None:
+    given = chunked(b"x" * ((1 << 20) + 1))
+    given["PATH_INFO"] = "/v1/environments"
+    assert Answer(application, given).status == 401
+    assert given["wsgi.input"].tell() == 0  # the application works on a copy of the variables
+    assert Answer(application, {**given, "HTTP_X_AUTH_TOKEN": ann.token}).status == 413
+
+
+def test_slow_bodies_leave_threads_for_others(application: Application, ann: Any) -> None:
+    refused: list[int] = []
+
+    class Slow(io.BytesIO):
+        """While it is read, another body comes, and a request without one."""
+
+        def read(self, size: int | None = -1) -> bytes:
+            if not refused:
+                refused.append(Answer(application, environ("POST", "/v1/environments", b"{}", **token)).status)
+                refused.append(Answer(application, environ("GET", "/v1/nope", **token)).status)
+            return super().read(size)
+
+    token = {"HTTP_X_AUTH_TOKEN": ann.token}
+    application._bodies = Bodies(1 << 20, 1)
+    given = {**environ("POST", "/v1/environments", b"{}", **token), "wsgi.input": Slow(b"{}")}
+    assert Answer(application, given).status == 400  # no name
+    assert refused == [503, 404]
+
+
+def test_an_upload_in_chunks_arrives(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.http import HttpResponse
+
+    monkeypatch.setattr(Application, "_v1", staticmethod(lambda request, path: HttpResponse(request.FILES["f"].read())))
+    body = b'--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n' + b"y" * 200_000 + b"\r\n--b--\r\n"
+    given = {**chunked(body), "CONTENT_TYPE": "multipart/form-data; boundary=b"}
+    assert Answer(application, given).body == b"y" * 200_000
 
 
 def test_apis_set_no_cookies_and_pages_get_headers(application: Application, ann: Any) -> None:

@@ -147,12 +147,16 @@ class Performance:
         return None, self._finished(session, value)
 
     def schema(self, session: Session) -> tuple[Any, Any]:
-        """JSON Schemas of a class. ``args.methods`` (or ``method``) names the methods; none: class and builders."""
-        on_class = self._class()
+        """JSON Schemas of a class. ``args.methods`` (or ``method``) names the methods; none: class and builders.
+
+        ``args.form``: those that forms are made from.
+        """
+        on_class, form = self._class(), bool(self.task.args.get("form"))
         methods = self.task.args.get("methods")
         if methods is None and self.task.method is not None:
             methods = [self.task.method]
-        return None, session.schema(on_class["name"], on_class.get("version"), on_class.get("package"), methods)
+        version, package = on_class.get("version"), on_class.get("package")
+        return None, session.schema(on_class["name"], version, package, methods, form=form)
 
     def suggest(self, session: Session) -> tuple[Any, Any]:
         """An application from answers; see `vetro.engine.task.Kind`."""

@@ -73,17 +73,16 @@ class PipeEffects:
                     return answer(message)
             seen = len(self._answers)
             self._check()
-            if wanted is Answer.WAITS:
-                self._checkpoint()
-            self._wait()
+            if wanted is not Answer.WAITS or not self._checkpoint():
+                self._wait()
 
     def next_answer(self) -> tuple[str, Callable[[], Any]] | None:
         """The answer that arrived first among those not delivered; None when the task was cancelled meanwhile."""
         while not self._answers:
             if self._cancelled is not None:
                 return None
-            self._checkpoint()
-            self._wait()
+            if not self._checkpoint():
+                self._wait()
         key, message = self._answers.popleft()
         return key, lambda: answer(message)
 
@@ -132,10 +131,13 @@ class PipeEffects:
         if reason is not None:
             raise Cancelled(reason)
 
-    def _checkpoint(self) -> None:
-        if self._wanted:
-            self._wanted = False
-            self.on_checkpoint()
+    def _checkpoint(self) -> bool:
+        """Sends a checkpoint that was asked for. True: what was waited for may have arrived while it was written."""
+        if not self._wanted:
+            return False
+        self._wanted = False
+        self.on_checkpoint()
+        return True
 
     def _ready(self, events: int, timeout: float | None) -> int:
         poll = select.poll()

@@ -93,7 +93,10 @@ def _node(node: Node) -> str:
 
 
 def _repeat(node: Repeat) -> str:
-    body = _node(node.body) if isinstance(node.body, (Char, AnyChar, CharSet, Group)) else _grouped(node.body)
+    single = isinstance(node.body, (Char, AnyChar, Group)) or (
+        isinstance(node.body, CharSet) and "W" not in node.body.categories
+    )
+    body = _node(node.body) if single else _grouped(node.body)
     if node.most >= MANY:
         times = {0: "*", 1: "+"}.get(node.least, f"{{{node.least},}}")
     elif (node.least, node.most) == (0, 1):
@@ -152,14 +155,21 @@ def _char_set(node: CharSet) -> str:
             classes += r"\p{Nd}" if letter == "d" else r"\P{Nd}"
         elif letter == "w":
             classes += r"\p{L}\p{N}_"
-        elif ranges or len(node.categories) > 1:
-            raise _Untranslatable  # no way to say "not a word character, or one of these" in one set
         else:
-            return r"[\p{L}\p{N}_]" if node.negated else r"[^\p{L}\p{N}_]"
+            return _no_word(node)
     inside = "".join(_range(low, high) for low, high in ranges) + classes
     if not inside:
         return r"[\s\S]" if node.negated else "[^\\s\\S]"
     return f"[{'^' if node.negated else ''}{inside}]"
+
+
+def _no_word(node: CharSet) -> str:
+    r"""A set with ``\W``: one set cannot say "not a word character, or one of these", two can."""
+    others = tuple(letter for letter in node.categories if letter != "W")
+    if not node.ranges and not others:
+        return _WORD[False] if node.negated else r"[^\p{L}\p{N}_]"
+    rest = _char_set(CharSet(node.ranges, others))
+    return f"(?!{rest}){_WORD[False]}" if node.negated else rf"(?:[^\p{{L}}\p{{N}}_]|{rest})"
 
 
 def _range(low: int, high: int) -> str:

@@ -146,12 +146,9 @@ class _Maker:
             decl = prop.decl
             if decl.usage in self._shown:
                 marked = decl.meta or self._redeclared_with_meta(name, prop)
-                fields[name] = self._property(name, prop, self._hints(prop) if marked else ())
+                fields[name] = self._field(decl, prop.declaring, self._hints(prop) if marked else ())
         own = self._hints(self._type) if any(a.decl.meta for a in self._type.ancestors) else ()
         return self._root(fields, list(own))
-
-    def _property(self, name: str, prop: PropertyLike, marks: Iterable[Hint]) -> dict[str, Any]:
-        return self._field(prop.decl, prop.declaring, marks)
 
     def of_method(self, method: MethodLike, builder: bool) -> dict[str, Any]:
         """Arguments that can be given by name; the first one of a model builder is the current model."""
@@ -238,6 +235,10 @@ class _FormMaker(_Maker):
     def of_class(self) -> dict[str, Any]:
         schema = super().of_class()
         type_ = self._type
+        fields = schema["properties"]
+        for name, prop in type_.properties.items():
+            if name in fields:
+                self._complete(name, prop, fields[name])
         schema["muranoClass"] = {
             "name": type_.name,
             "version": str(type_.package.version),
@@ -273,8 +274,8 @@ class _FormMaker(_Maker):
         marks = list(marks)
         return {**super()._field(decl, declaring, marks), **control_hints(marks)}
 
-    def _property(self, name: str, prop: PropertyLike, marks: Iterable[Hint]) -> dict[str, Any]:
-        schema = super()._property(name, prop, marks)
+    def _complete(self, name: str, prop: PropertyLike, schema: dict[str, Any]) -> None:
+        """What only a property has: its usage, its configured default, its other declarations."""
         if prop.decl.usage is PropertyUsage.CONST:
             schema["usage"] = "Const"
         configured = getattr(prop.declaring, "config", None) or {}
@@ -283,7 +284,6 @@ class _FormMaker(_Maker):
             schema["default"] = thaw(configured[name])
         if self._declarations[name] > 1:
             self._redeclared(schema, name, prop)
-        return schema
 
     def _redeclared(self, schema: dict[str, Any], name: str, prop: PropertyLike) -> None:
         """Contracts of other declarations of the property test the outcome, too (SEMANTICS 5.3)."""

@@ -328,11 +328,22 @@ class Session:
         """Which of these objects exist and are not destroyed."""
         return [i for i in ids if self.store.is_alive(i)]
 
-    def schema(self, name: str, version: str | None = None, package: str | None = None, methods: Any = None) -> Any:
-        """JSON Schemas of a class and its model builders, or of the named methods (SEMANTICS 17)."""
+    def schema(
+        self,
+        name: str,
+        version: str | None = None,
+        package: str | None = None,
+        methods: Any = None,
+        *,
+        form: bool = False,
+    ) -> Any:
+        """JSON Schemas of a class and its model builders, or of the named methods (SEMANTICS 17).
+
+        ``form``: exact ones of draft 2020-12 that forms are made from (`schema_forms`), instead of those of /v1.
+        """
         from vetro.muranopl.schemas import class_schemas
 
-        return self.run(lambda: class_schemas(self, self.types.find(name, version, package), methods))
+        return self.run(lambda: class_schemas(self, self.types.find(name, version, package), methods, form=form))
 
     def cancel(self, reason: str = "the task was cancelled") -> None:
         """Makes the running call (and every later one) raise `Cancelled` at its next step or effect.

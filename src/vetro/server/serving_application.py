@@ -21,7 +21,7 @@ from django.urls import set_script_prefix
 
 from vetro.server.config import Config
 from vetro.server.observe.requests import answered, current
-from vetro.server.serving_bodies import BodyRefused, with_length
+from vetro.server.serving_bodies import Bodies, BodyRefused
 from vetro.server.serving_proxies import Proxies
 from vetro.server.setup import config
 
@@ -44,7 +44,7 @@ class Application(WSGIHandler):
         super().__init__()
         settings = settings or config()
         self._proxies = Proxies(settings["server.trusted_proxies"])
-        self._largest = int(settings["server.max_body_mib"]) << 20
+        self._bodies = Bodies(int(settings["server.max_body_mib"]) << 20, int(settings["server.threads"]))
         # Variables of the process whose names look like headers; a header of that name wins.
         self._own = {name: value for name, value in os.environ.items() if name.startswith("HTTP_")}
 
@@ -64,7 +64,7 @@ class Application(WSGIHandler):
         token = current.set(environ)
         try:
             try:
-                body = with_length(environ, self._largest)
+                self._bodies.prepare(environ)
             except BodyRefused as refused:
                 start_response(
                     refused.status_line, [("Content-Type", "text/plain"), ("X-Openstack-Request-Id", request_id)]
@@ -87,11 +87,9 @@ class Application(WSGIHandler):
         headers.append(("X-Openstack-Request-Id", request_id))
         start_response(f"{response.status_code} {response.reason_phrase}", headers)
         if response.streaming:
-            return cast("Iterable[bytes]", _Stream(response, body))
+            return cast("Iterable[bytes]", _Stream(response))
         content = cast(Any, response).content
         response.close()
-        if body is not None:
-            body.close()
         return [content]
 
     @staticmethod
@@ -106,9 +104,8 @@ class Application(WSGIHandler):
 class _Stream:
     """A response whose parts are made while they are sent; closing it closes what it stands on."""
 
-    def __init__(self, response: Any, body: Any) -> None:
+    def __init__(self, response: Any) -> None:
         self._response = response
-        self._body = body
         self._parts = iter(response)
 
     def __iter__(self) -> _Stream:
@@ -120,5 +117,3 @@ class _Stream:
     def close(self) -> None:
         """Called by the HTTP server at the end, also when the client went away."""
         self._response.close()
-        if self._body is not None:
-            self._body.close()

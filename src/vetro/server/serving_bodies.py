@@ -1,13 +1,14 @@
-"""`with_length`: bodies of requests, bounded before anybody reads them."""
+"""`Bodies`: bodies of requests, bounded in size before or while they are read, and in number while they arrive."""
 
 from __future__ import annotations
 
-import tempfile
-from typing import IO, Any
+import threading
+from collections.abc import Callable
+from typing import Any
 
-_PART = 1 << 16
-#: What is kept in memory of a body without a length; the rest goes to a file.
-_IN_MEMORY = 1 << 20
+from django.core.exceptions import RequestDataTooBig
+
+from vetro.server.errors import Unavailable
 
 
 class BodyRefused(Exception):
@@ -19,34 +20,62 @@ class BodyRefused(Exception):
         self.status_line = f"{status} {title}"
 
 
-def with_length(environ: dict[str, Any], largest: int) -> IO[bytes] | None:
-    """Sees to it that ``CONTENT_LENGTH`` holds the length of the body; a file to close, if one was needed.
+class Bodies:
+    """``largest``: bytes of a body; ``at_once``: how many a process receives at the same time.
 
-    Django reads as many bytes as are announced; a body that comes in chunks announces none, so it is read here.
-    Raises `BodyRefused` for one beyond ``largest`` bytes.
+    A client that sends slowly holds a thread. Beyond ``at_once`` of them further bodies are refused with 503, and
+    threads are left for requests without one.
     """
-    length = environ.get("CONTENT_LENGTH") or ""
-    if length:
-        if not length.isascii() or not length.isdigit():
-            raise BodyRefused(400, "Bad Request", "Content-Length is no number\n")
-        if len(length) > 18 or int(length) > largest:
-            raise _too_large(largest)
-        return None
-    if "chunked" not in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
-        return None
-    body = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="vetro-body-")  # noqa: SIM115 - lives as long as the request
-    size = 0
-    while part := environ["wsgi.input"].read(_PART):
-        size += len(part)
-        if size > largest:
-            body.close()
-            raise _too_large(largest)
-        body.write(part)
-    body.seek(0)
-    environ["wsgi.input"] = body
-    environ["CONTENT_LENGTH"] = str(size)
-    return body
+
+    def __init__(self, largest: int, at_once: int) -> None:
+        self._largest = largest
+        self._places = threading.BoundedSemaphore(at_once)
+
+    def prepare(self, environ: dict[str, Any]) -> None:
+        """Sees to it that a body has a ``CONTENT_LENGTH`` of at most ``largest`` bytes. Raises `BodyRefused`.
+
+        Django reads as many bytes as are announced; a body that comes in chunks announces none, so it gets the largest
+        length, and reading beyond raises `RequestDataTooBig`. Nothing is read here: who may not send anything is told
+        so before it is read.
+        """
+        length = environ.get("CONTENT_LENGTH") or ""
+        if length:
+            if not length.isascii() or not length.isdigit():
+                raise BodyRefused(400, "Bad Request", "Content-Length is no number\n")
+            if len(length) > 18 or int(length) > self._largest:
+                message = f"the body of a request has at most {self._largest >> 20} MiB\n"
+                raise BodyRefused(413, "Request Entity Too Large", message)
+        elif "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
+            environ["CONTENT_LENGTH"] = str(self._largest)
+        else:
+            return
+        environ["wsgi.input"] = _Input(environ["wsgi.input"], self._largest, self._places)
 
 
-def _too_large(largest: int) -> BodyRefused:
-    return BodyRefused(413, "Request Entity Too Large", f"the body of a request has at most {largest >> 20} MiB\n")
+class _Input:
+    """A body whose end shows itself."""
+
+    def __init__(self, source: Any, largest: int, places: threading.BoundedSemaphore) -> None:
+        self._source = source
+        self._left = self._largest = largest
+        self._places = places
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes; nothing at the end."""
+        return self._received(self._source.read, size)
+
+    def readline(self, size: int = -1) -> bytes:
+        """The same up to the end of a line."""
+        return self._received(self._source.readline, size)
+
+    def _received(self, read: Callable[[int], bytes], size: int) -> bytes:
+        if not self._places.acquire(blocking=False):
+            raise Unavailable("Too many bodies are being received.", hint="try again in a moment")
+        try:
+            part = read(self._left if size < 0 else min(size, self._left))
+            self._left -= len(part)
+            if not self._left and self._source.read(1):
+                raise RequestDataTooBig(f"the body of a request has at most {self._largest >> 20} MiB")
+        finally:
+            self._places.release()
+        return part

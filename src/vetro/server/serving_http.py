@@ -4,6 +4,7 @@ in ``server.processes`` processes with a pool of threads each."""
 from __future__ import annotations
 
 import os
+import resource
 import warnings
 from pathlib import Path
 
@@ -11,6 +12,16 @@ from vetro.server.config import Config
 
 #: Seconds for answers under way when the service ends.
 GRACE = 4
+
+
+def _connections() -> int:
+    """How many connections a process may hold: as many as it may open files, less some for everything else."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = 65536
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return max(256, min(hard, 65536) - 512)
 
 
 def main() -> None:
@@ -35,8 +46,9 @@ def main() -> None:
         interface=Interfaces.WSGI,
         workers=int(settings["server.processes"]),
         blocking_threads=threads,
-        # Requests beyond wait in the kernel's queue. Connections that only stay open are counted by it, too.
-        backpressure=max(1024, threads * 2),
+        # It counts connections, also those that are merely kept open, and lets nobody in beyond. Requests that no
+        # thread is free for wait all the same.
+        backpressure=_connections(),
         backlog=2048,
         websockets=False,
         http1_settings=HTTP1Settings(header_read_timeout=15_000),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -151,6 +152,14 @@ def test_megabytes_are_refused_at_once() -> None:
         load(definition() + "#" * MAX_TEXT)
     with pytest.raises(DefinitionError, match="longer than"):
         load(b"#" * (4 * MAX_TEXT + 1))
+
+
+def test_endless_labels_share_one_budget() -> None:
+    fields = [f"name: f{i}, type: string, label: !yaql 'range(0).len()'" for i in range(300)]
+    began = time.process_time()
+    found = load(definition(*fields))
+    assert time.process_time() - began < 30
+    assert found.forms[0].fields["f299"].static["label"] == "range(0).len()"
 
 
 def test_load_all_goes_on() -> None:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from vetro.forms.dynamic.expressions import form_dialect, grammar
+from vetro.forms.dynamic.expressions import form_dialect, parsed
 from vetro.forms.dynamic.names import answers_read, calls, data_paths, variables
-from vetro.yaql.parser import parse
 
 
 @pytest.mark.parametrize(
@@ -26,17 +25,17 @@ from vetro.yaql.parser import parse
     ],
 )
 def test_answers_read(text: str, read: set[tuple[str, str]]) -> None:
-    assert answers_read(parse(text, grammar()), form_dialect().table) == read
+    assert answers_read(parsed(text), form_dialect().table) == read
 
 
 def test_paths_are_whole() -> None:
-    node = parse("$.a.b.c + $", grammar())
+    node = parsed("$.a.b.c + $")
     assert set(data_paths(node, form_dialect().table)) == {("a", "b", "c"), ()}
 
 
 def test_calls_and_variables() -> None:
-    node = parse("f($a, $.x.g($b, $1)) + def(own, 1)", grammar())
+    node = parsed("f($a, $.x.g($b, $1)) + def(own, 1)")
     assert set(calls(node)) == {("f", "F"), ("g", "M"), ("def", "F")}
     assert variables(node) == {"a", "b"}
-    assert variables(parse("let(x => 1) -> $x", grammar())) == set()
-    assert ("own", "F") not in set(calls(parse("def(own, $ + 1) -> own(2)", grammar())))
+    assert variables(parsed("let(x => 1) -> $x")) == set()
+    assert ("own", "F") not in set(calls(parsed("def(own, $ + 1) -> own(2)")))

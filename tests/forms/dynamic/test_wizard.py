@@ -102,6 +102,15 @@ def test_tentative_answers_compute_without_complaints() -> None:
     assert session.field("a").depends_on == ["/n", "/use"]
 
 
+def test_validate_keeps_nothing() -> None:
+    session = Session(definition("name: a, type: integer", validators="- {expr: $.main.a > 1, message: more}"))
+    before = stored(session.state)
+    assert session.wizard.validate(session.state, {"a": "x"}) == ({"a": ["Enter a whole number."]}, [])
+    assert session.wizard.validate(session.state, {"a": "1"}) == ({}, ["more"])
+    assert session.wizard.validate(session.state, {"a": "2"}) == ({}, [])
+    assert session.state == before
+
+
 def test_opened_again_with_the_answers() -> None:
     session = Session(TWO)
     session.send(a="db")
@@ -128,6 +137,10 @@ def test_opened_again_with_the_answers() -> None:
         lambda state: state["steps"][0].update(form="other"),
         lambda state: state.update(step=9),
         lambda state: state.update(step=-1),
+        lambda state: state.update(step="1"),
+        lambda state: state.pop("steps"),
+        lambda state: state.update(steps=[1, 2, 3]),
+        lambda state: state.clear(),
     ],
 )
 def test_states_of_something_else(damage: Any) -> None:

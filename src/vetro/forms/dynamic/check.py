@@ -15,6 +15,7 @@ from vetro.forms.dynamic.softening import nowhere
 from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.packages.errors import Problem
 from vetro.yaql.didyoumean import suggest
+from vetro.yaql.environment import Env
 from vetro.yaql.failures import names as function_names
 from vetro.yaql.signature import FunctionTable
 
@@ -39,6 +40,7 @@ class _Checker:
     def __init__(self, definition: Definition, media_exists: MediaExists | None) -> None:
         self.definition = definition
         self.media_exists = media_exists
+        self.trial = Evaluation(nowhere(), may_encrypt=True).env(None)
         self.forms: dict[str, set[str]] = {}
         for form in definition.forms:
             known = self.forms.setdefault(form.name, set())
@@ -95,7 +97,7 @@ class _Checker:
         for expression in expressions_in(snippet):
             yield from self.expression(expression, known, form_dialect().table)
             if not expression.uses_data:
-                yield from _failing(expression)
+                yield from _failing(expression, self.trial)
             elif reads_forms:
                 yield from self.paths(expression)
 
@@ -143,10 +145,10 @@ def _impassable(field: FieldDefinition) -> bool:
     return bool(wanted) and "initial" not in field.settings and not field.type.moving and field.type.empty is not False
 
 
-def _failing(expression: Expression) -> Iterator[Problem]:
+def _failing(expression: Expression, trial: Env) -> Iterator[Problem]:
     """An expression that reads nothing gives the same every time, so it can be tried."""
     try:
-        expression.evaluate(Evaluation(nowhere(), may_encrypt=True).env(None))
+        expression.evaluate(trial)
     except EncryptionUnavailable:
         return
     except DynamicFormError as error:

@@ -8,7 +8,7 @@ inside. `evaluate` gives a frozen plain value for it. Expressions speak YAQL's l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from vetro.forms.dynamic.errors import DynamicFormError, ExpressionFailed, TemplateLoop
@@ -20,7 +20,7 @@ from vetro.yaql.context import Dialect, Limits
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import LimitExceeded, Stop, VetroError
 from vetro.yaql.library import legacy_table
-from vetro.yaql.parser import ParserDialect
+from vetro.yaql.parser import parse
 from vetro.yaql.signature import FunctionTable
 from vetro.yaql.values import FROZEN, SCALARS, FDict, freeze
 
@@ -32,6 +32,8 @@ LIMITS = Limits(
     max_steps=2_000_000,
     max_integer_bits=4_096,
 )
+#: Characters of expressions that are kept compiled.
+_LONGEST_KEPT = 500
 
 
 @cache
@@ -50,9 +52,32 @@ def form_dialect() -> Dialect:
     return Dialect(name="ui-forms", table=table, legacy=True, iterable_dicts=True)
 
 
-def grammar() -> ParserDialect:
-    """What the parser has to know of both dialects."""
-    return grammar_of(plain_dialect())
+def parsed(text: str) -> ast.Node:
+    """The syntax tree of ``text``; those of short texts are kept, as the same ones recur in every package.
+
+    Raises `ParsingError`.
+    """
+    return _parsed(text) if len(text) <= _LONGEST_KEPT else parse(text, grammar_of(plain_dialect()))
+
+
+@lru_cache(maxsize=8192)
+def _parsed(text: str) -> ast.Node:
+    return parse(text, grammar_of(plain_dialect()))
+
+
+def _built(text: str, node: ast.Node, dialect: Dialect) -> Callable[[Env], Any]:
+    return _kept_run(text, dialect) if len(text) <= _LONGEST_KEPT else build(node, dialect)
+
+
+@lru_cache(maxsize=8192)
+def _kept_run(text: str, dialect: Dialect) -> Callable[[Env], Any]:
+    return build(_parsed(text), dialect)
+
+
+def forget() -> None:
+    """Drops all expressions that are kept, for measurements."""
+    _parsed.cache_clear()
+    _kept_run.cache_clear()
 
 
 class Expression:
@@ -81,11 +106,11 @@ class Expression:
             if env.cx.dialect is form_dialect():
                 run = self._form
                 if run is None:
-                    run = self._form = build(self.node, form_dialect())
+                    run = self._form = _built(self.text, self.node, form_dialect())
             else:
                 run = self._plain
                 if run is None:
-                    run = self._plain = build(self.node, plain_dialect())
+                    run = self._plain = _built(self.text, self.node, plain_dialect())
             value = run(env)
             if value.__class__ in SCALARS or value.__class__ is FDict:
                 return value

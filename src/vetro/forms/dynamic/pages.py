@@ -54,7 +54,7 @@ def _escaped(name: str) -> str:
 def _field(field: Resolved, form: str, answers: Mapping[str, Any] | None, errors: Sequence[str], reveal: bool) -> Field:
     definition = field.definition
     kind = definition.type
-    constant = definition.resolved is field and answers is None and not errors
+    constant = definition.resolved is field and answers is None and not errors and not kind.secret
     if constant and definition.shown is not None:
         return definition.shown  # type: ignore[no-any-return]
     secret = kind.secret

@@ -13,14 +13,14 @@ from typing import Any
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from vetro.forms.dynamic.errors import DefinitionError
-from vetro.forms.dynamic.expressions import DYNAMIC, Expression, ListSnippet, MapSnippet, grammar
+from vetro.forms.dynamic.expressions import DYNAMIC, Expression, ListSnippet, MapSnippet, parsed
 from vetro.muranopl.declarations import Position
 from vetro.muranopl.errors import SourceError
 from vetro.muranopl.scalars import construct, implicit_tag
 from vetro.muranopl.source import PLAIN, TEXT, YAQL, YNode, load_documents, position
 from vetro.packages.errors import Problem
+from vetro.yaql.environment import Env
 from vetro.yaql.errors import ParsingError
-from vetro.yaql.parser import parse
 from vetro.yaql.values import SCALARS, FDict
 
 _ONLY_WORDS = re.compile(r"[\s\w.:]*").fullmatch
@@ -39,6 +39,8 @@ class Reader:
         self.problems: list[Problem] = []
         #: Whether errors are noted and reading goes on, as `check` wants it.
         self.collect = collect
+        #: Scope in which expressions are tried, made by `softening.trial`.
+        self.trial: Env | None = None
         self._memo: dict[str, Any] = {}
 
     def root(self) -> YNode:
@@ -84,7 +86,7 @@ class Reader:
             return self._plain(node, node.value)
         if tag == YAQL:
             try:
-                return Expression(node.value, parse(node.value, grammar()), self.at(node))
+                return Expression(node.value, parsed(node.value), self.at(node))
             except ParsingError as error:
                 raise DefinitionError(
                     f"not a valid expression: {error.message}",
@@ -104,7 +106,7 @@ class Reader:
             found = text
         else:
             try:
-                found = parse(text, grammar())
+                found = parsed(text)
             except ParsingError:
                 found = text
         self._memo[text] = found

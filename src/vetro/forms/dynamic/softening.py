@@ -13,6 +13,7 @@ from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import Expression, ListSnippet, MapSnippet, is_dynamic
 from vetro.forms.dynamic.reading import Reader
 from vetro.forms.dynamic.surroundings import Catalog, Cloud, Package, Surroundings
+from vetro.yaql.environment import Env
 from vetro.yaql.values import FDict
 
 
@@ -22,13 +23,20 @@ def nowhere() -> Surroundings:
     return Surroundings(Package("", ""), cast(Cloud, None), cast(Catalog, None))
 
 
+def trial(reader: Reader) -> Env:
+    """A scope to try expressions in; all trials of one definition share its budget."""
+    if reader.trial is None:
+        reader.trial = Evaluation(nowhere(), may_encrypt=True).env(None)
+    return reader.trial
+
+
 def soften(snippet: Any, reader: Reader, attribute: str) -> Any:
     """``snippet`` with what can only be text turned into text; the author is warned."""
     if isinstance(snippet, Expression):
         if snippet.uses_data:
             return snippet
         try:
-            snippet.evaluate(Evaluation(nowhere()).env(None))
+            snippet.evaluate(trial(reader))
         except DynamicFormError:
             reader.warn(
                 f"'{snippet.short}' in {attribute} looks like an expression and is taken as text",

@@ -181,6 +181,13 @@ class Wizard:
                 return Outcome("invalid", state, step, cleaned, checked.errors, checked.form_errors)
         return Outcome("done", state, len(self.steps) - 1, cleaned)
 
+    def validate(
+        self, state: State, raw: Mapping[str, Any], step: int | None = None
+    ) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
+        """What `submit` would complain about: texts by field, and those of the step as a whole. Nothing is kept."""
+        checked = self._check(state, self._step(state, step), raw)
+        return checked.errors, checked.form_errors
+
     def back(self, state: State, step: int) -> State:
         """The state in which ``step`` is due; everything that was answered stays."""
         return {**state, "step": self._step(state, step)}
@@ -257,10 +264,14 @@ class Wizard:
         return look
 
     def _step(self, state: State, step: int | None) -> int:
-        names = [form.name for form in self.steps]
-        if state.get("format") != _FORMAT or [entry["form"] for entry in state["steps"]] != names:
+        try:
+            known = state["format"] == _FORMAT and isinstance(state["parameters"], dict)
+            same = [entry["form"] for entry in state["steps"]] == [form.name for form in self.steps]
+            found: int = state["step"] if step is None else step
+        except (KeyError, TypeError):
+            raise WizardStateError() from None
+        if not (known and same and isinstance(found, int)):
             raise WizardStateError()
-        found: int = state["step"] if step is None else step
         if not 0 <= found < len(self.steps):
             raise WizardStateError(f"there is no step {found + 1}, only {len(self.steps)}")
         return found

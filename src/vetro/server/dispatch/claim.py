@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import F, Q
 
 from vetro import __version__
 from vetro.engine.worker_ports import LeaseLost
@@ -77,6 +78,8 @@ def claim(
     Tasks whose lease has lapsed are taken over. ``kinds`` and ``not_kinds`` limit the choice; ``labels`` to tasks with
     one of these labels, or none.
     """
+    if not _anything():  # looking takes no lock
+        return None
     until, until_values = clock.sql(seconds)
     now, now_values = clock.sql()
     filters, values = "", list[object]()
@@ -103,6 +106,13 @@ def claim(
     return None
 
 
+def _anything() -> bool:
+    """Whether some task may be claimed."""
+    now = clock.after()
+    waiting = Q(state=Task.QUEUED) & (Q(lease_until=None) | Q(lease_until__lte=now))
+    return Task.objects.filter(waiting | Q(state=Task.RUNNING, lease_until__lt=now)).exists()
+
+
 def renew(leases: Collection[Lease]) -> None:
     """Whoever holds these leases is at work on their tasks: they go on. Those that were lost stay lost."""
     for lease in leases:
@@ -113,8 +123,6 @@ def renew(leases: Collection[Lease]) -> None:
 
 def release(owner: str, *, task_id: str | None = None, pause: float = 0.0) -> int:
     """Gives tasks of a worker back, to be claimed after ``pause`` seconds; what it still writes is refused."""
-    from django.db.models import F
-
     mine = Task.objects.filter(owner=owner, state=Task.RUNNING)
     if task_id is not None:
         mine = mine.filter(id=task_id)

@@ -56,7 +56,7 @@ class DbJournal:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def begin(self, task: Mapping[str, Any], engine: str, at: float) -> Progress:
-        """See `Journal.begin`. Folders of packages may differ from machine to machine: they are not compared."""
+        """See `Journal.begin`. Folders of packages differ from machine to machine: they are not compared."""
         wanted = _digest(task)
         found = JournalTask.objects.filter(task_id=self.task).first()
         if found is None:
@@ -271,6 +271,7 @@ def _size(value: Any) -> int:
 
 
 def _digest(task: Mapping[str, Any]) -> str:
+    told = {name: value for name, value in task.items() if name not in ("packages", "engine")}
     with deep_calls():
-        text = json.dumps({k: v for k, v in task.items() if k != "packages"}, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

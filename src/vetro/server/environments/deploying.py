@@ -29,7 +29,7 @@ def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
     that changes what cannot be changed any more."""
     session, found = sessions.deployable(caller, environment_id, session_id)
     root = drafts.root_of(session, found)
-    model = _start_model(found, root)
+    model = start_model(found, root)
     consts.check(caller, found, root)
     session.draft = {"Objects": root}  # what was deployed stays readable after the environment has changed
     return _start(caller, found, "deploy", session, model, Session.DEPLOYING, method="deploy")
@@ -77,7 +77,7 @@ def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) 
         # Recorded so (API.md 9): it is accepted, then fails.
         problem = Invalid("the arguments of an action must be an object: names and values")
         limits.check_depth(args, "the body")
-    model = _start_model(found, root)
+    model = start_model(found, root)
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
     more = {"method": method, "args": {} if args is None else args, "object_id": object_id}
     return _start(caller, found, "action", session, model, Session.DEPLOYING, problem, **more).id
@@ -156,7 +156,8 @@ def _told(problem: Invalid) -> dict[str, Any]:
     return {"kind": "not-found", "code": problem.code, "message": problem.message, "hint": hint, "names": []}
 
 
-def _start_model(found: reading.Found, root: dict[str, Any] | None) -> dict[str, Any]:
+def start_model(found: reading.Found, root: dict[str, Any] | None) -> dict[str, Any]:
+    """What a deployment of ``root`` begins with. Raises `NotFound`."""
     if root is None:
         raise NotFound("The environment has no model any more.")
     present = found.model or {}

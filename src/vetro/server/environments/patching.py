@@ -70,15 +70,20 @@ def patch(caller: Caller, environment_id: str, session_id: str, given: Any) -> d
         view = content.view_of(root)
         for operation, path, value in operations:
             _apply(view, operation, path, value)
-        for error in _valid.iter_errors(view):
-            place = "/".join(str(step) for step in error.instance_path)
-            raise Invalid(f"{error.message} (at /{place})")
+        check(view)
         root.clear()
         root.update(content.root_of(view))
         content.check_services(content.services_of(root))
 
     _, root = drafts.change(caller, environment_id, session_id, edit, what="patched")
     return content.view_of(root)
+
+
+def check(view: Mapping[str, Any]) -> None:
+    """Raises `Invalid` for a model that lacks what every model has."""
+    for error in _valid.iter_errors(view):
+        place = "/".join(str(step) for step in error.instance_path)
+        raise Invalid(f"{error.message} (at /{place})")
 
 
 def _operations(given: Any) -> list[tuple[str, list[str], Any]]:

@@ -11,7 +11,7 @@ from vetro.server.web.views import home, login
 urlpatterns: list[Any] = [
     path("", home.home, name="home"),
     path("login", login.login, name="login"),
-    path("login/<str:token>", login.link, name="login-link"),
+    path("link/<str:token>", login.link, name="login-link"),
     path("logout", login.logout, name="logout"),
     path("project", login.switch, name="switch-project"),
 ]

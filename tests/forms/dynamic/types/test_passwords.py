@@ -63,5 +63,7 @@ def test_secret_of_the_definition() -> None:
     )
     field = session.field("pw")
     assert (field.visible, field.initial, field.value) == (False, None, {"secret": "kept"})
+    assert session.field("pw", reveal=True).initial == "Passw0rd!"
+    assert session.field("pw").initial is None  # what was revealed once is not kept
     assert session.send(pw=field.value).kind == "next"
     assert session.model()["v"] == "Passw0rd!"

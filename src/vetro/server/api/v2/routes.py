@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
-from vetro.server.api.v2.access import Takes, access
+from vetro.server.api.v2.access import Takes, access, check_body
 from vetro.server.api.v2.shapes import Failure
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FAILURES = frozenset({400, 401, 403, 404, 409, 413, 415, 429, 503})
 _BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+class _Anybody:
+    """Lets everybody in, with a body of the right type."""
+
+    def __init__(self, takes: Takes) -> None:
+        self._takes = takes
+
+    def __call__(self, request: HttpRequest) -> bool:
+        check_body(request, self._takes)
+        return True
 
 
 class Routes:
@@ -33,13 +45,12 @@ class Routes:
         status: int = 200,
         takes: Takes | None = None,
         extra: dict[str, Any] | None = None,
-        blank: bool = False,
     ) -> Callable[[F], F]:
         """Declares an endpoint. ``id``: its stable name in OpenAPI. ``rule``: of the policy, '' for everybody who is
         signed in, None for everybody.
 
         ``gives``: the schema of the answer, None for an empty one. ``takes``: the type of the body. ``extra`` goes into
-        its description. ``blank``: what it answers is no JSON, and described in ``extra``.
+        its description.
         """
         kind: Takes = takes if takes is not None else "json" if method in _BODY else ""
         answers: dict[Any, Any] = {status: gives, _FAILURES: Failure}
@@ -47,10 +58,7 @@ class Routes:
         if rule:
             about["x-policy-rule"] = rule
         options: dict[str, Any] = {}
-        if rule is None:
-            options["auth"] = None
-        else:
-            options["auth"] = access(rule, kind)
+        options["auth"] = [_Anybody(kind)] if rule is None else access(rule, kind)
         return self.router.api_operation(
             [method],
             path,

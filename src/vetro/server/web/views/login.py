@@ -42,10 +42,10 @@ def login(request: HttpRequest, caller: Any) -> HttpResponse:
 def link(request: HttpRequest, caller: Any, token: str) -> HttpResponse:
     """A link for one login. It is used up by a button, not by opening it: mail programs look into links."""
     if request.method == "POST":
-        from vetro.server.accounts.tokens import use_login_link
+        from vetro.server.accounts.tokens import redeem_link
 
-        found = use_login_link(token)
-        sign_in_session(request, found.user_id, found.project_id)
+        user, project = redeem_link(token, request.META.get("REMOTE_ADDR", ""))
+        sign_in_session(request, user.id, project.id)
         return HttpResponseRedirect("/app/")
     return render(request, "login_link.html", {})
 

@@ -1,0 +1,126 @@
+"""Actions: what objects offer, calling them; static methods of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest
+from ninja import Field, Schema
+from ninja.responses import Status
+
+from vetro.server.api.v1.actions import failure
+from vetro.server.api.v2 import own
+from vetro.server.api.v2.access import who
+from vetro.server.api.v2.routes import Routes, accepted
+from vetro.server.api.v2.shapes import Given, Page, page
+from vetro.server.api.v2.tasks import TaskShown, shown
+from vetro.server.dispatch import classes, queue
+from vetro.server.dispatch.models import Task
+from vetro.server.dispatch.wait import wait
+from vetro.server.environments import deploying, limits, offered
+from vetro.server.errors import Unavailable
+from vetro.server.setup import config
+
+routes = Routes("actions")
+#: Before everything that nobody waits for.
+_PRIORITY = 100
+
+
+class Action(Schema):
+    """An action of an object."""
+
+    id: str = Field(description="What to call.")
+    name: str
+    title: str
+    description: str | None = None
+    help: str | None = None
+    enabled: bool
+    object_id: str
+    object_name: str
+    class_name: str = Field(alias="class")
+    version: str | None = None
+    package: str | None = None
+    schema_url: str = Field(alias="schema", description="Where the schema of its arguments is.")
+
+
+class Call(Given):
+    """Arguments of an action."""
+
+    args: dict[str, Any] = Field({}, examples=[{"litres": 3}])
+
+
+class StaticCall(Given):
+    """A static method to be called."""
+
+    class_name: str = Field(alias="class", min_length=1, max_length=512, examples=["com.example.Shop"])
+    method: str = Field(min_length=1, max_length=255, examples=["suggest"])
+    args: dict[str, Any] = {}
+    package: str | None = Field(None, max_length=512)
+    version: str | None = Field(None, max_length=255, description="Version spec of the class.")
+
+
+class Result(Schema):
+    """What was returned."""
+
+    result: Any = None
+    task_id: str
+
+
+@routes.add("GET", "/environments/{environment_id}/actions", "listActions", "show_environment", Page[Action])
+def list_actions(request: HttpRequest, environment_id: str) -> Any:
+    """The actions of all objects, as the last deployment left them."""
+    from urllib.parse import quote, urlencode
+
+    caller = who(request)
+    items = []
+    for item in offered.actions(caller, own.environment(caller, environment_id)):
+        about = {"methods": item["name"]} | {k: item[k] for k in ("version", "package") if item[k]}
+        items.append({**item, "schema": f"/v2/schemas/{quote(item['class'])}?{urlencode(about)}"})
+    return page(items, len(items))
+
+
+@routes.add(
+    "POST",
+    "/environments/{environment_id}/actions/{path:action_id}",
+    "callAction",
+    "execute_action",
+    TaskShown,
+    status=202,
+)
+def call_action(request: HttpRequest, environment_id: str, action_id: str, given: Call | None = None) -> Status:
+    """Calls an action of an object. It is a deployment of its own: other drafts are stale afterwards."""
+    caller = who(request)
+    own.environment(caller, environment_id)
+    args = given.args if given is not None else {}
+    limits.check_depth(args, "args")
+    task_id = deploying.call_action(caller, environment_id, action_id, args)
+    return accepted(shown(Task.objects.get(id=task_id)))
+
+
+@routes.add("POST", "/actions", "callStaticMethod", "execute_action", Result)
+def call_static_method(request: HttpRequest, given: StaticCall) -> Any:
+    """Calls a public static method of a class and waits for what it returns."""
+    caller = who(request)
+    limits.check_depth(given.args, "args")
+    meant = classes.find(caller, given.class_name, given.version, given.package)
+    with transaction.atomic():
+        task = queue.enqueue(
+            caller,
+            "static",
+            packages=meant.packages,
+            on_class=meant.on_class,
+            method=given.method,
+            args=given.args,
+            priority=_PRIORITY,
+        )
+    seconds = config()["ask.seconds"]
+    task = wait(task.id, seconds)
+    if task.state not in Task.FINAL:
+        queue.cancel(caller, task.id, f"it took longer than {seconds:g} seconds")
+        raise Unavailable(f"The method did not end within {seconds:g} seconds.", details={"task_id": task.id})
+    if task.state != "done":
+        error = failure(task.error or {})
+        error.details = {"task_id": task.id}
+        raise error
+    return {"result": task.result, "task_id": task.id}

@@ -1,0 +1,263 @@
+"""Environments: list, make, show, rename, delete; copies of them; what they consist of."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Field, File, Form, Query, Schema
+from ninja.files import UploadedFile
+from ninja.responses import Status
+
+from vetro.server.api.v2 import own
+from vetro.server.api.v2.access import who
+from vetro.server.api.v2.routes import Routes, created
+from vetro.server.api.v2.shapes import Given, Name, Page, Text, part, picked, zoned
+from vetro.server.api.v2.tasks import TaskShown, shown
+from vetro.server.environments import changing, deploying, deployments, history, reading, service, topology, transfer
+from vetro.server.errors import Invalid
+
+routes = Routes("environments")
+
+
+class EnvironmentShown(Schema):
+    """An environment."""
+
+    id: str
+    name: str
+    project_id: str
+    version: int = Field(description="Rises by one with every task that changed it.")
+    status: str = Field(
+        description="ready, pending (somebody has a draft), deploying, deleting, deploy failure, delete failure."
+    )
+    description: str
+    created: datetime
+    updated: datetime
+    task_id: str | None = Field(None, description="The task that works on it.")
+
+
+class EnvironmentWanted(Given):
+    """An environment to be made."""
+
+    name: Name = Field(examples=["shop"])
+    description: Text = ""
+    region: str | None = Field(None, max_length=255)
+    default_networks: dict[str, Any] | None = Field(
+        None, description="As in `defaultNetworks` of the model; without, as the installation is set up."
+    )
+
+
+class EnvironmentChange(Given):
+    """What is to change; what is left out stays."""
+
+    name: Name | None = None
+    description: Text | None = None
+
+
+class Copy(Given):
+    """How a copy is called."""
+
+    name: Name = Field(examples=["shop-2"])
+    session_id: str | None = Field(None, max_length=64, description="Copy this draft instead of the deployed state.")
+
+
+class Begun(Schema):
+    """A new environment, with a draft in it where there is one."""
+
+    environment_id: str
+    session_id: str | None = None
+
+
+class Node(Schema):
+    """An object."""
+
+    id: str
+    type: str = Field(description="Class, without version and package.")
+    name: str
+    owner: str | None
+    property: str | None = Field(description="The owner's property that holds it.")
+    status: str = Field("", description="deployed, new, changed: as compared with what is deployed.")
+
+
+class Edge(Schema):
+    """A reference: property `property` of `source` is `target`."""
+
+    source: str
+    target: str
+    property: str
+    kind: str = Field(description="owns or uses")
+
+
+class Topology(Schema):
+    """Objects and how they belong together."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+
+
+class LastReport(Schema):
+    """The newest report about a component."""
+
+    component_id: str
+    text: str | None
+    level: str | None
+    task_id: str | None
+    created: datetime | None
+
+
+class Statuses(Schema):
+    """The environment's status and the newest report of each component."""
+
+    status: str
+    task_id: str | None
+    items: list[LastReport]
+
+
+def environment_json(found: reading.Found) -> dict[str, Any]:
+    """An environment as /v2 shows it."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "project_id": found.project_id,
+        "version": found.version,
+        "status": found.status,
+        "description": found.description_text,
+        "created": found.created,
+        "updated": found.updated,
+        "task_id": found.task_id or None,
+    }
+
+
+@routes.add("GET", "/environments", "listEnvironments", "list_environments", Page[EnvironmentShown])
+def list_environments(
+    request: HttpRequest,
+    project: str | None = Query(None, max_length=64, description="Id of another project (administrators)."),
+    all_projects: bool = Query(False, description="Those of all projects (administrators)."),
+    search: str = Query("", max_length=255, description="Part of the name."),
+    limit: int = Query(100, ge=1, le=1000),
+    cursor: str | None = Query(None, max_length=1000),
+) -> Any:
+    """The environments of the project by name, with their status."""
+    caller = who(request)
+    wanted: str | None = caller.project_id
+    if all_projects or (project is not None and project != caller.project_id):
+        from vetro.server.accounts.policy import enforce
+
+        enforce(caller, "list_environments_all_tenants")
+        wanted = None if all_projects else project
+    rows = reading.of_project(wanted)
+    if search:
+        rows = [row for row in rows if search.lower() in row.name.lower()]
+    return part([environment_json(row) for row in rows], "id", cursor, limit)
+
+
+@routes.add("POST", "/environments", "createEnvironment", "create_environment", EnvironmentShown, status=201)
+def create_environment(request: HttpRequest, given: EnvironmentWanted) -> Status:
+    """Makes an environment, empty."""
+    caller = who(request)
+    wanted: dict[str, Any] = {"name": given.name, "description_text": given.description}
+    if given.region is not None:
+        wanted["region"] = given.region
+    if given.default_networks is not None:
+        wanted["defaultNetworks"] = given.default_networks
+    made = service.create(caller, wanted)
+    return created(environment_json(reading.get(caller, made["id"])))
+
+
+@routes.add("GET", "/environments/{environment_id}", "showEnvironment", "show_environment", EnvironmentShown)
+def show_environment(request: HttpRequest, environment_id: str) -> Any:
+    """One environment."""
+    caller = who(request)
+    return environment_json(reading.get(caller, own.environment(caller, environment_id)))
+
+
+@routes.add("PATCH", "/environments/{environment_id}", "changeEnvironment", "update_environment", EnvironmentShown)
+def change_environment(request: HttpRequest, environment_id: str, given: EnvironmentChange) -> Any:
+    """Changes name and description."""
+    caller = who(request)
+    own.environment(caller, environment_id)
+    changing.change(caller, environment_id, name=given.name, description=given.description)
+    return environment_json(reading.get(caller, environment_id))
+
+
+@routes.add("DELETE", "/environments/{environment_id}", "deleteEnvironment", "delete_environment", TaskShown | None)
+def delete_environment(
+    request: HttpRequest,
+    environment_id: str,
+    abandon: bool = Query(False, description="Forget it at once; what was deployed stays where it is."),
+) -> Any:
+    """Destroys what was deployed, then the environment: the task that does it; null when it is gone already."""
+    caller = who(request)
+    task = deploying.delete(caller, own.environment(caller, environment_id), abandon=abandon)
+    return None if task is None else shown(task)
+
+
+@routes.add("POST", "/environments/{environment_id}/clone", "cloneEnvironment", "create_environment", Begun, status=201)
+def clone(request: HttpRequest, environment_id: str, given: Copy) -> Status:
+    """A new environment whose draft has the same components, with new ids and nothing that a deployment wrote."""
+    caller = who(request)
+    own.environment(caller, environment_id)
+    if given.session_id is not None and own.session(caller, given.session_id) != environment_id:
+        raise Invalid("The session belongs to another environment.")
+    return created(history.clone(caller, environment_id, given.name, given.session_id or ""))
+
+
+@routes.add(
+    "GET",
+    "/environments/{environment_id}/export",
+    "exportEnvironment",
+    "show_environment",
+    extra={"responses": {200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}}},
+)
+def export(request: HttpRequest, environment_id: str) -> HttpResponse:
+    """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
+    caller = who(request)
+    data = transfer.export_environment(caller, own.environment(caller, environment_id))
+    return HttpResponse(
+        data,
+        content_type="application/zip",
+        headers={"Content-Disposition": f'attachment; filename="{environment_id}.zip"'},
+    )
+
+
+class ImportForm(Given):
+    """What goes with an archive of an environment."""
+
+    name: str | None = Field(None, max_length=255, description="Another name than it has.")
+    fresh: bool = Field(False, description="As a draft with new ids, as if nothing were deployed.")
+
+
+@routes.add("POST", "/environments/import", "importEnvironment", "create_environment", Begun, status=201, takes="multipart")
+def import_environment(request: HttpRequest, archive: UploadedFile = File(...), given: ImportForm = Form(...)) -> Status:
+    """An environment from what `export` or `vetro env export` wrote."""
+    made = transfer.import_environment(who(request), archive.read(), name=given.name or None, fresh=given.fresh)
+    return created(made)
+
+
+@routes.add("GET", "/environments/{environment_id}/topology", "showTopology", "show_environment", Topology)
+def show_topology(
+    request: HttpRequest,
+    environment_id: str,
+    session: str | None = Query(None, max_length=64, description="Of this draft instead of what is deployed."),
+) -> Any:
+    """The objects of the model and how they belong together, without their values."""
+    caller = who(request)
+    own.environment(caller, environment_id)
+    if session is not None and own.session(caller, session) != environment_id:
+        raise Invalid("The session belongs to another environment.")
+    return topology.of_environment(caller, environment_id, session or "")
+
+
+@routes.add("GET", "/environments/{environment_id}/status", "showStatus", "statuses_deployments", Statuses)
+def show_status(request: HttpRequest, environment_id: str) -> Any:
+    """The newest report about each component."""
+    caller = who(request)
+    own.environment(caller, environment_id)
+    found = reading.get(caller, environment_id)
+    items = []
+    for component, report in deployments.last_statuses(caller, environment_id).items():
+        told = picked(report or {}, "text", "level", "task_id")
+        empty = {"text": None, "level": None, "task_id": None}
+        items.append({"component_id": component, **empty, **told, "created": zoned((report or {}).get("created"))})
+    return {"status": found.status, "task_id": found.task_id or None, "items": items}

@@ -1,0 +1,229 @@
+"""Sessions: drafts of changes; their model; what deploying them would change; plan and deployment."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Field, Header, Schema
+from ninja.responses import Status
+
+from vetro.server.api.v2 import own
+from vetro.server.api.v2.access import who
+from vetro.server.api.v2.routes import Routes, accepted, created, nothing
+from vetro.server.api.v2.shapes import Given, Model, Page, page
+from vetro.server.api.v2.tasks import TaskShown, shown
+from vetro.server.caller import Caller
+from vetro.server.dispatch.models import Task
+from vetro.server.environments import (
+    components,
+    concealed,
+    content,
+    deploying,
+    drafts,
+    history,
+    planning,
+    reading,
+    sessions,
+)
+from vetro.server.environments.models import Session
+from vetro.server.errors import Forbidden, Invalid
+
+routes = Routes("sessions")
+_ETAG = re.compile(r'\s*(?:W/)?"?(\d{1,18})"?\s*')
+#: Of a model that is read or written.
+REVISION = {
+    "responses": {
+        200: {"headers": {"ETag": {"description": "The revision of the draft.", "schema": {"type": "string"}}}}
+    }
+}
+
+
+class SessionShown(Schema):
+    """A session."""
+
+    id: str
+    environment_id: str
+    user_id: str
+    state: str = Field(description="opened, deploying, deployed, deploy failure, deleting, delete failure.")
+    version: int = Field(description="The environment's version when it was opened.")
+    revision: int = Field(description="Rises with each change of the draft.")
+    changed: bool = Field(description="Whether its draft differs from the environment, as far as anybody touched it.")
+    usable: bool = Field(description="It can be changed and deployed: nothing was deployed since it was opened.")
+    own: bool = Field(description="It is the caller's: others of the project may deploy it, but not see or change it.")
+    created: datetime
+    updated: datetime
+
+
+class PropertyChange(Schema):
+    """A property that differs. Secrets are masked."""
+
+    name: str
+    old: Any = None
+    new: Any = None
+    added: bool
+    removed: bool
+
+
+class Change(Schema):
+    """An object that differs."""
+
+    what: str = Field(description="created, changed, moved, destroyed.")
+    id: str
+    type: str
+    name: str
+    place: Any = Field(None, description="{owner, property}; null for the root.")
+    came_from: Any = None
+    properties: list[PropertyChange]
+
+
+class Changes(Schema):
+    """Differences of two models."""
+
+    items: list[Change]
+
+
+class Undo(Given):
+    """What to take back."""
+
+    object_id: str | None = Field(None, max_length=255, description="Only the changes of this object; null: all.")
+
+
+def session_json(caller: Caller, session: Session, found: reading.Found, changed: bool) -> dict[str, Any]:
+    """A session as /v2 shows it."""
+    return {
+        "id": session.id,
+        "environment_id": session.environment_id,
+        "user_id": session.user_id,
+        "state": session.state,
+        "version": session.version,
+        "revision": session.revision,
+        "changed": changed,
+        "usable": session.id != found.session_id and not sessions.invalid(session, found),
+        "own": session.user_id == caller.user_id,
+        "created": session.created,
+        "updated": session.updated,
+    }
+
+
+def _rows() -> Any:
+    from django.db.models import BooleanField, Case, Value, When
+
+    known = Case(When(draft__isnull=True, then=Value(False)), default=Value(True), output_field=BooleanField())
+    return Session.objects.defer("draft", "answers").annotate(changed=known)
+
+
+def _shown(caller: Caller, session_id: str) -> dict[str, Any]:
+    row = _rows().get(id=session_id)
+    return session_json(caller, row, reading.get(caller, row.environment_id), row.changed)
+
+
+def revision_of(if_match: str | None) -> int | None:
+    """The revision that a client has read, from the header If-Match. Raises `Invalid`."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    match = _ETAG.fullmatch(if_match)
+    if match is None:
+        raise Invalid("If-Match must be the ETag that was read: a revision.")
+    return int(match[1])
+
+
+@routes.add("POST", "/environments/{environment_id}/sessions", "openSession", "update_environment", SessionShown, status=201)
+def open_session(request: HttpRequest, environment_id: str) -> Status:
+    """Opens a draft of the environment as it is now. Refused (403) while a task works on it."""
+    caller = who(request)
+    made = sessions.open_session(caller, own.environment(caller, environment_id))
+    return created(_shown(caller, made.id))
+
+
+@routes.add("GET", "/environments/{environment_id}/sessions", "listSessions", "show_environment", Page[SessionShown])
+def list_sessions(request: HttpRequest, environment_id: str) -> Any:
+    """The hundred newest sessions of an environment, everybody's."""
+    caller = who(request)
+    found = reading.get(caller, own.environment(caller, environment_id))
+    rows = _rows().filter(environment_id=found.id).order_by("-updated", "-id")
+    items = [session_json(caller, row, found, row.changed) for row in rows[:100]]
+    return page(items, rows.count())
+
+
+@routes.add("GET", "/sessions/{session_id}", "showSession", "show_environment", SessionShown)
+def show_session(request: HttpRequest, session_id: str) -> Any:
+    """A session."""
+    caller = who(request)
+    own.session(caller, session_id)
+    return _shown(caller, session_id)
+
+
+@routes.add("DELETE", "/sessions/{session_id}", "closeSession", "update_environment", status=204)
+def close_session(request: HttpRequest, session_id: str) -> Status:
+    """Throws a draft away."""
+    caller = who(request)
+    environment_id = own.session(caller, session_id)
+    if not Session.objects.filter(id=session_id, user_id=caller.user_id).exists():
+        raise Forbidden("The session belongs to somebody else.")
+    sessions.close(caller, environment_id, session_id)
+    return nothing()
+
+
+@routes.add("GET", "/sessions/{session_id}/model", "readModel", "show_environment", Model, extra=REVISION)
+def read_model(request: HttpRequest, response: HttpResponse, session_id: str) -> Any:
+    """The object model of the draft: the environment's object, its applications as `services`; secrets marked."""
+    caller = who(request)
+    view, revision = components.read(caller, own.session(caller, session_id), session_id)
+    response["ETag"] = f'"{revision}"'
+    return view
+
+
+@routes.add("PUT", "/sessions/{session_id}/model", "writeModel", "update_environment", Model, extra=REVISION)
+def write_model(
+    request: HttpRequest,
+    response: HttpResponse,
+    session_id: str,
+    given: Model,
+    if_match: str | None = Header(None, alias="If-Match", description="The ETag that was read."),
+) -> Any:
+    """Replaces the whole model of the draft. Secrets that are still marked keep their values."""
+    caller = who(request)
+    environment_id = own.session(caller, session_id)
+    session, view = components.write(caller, environment_id, session_id, given, revision_of(if_match))
+    response["ETag"] = f'"{session.revision}"'
+    return view
+
+
+@routes.add("GET", "/sessions/{session_id}/changes", "showChanges", "show_environment", Changes)
+def show_changes(request: HttpRequest, session_id: str) -> Any:
+    """What deploying the draft would change in the model, compared with what is deployed."""
+    caller = who(request)
+    environment_id = own.session(caller, session_id)
+    found = reading.get(caller, environment_id, model=True)
+    draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
+    secrets = concealed.of_roots(caller, found, content.deployed_objects(found.model or {}), draft)
+    items = history.pending(caller, environment_id, session_id, concealed.as_diff(secrets))
+    return {"items": [item.as_json() for item in items]}
+
+
+@routes.add("POST", "/sessions/{session_id}/undo", "undoChanges", "update_environment", SessionShown)
+def undo_changes(request: HttpRequest, session_id: str, given: Undo | None = None) -> Any:
+    """Takes back what the draft changes about one object and what it owns, or everything."""
+    caller = who(request)
+    environment_id = own.session(caller, session_id)
+    history.discard(caller, environment_id, session_id, given.object_id if given is not None else None)
+    return _shown(caller, session_id)
+
+
+@routes.add("POST", "/sessions/{session_id}/deploy", "deploySession", "update_environment", TaskShown, status=202)
+def deploy_session(request: HttpRequest, session_id: str) -> Status:
+    """Starts the deployment of the draft."""
+    caller = who(request)
+    task = deploying.deploy(caller, own.session(caller, session_id), session_id)
+    return accepted(shown(Task.objects.get(id=task.id)))
+
+
+@routes.add("POST", "/sessions/{session_id}/plan", "planSession", "plan_environment", TaskShown, status=202)
+def plan_session(request: HttpRequest, session_id: str) -> Status:
+    """Finds out what deploying the draft would do, changing nothing; the task's result says it."""
+    caller = who(request)
+    task = planning.plan(caller, own.session(caller, session_id), session_id)
+    return accepted(shown(Task.objects.get(id=task.id)))

@@ -1,0 +1,154 @@
+"""The components of a draft as /v2 edits them: the applications, and any object in them by its id; the whole model.
+
+Secrets are marked where clients read and kept where the mark comes back (`concealed`). ``revision`` is what a client
+read: another change meanwhile is refused (`drafts.change`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from vetro.server.caller import Caller
+from vetro.server.environments import concealed, content, drafts, limits, patching, reading, sessions
+from vetro.server.environments.models import Session
+from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
+from vetro.server.ids import new_id
+
+
+def read(caller: Caller, environment_id: str, session_id: str) -> tuple[dict[str, Any], int]:
+    """The model of a session's draft as clients see models, secrets marked, and its revision.
+
+    Raises `NotFound` for an unknown session, `Forbidden` for another person's.
+    """
+    found = reading.get(caller, environment_id, model=True)
+    session = sessions.readable(caller, found, session_id)
+    root = drafts.root_of(session, found)
+    view = concealed.conceal(content.view_of(root), concealed.secrets_for(caller, found, root))
+    revision = session.revision if session is not None else 0
+    return view, revision
+
+
+def write(
+    caller: Caller, environment_id: str, session_id: str, view: Any, revision: int | None = None
+) -> tuple[Session, dict[str, Any]]:
+    """Replaces the whole model of a draft: the session and the new model, secrets marked. Raises `Invalid`."""
+    if not isinstance(view, dict):
+        raise Invalid("The model must be an object.")
+    limits.check_depth(view, "the model")
+
+    def edit(root: dict[str, Any]) -> None:
+        made = content.root_of(concealed.restore(view, root))
+        if "applications" in view:
+            raise Invalid("'applications' cannot be given", hint="give them as 'services'")
+        patching.check(content.view_of(made))
+        if content.id_of(made) != content.id_of(root):
+            raise Invalid("The id of the environment's own object must stay as it is.")
+        content.check_services(content.services_of(made))
+        root.clear()
+        root.update(made)
+
+    return _changed(caller, environment_id, session_id, edit, "replaced", revision)
+
+
+def add(
+    caller: Caller, environment_id: str, session_id: str, given: Any, revision: int | None = None
+) -> tuple[Session, dict[str, Any], str]:
+    """Adds an application, with an id where it has none: session, model, id. Raises `Invalid`, `Conflict`."""
+    (component,) = content.check_services([_object(given)])
+    component["?"].setdefault("id", new_id())
+    own = str(component["?"]["id"])
+
+    def edit(root: dict[str, Any]) -> None:
+        taken = {content.id_of(obj) for obj in content.objects_in(root)}
+        if own in taken:
+            raise Conflict(f"There is an object '{own}' already.", hint="leave the id out, or change that object")
+        made = concealed.restore(component, root)
+        root["applications"] = [*content.services_of(root), made]
+
+    session, view = _changed(caller, environment_id, session_id, edit, "added", revision)
+    return session, view, own
+
+
+def put(
+    caller: Caller, environment_id: str, session_id: str, object_id: str, given: Any, revision: int | None = None
+) -> tuple[Session, dict[str, Any]]:
+    """Replaces an object, wherever it stands. Raises `NotFound`, `Invalid`."""
+    new = _object(given)
+    if new["?"].setdefault("id", object_id) != object_id:
+        raise Invalid("The id of an object cannot be changed.", hint="remove it and add another one")
+    content.check_services([new])
+
+    def edit(root: dict[str, Any]) -> None:
+        if content.id_of(root) == object_id:
+            raise Invalid("The environment's own object is changed by replacing the model.")
+        before = find(root, object_id)
+        made = concealed.restore(new, root)
+        before.clear()
+        before.update(made)
+
+    return _changed(caller, environment_id, session_id, edit, "changed", revision)
+
+
+def remove(caller: Caller, environment_id: str, session_id: str, object_id: str, revision: int | None = None) -> Session:
+    """Takes an object out with all that it owns: from its list, or its owner's property becomes null."""
+
+    def edit(root: dict[str, Any]) -> None:
+        if content.id_of(root) == object_id:
+            raise Forbidden("The environment's own object cannot be removed.")
+        stack: list[Any] = [root]
+        while stack:
+            holder = stack.pop()
+            items = list(holder.items()) if isinstance(holder, dict) else list(enumerate(holder))
+            for key, item in items:
+                if content.id_of(item) == object_id:
+                    _take_out(holder, key)
+                    return
+                if isinstance(item, (dict, list)):
+                    stack.append(item)
+        raise NotFound(f"There is no object '{object_id}'.")
+
+    session, _ = _changed(caller, environment_id, session_id, edit, "removed", revision, show=False)
+    return session
+
+
+def find(root: Any, object_id: str) -> dict[str, Any]:
+    """The object with an id, itself. Raises `NotFound`."""
+    for obj in content.objects_in(root):
+        if content.id_of(obj) == object_id:
+            return obj
+    raise NotFound(f"There is no object '{object_id}'.")
+
+
+def _changed(
+    caller: Caller,
+    environment_id: str,
+    session_id: str,
+    edit: Callable[[dict[str, Any]], None],
+    what: str,
+    revision: int | None,
+    *,
+    show: bool = True,
+) -> tuple[Session, dict[str, Any]]:
+    session, root = drafts.change(caller, environment_id, session_id, edit, what=what, revision=revision)
+    if not show:
+        return session, {}
+    found = reading.get(caller, environment_id)
+    return session, concealed.conceal(content.view_of(root), concealed.secrets_for(caller, found, root))
+
+
+def _object(given: Any) -> dict[str, Any]:
+    limits.check_depth(given, "the object")
+    if not isinstance(given, dict) or not isinstance(given.get("?"), dict):
+        raise Invalid(
+            "A component must be an object with a header '?' that names its class.",
+            hint='for example {"?": {"type": "com.example.App"}, "name": "my app"}',
+        )
+    return {**given, "?": dict(given["?"])}
+
+
+def _take_out(holder: Any, key: Any) -> None:
+    if isinstance(holder, list):
+        del holder[key]
+    else:
+        holder[key] = None

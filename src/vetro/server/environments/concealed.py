@@ -1,0 +1,152 @@
+"""Secrets of object models: marked where clients read, kept where they send the mark back.
+
+Which properties are secret is what their classes say, by the meta ``io.murano.metadata.forms.Secret`` (vetro.forms).
+The mark is that of forms, ``{"secret": "kept"}``. Classes are only read here, nothing of them runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from vetro.muranopl.schema_hints import SECRET
+from vetro.server.caller import Caller
+from vetro.server.environments import content, packages, reading
+from vetro.server.errors import Invalid
+from vetro.yaql.errors import VetroError
+
+#: The header's ``type`` -> names of secret properties.
+Secrets = Callable[[str], frozenset[str]]
+MARK: Mapping[str, str] = {"secret": "kept"}
+
+
+def secrets_for(caller: Caller, found: reading.Found, root: Any) -> Secrets:
+    """The secret properties of the classes that a model uses; none where no package fits."""
+    try:
+        rows = packages.chosen(caller, found, {"Objects": root})
+    except Invalid:
+        rows = _one_by_one(caller, found, root)
+    return secrets_of(row.digest for row in rows)
+
+
+def secrets_of(digests: Iterable[str]) -> Secrets:
+    """The same among packages with these digests."""
+    known = tuple(sorted(set(digests)))
+    return lambda type_text: _secrets(type_text, known)
+
+
+def of_roots(caller: Caller, found: reading.Found, *roots: Any) -> Secrets:
+    """The secret properties of the classes that any of these models uses."""
+    asked = [secrets_for(caller, found, root) for root in roots if root]
+    return lambda type_text: frozenset().union(*(secrets(type_text) for secrets in asked))
+
+
+def as_diff(secrets: Secrets) -> Callable[[str, str], bool]:
+    """The same as `vetro.server.environments.diff` asks."""
+    return lambda class_name, name: name in secrets(class_name)
+
+
+def is_mark(value: Any) -> bool:
+    """Whether a client means "as it was"."""
+    return isinstance(value, Mapping) and value.get("secret") == "kept" and value.keys() <= {"secret", "at"}
+
+
+def conceal(value: Any, secrets: Secrets) -> Any:
+    """A copy with marks in place of secrets that are set."""
+    if isinstance(value, list):
+        return [conceal(item, secrets) for item in value]
+    if not isinstance(value, dict):
+        return value
+    names: frozenset[str] = frozenset()
+    header = value.get("?")
+    if isinstance(header, dict):
+        names = secrets(str(header.get("type") or ""))
+    return {
+        key: dict(MARK) if key in names and item not in (None, "") else conceal(item, secrets)
+        for key, item in value.items()
+    }
+
+
+def restore(value: Any, stored: Any) -> Any:
+    """A copy with the stored values in place of marks, object by object. Raises `Invalid` for a mark without one."""
+    known = {content.id_of(obj): obj for obj in content.objects_in(stored)}
+    return _restored(value, known)
+
+
+def _restored(value: Any, known: Mapping[Any, Mapping[str, Any]]) -> Any:
+    if isinstance(value, list):
+        return [_restored(item, known) for item in value]
+    if not isinstance(value, dict):
+        return value
+    before = known.get(content.id_of(value))
+    made = {}
+    for key, item in value.items():
+        if not is_mark(item):
+            made[key] = _restored(item, known)
+            continue
+        if before is None or before.get(key) is None:
+            whose = content.id_of(value) or "a new object"
+            raise Invalid(
+                f"'{key}' of {whose} is marked as a secret that is kept, but none is stored.",
+                hint="give its value, or leave it out",
+            )
+        made[key] = before[key]
+    return made
+
+
+def _one_by_one(caller: Caller, found: reading.Found, root: Any) -> list[Any]:
+    """Packages of those objects that have one: a class that is missing must not show the secrets of the others."""
+    rows: dict[str, Any] = {}
+    types = {str(obj["?"].get("type") or "") for obj in content.objects_in(root)}
+    for type_text in sorted(types - {""}):
+        try:
+            for row in packages.chosen(caller, found, {"Objects": {"?": {"type": type_text, "id": "x"}}}):
+                rows[row.digest] = row
+        except Invalid:
+            continue
+    return list(rows.values())
+
+
+@lru_cache(maxsize=1024)
+def _secrets(type_text: str, digests: tuple[str, ...]) -> frozenset[str]:
+    from vetro.muranopl.api import Engine
+    from vetro.packages import load_path
+    from vetro.server.catalog.blobs import local_path
+
+    written, _, package = type_text.partition("@")
+    name, _, version = written.partition("/")
+    if not name or not digests:
+        return frozenset()
+    try:
+        loaded = [item for digest in digests for item in load_path(local_path(digest))]
+        session = Engine(loaded, seed=0).session()
+        try:
+            return session.run(lambda: _of_type(_type(session, name, version, package)))
+        finally:
+            session.close()
+    except VetroError:
+        return frozenset()
+
+
+def _type(session: Any, name: str, version: str, package: str) -> Any:
+    if version:
+        return session.type_by_name(name, version, package or None)
+    return session.type_for(name, None, package or None)
+
+
+def _of_type(type_: Any) -> frozenset[str]:
+    """Inherited ones included; the nearest class that says something about a property decides."""
+    said: dict[str, bool] = {}
+    for ancestor in type_.ancestors:
+        for prop in ancestor.decl.properties.values():
+            for meta in prop.meta:
+                if ancestor.decl.namespaces.resolve(meta.name) == SECRET:
+                    said.setdefault(prop.name, _says(meta))
+    return frozenset(name for name, secret in said.items() if secret)
+
+
+def _says(meta: Any) -> bool:
+    """Whether it says "secret": what is no plain false is taken for yes."""
+    given = meta.properties.get("secret", True)
+    return getattr(given, "value", given) is not False
