@@ -1,0 +1,179 @@
+"""Sends recorded requests to a service, in their order, and compares the answers."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from tests.acceptance.golden import deviations
+from tests.acceptance.golden.bodies import BOUNDARY, multipart_of
+from tests.acceptance.golden.compare import Allowed, Answer, differences
+from tests.acceptance.golden.names import Names
+from tests.acceptance.golden.people import Site
+from tests.acceptance.golden.recording import Exchange
+
+#: Requests that start a task of an environment.
+_STARTS: Final = re.compile(r"/v1/environments/(?P<id>[^/]+)(?:|/sessions/[^/]+/deploy|/actions/[^/]+)")
+#: What steps are called that happen while a task runs.
+_DURING: Final = re.compile(r"^(?!final|reports of).*(right after|during|while|running|not ready|immediately)")
+#: 24: everything between the deployment and the end of its sleep.
+_ASLEEP: Final = range(6, 23)
+_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One exchange as it went."""
+
+    exchange: Exchange
+    #: In words; empty: as recorded.
+    differences: list[str]
+
+
+class Replay:
+    """Sends exchanges one after the other; ``names`` holds the ids that turned up."""
+
+    def __init__(self, site: Site, exchanges: Iterable[Exchange]) -> None:
+        self.site = site
+        self.names = Names(site.known)
+        self._exchanges = list(exchanges)
+        #: Environment whose task has not been waited for, and the note of the step that started it.
+        self._busy: tuple[str, str] | None = None
+
+    def run(self, seen: Callable[[Exchange, Answer], None] | None = None) -> Iterator[Outcome]:
+        """Each exchange's outcome, as they happen."""
+        for position, exchange in enumerate(self._exchanges):
+            during = self._during(exchange)
+            if not during:
+                self._await_end()
+            answer = self._send(exchange)
+            if seen is not None:
+                seen(exchange, answer)
+            candidates = [exchange.response]
+            if during and not _strict(exchange):
+                candidates += list(_finished(exchange, self._exchanges[position + 1 :]))
+            yield Outcome(exchange, self._compare(exchange, candidates, answer))
+            self._started(exchange, answer)
+
+    def _during(self, exchange: Exchange) -> bool:
+        if self._busy is None:
+            return False
+        if exchange.file == "24-deploy-conflicts":
+            return exchange.index in _ASLEEP
+        if exchange.file == "40-cli":
+            return exchange.note == self._busy[1] and exchange.request["method"] == "GET"
+        return _DURING.search(exchange.note) is not None
+
+    def _started(self, exchange: Exchange, answer: Answer) -> None:
+        method, path = exchange.request["method"], exchange.request["path"]
+        found = _STARTS.fullmatch(path)
+        starts = found and answer.status == 200 and (method == "DELETE" or (method == "POST" and found[0].count("/") > 3))
+        if starts and found:
+            self._busy = (self.names.fill(found["id"]), exchange.note)
+
+    def _await_end(self) -> None:
+        """Asks for the environment until its task is over, as the recording program did."""
+        if self._busy is None:
+            return
+        path, end = f"/v1/environments/{self._busy[0]}", time.monotonic() + _SECONDS
+        self._busy = None
+        while True:
+            answer = self.site.send("admin", "GET", path, {}, None)
+            if answer.status != 200 or answer.json()["status"] not in ("deploying", "deleting"):
+                return
+            assert time.monotonic() < end, f"{path} is still {answer.json()['status']} after {_SECONDS:.0f} s"
+            time.sleep(0.03)
+
+    def _send(self, exchange: Exchange) -> Answer:
+        request = exchange.request
+        path = self.names.fill(request["path"])
+        if "query" in request:
+            path += "?" + self.names.fill(request["query"])
+        headers = {name: self.names.fill(value) for name, value in request["headers"].items()}
+        body = multipart_of(exchange)
+        if body is not None:
+            headers["content-type"] = f"multipart/form-data; boundary={BOUNDARY}"
+        elif "json" in request.get("body", {}):
+            body = json.dumps(self.names.fill(request["body"]["json"])).encode()
+        elif "text" in request.get("body", {}):
+            body = request["body"]["text"].encode()
+        return self.site.send(_actor(exchange), request["method"], path.encode().decode("latin-1"), headers, body)
+
+    def _compare(self, exchange: Exchange, candidates: list[dict[str, Any]], answer: Answer) -> list[str]:
+        allowed = deviations.EVERYWHERE
+        for deviation in deviations.of(exchange):
+            candidates = [_changed(one, deviation) for one in candidates]
+            allowed = _joined(allowed, deviation.allowed)
+        first: list[str] = []
+        for number, recorded in enumerate(candidates):
+            trial = self.names.copy()
+            found = differences(recorded, answer, trial, allowed)
+            if number == 0:
+                first, kept = found, trial
+            if not found:
+                self.names.learn(trial)
+                return []
+        # Ids of an answer that differs elsewhere are good all the same.
+        self.names.learn(kept)
+        return first
+
+
+def _actor(exchange: Exchange) -> str:
+    if exchange.actor != "<cli-user>":
+        return exchange.actor
+    setup = exchange.file == "00-setup" and exchange.index < 4
+    return "admin" if setup or exchange.note in ("category-create", "category-show", "category-delete") else "demo"
+
+
+def _strict(exchange: Exchange) -> bool:
+    """Whether the task sleeps long enough that the recorded answer is the only one."""
+    file, index = exchange.file, exchange.index
+    return file == "24-deploy-conflicts" or (file, index) == ("25-env-delete", 12) or (file, index) in _SLOW_ACTION
+
+
+_SLOW_ACTION: Final = {("30-actions", index) for index in (56, 57, 58)}
+
+
+def _finished(exchange: Exchange, later: list[Exchange]) -> Iterator[dict[str, Any]]:
+    """What the same request is answered when the task is over."""
+    for other in later:
+        if other.target == exchange.target:
+            yield other.response
+            break
+    body = exchange.response.get("body", {}).get("json")
+    if isinstance(body, dict) and body.get("status") == "deploying":
+        for status in ("ready", "deploy failure"):
+            done = copy.deepcopy(body)
+            done.update(status=status, version=body["version"] + 1, acquired_by=None)
+            for service in done["services"]:
+                service["?"]["status"] = status
+            yield {**exchange.response, "body": {"json": done}}
+
+
+def _changed(recorded: dict[str, Any], deviation: deviations.Deviation) -> dict[str, Any]:
+    recorded = copy.deepcopy(recorded)
+    if deviation.status is not None:
+        recorded["status"] = deviation.status
+        if deviation.status >= 400:
+            recorded["body"] = {"text": ""}
+            recorded["headers"]["content-type"] = "text/html; charset=UTF-8"
+    if deviation.change is not None:
+        changed = deviation.change(recorded["body"]["json"])
+        recorded["body"] = {"json": changed}
+    return recorded
+
+
+def _joined(one: Allowed, other: Allowed) -> Allowed:
+    return replace(
+        one,
+        more=one.more + other.more,
+        free=one.free + other.free,
+        contains=one.contains + other.contains,
+        unordered=one.unordered + other.unordered,
+        whole=one.whole or other.whole,
+    )
