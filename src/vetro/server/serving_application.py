@@ -79,6 +79,7 @@ class Application(WSGIHandler):
                 set_script_prefix("/")
                 close_old_connections()
                 response = self.get_response(request)
+            self._bodies.drain(environ)
             answered(environ, response.status_code, time.perf_counter() - began, request.resolver_match)
         finally:
             current.reset(token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 from django.core.exceptions import RequestDataTooBig
 
 from vetro.server.errors import Unavailable
+
+
+#: Bytes of an unwanted body that are read all the same.
+_DRAINED = 8 << 20
 
 
 class BodyRefused(Exception):
@@ -51,6 +56,18 @@ class Bodies:
             return
         environ["wsgi.input"] = _Input(environ["wsgi.input"], self._largest, self._places)
 
+    def drain(self, environ: dict[str, Any]) -> None:
+        """Reads what is left of a body that was not wanted, up to 8 MiB.
+
+        A client that still sends when the connection is closed never sees the answer, so one that was refused would
+        not learn why. Who sends more than that has to live with it.
+        """
+        body = environ["wsgi.input"]
+        if isinstance(body, _Input) and 0 < int(environ["CONTENT_LENGTH"]) - body.received <= _DRAINED:
+            with contextlib.suppress(Unavailable, RequestDataTooBig, OSError):
+                while body.read(1 << 16):
+                    pass
+
 
 class _Input:
     """A body whose end shows itself."""
@@ -59,6 +76,11 @@ class _Input:
         self._source = source
         self._left = self._largest = largest
         self._places = places
+
+    @property
+    def received(self) -> int:
+        """Bytes read so far."""
+        return self._largest - self._left
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; nothing at the end."""

@@ -43,6 +43,7 @@ def _other(request: HttpRequest, rest: str = "") -> HttpResponse:
 urlpatterns: list[Any] = [
     path("", _root),
     re_path(r"^v1(?:/(?P<rest>.*))?$", _v1),
+    path("v2/", include("vetro.server.api.v2.urls")),
     path("health", health),
     path("ready", ready),
     path("metrics", prometheus),

@@ -130,7 +130,9 @@ def _simple(
     fqn: str, class_text: str | None = None, version: str | None = None, name: str | None = None
 ) -> dict[str, bytes]:
     template = recipes()["simple_template"]
-    manifest = template["manifest.yaml"].format(fqn=fqn)
+    lines = template["manifest.yaml"].splitlines(keepends=True)
+    # The last line of the template only says when there is a version.
+    manifest = "".join(line for line in lines if not line.startswith("#")).replace("{fqn}", fqn)
     if name is not None:
         manifest = manifest.replace(f"\nName: {fqn}\n", f"\nName: {name}\n")
     if version is not None:

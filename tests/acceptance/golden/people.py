@@ -61,16 +61,10 @@ class Site:
     def send(self, actor: str, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         """One request as ``actor`` (a name, ``<none>``, ``<invalid token>``), exactly these headers and bytes."""
         token = {"<none>": None, "<invalid token>": "f" * 32}.get(actor, self.tokens.get(actor))
-        sent = {"Accept": "*/*", **headers, **({"X-Auth-Token": token} if token else {})}
-        try:
-            self._connection.request(method, path, body, sent)
-            answer = self._connection.getresponse()
-            data = answer.read()
-        except (http.client.HTTPException, OSError):
-            self._connection.close()
-            self._connection.request(method, path, body, sent)
-            answer = self._connection.getresponse()
-            data = answer.read()
+        sent = {"accept": "*/*", **headers, **({"x-auth-token": token} if token else {})}
+        self._connection.request(method, path, body, sent)
+        answer = self._connection.getresponse()
+        data = answer.read()
         return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
 
     def end(self) -> None:

@@ -91,21 +91,21 @@ def import_packages(
     given = list(archives)
     for number, data in enumerate(given):
         on_progress("reading", number, len(given))
-        drafts.append(_read(caller, data, chosen))
+        drafts.append(read(caller, data, chosen))
     result = ImportResult()
     drafts = _leave_out(caller, drafts, chosen, result)
-    _check_names(caller, drafts)
-    _check_conflicts(caller, drafts, chosen)
-    _check_requirements(caller, drafts, chosen, result)
+    check_names(caller, drafts)
+    check_conflicts(caller, drafts, chosen)
+    check_requirements(caller, drafts, chosen, result)
     on_progress("checking", 0, len(drafts))
-    _check_code(caller, drafts, chosen)
+    check_code(caller, drafts, chosen)
     on_progress("storing", 0, len(drafts))
     for draft in drafts:
         _put(draft)
     try:
         with transaction.atomic():
-            _check_conflicts(caller, drafts, chosen)  # somebody may have been faster
-            _check_requirements(caller, drafts, chosen, result)
+            check_conflicts(caller, drafts, chosen)  # somebody may have been faster
+            check_requirements(caller, drafts, chosen, result)
             for draft in drafts:
                 _store(caller, draft, categories)
             for package in requirements.mend(d.row.fqn for d in drafts):
@@ -127,7 +127,7 @@ def categories_named(names: Iterable[str]) -> list[Category]:
     return [found[name] for name in wanted]
 
 
-def _read(caller: Caller, data: bytes, chosen: Options) -> _Draft:
+def read(caller: Caller, data: bytes, chosen: Options) -> _Draft:
     limit = int(config()["packages.max_upload_mib"])
     if not data:
         raise Invalid("Uploading file can't be empty")
@@ -177,7 +177,7 @@ def _leave_out(caller: Caller, drafts: list[_Draft], chosen: Options, result: Im
     return [d for d in drafts if (d.row.fqn, d.row.version) not in there]
 
 
-def _check_names(caller: Caller, drafts: Sequence[_Draft]) -> None:
+def check_names(caller: Caller, drafts: Sequence[_Draft]) -> None:
     seen = set()
     for draft in drafts:
         key = (draft.row.fqn, draft.row.version)
@@ -188,7 +188,7 @@ def _check_names(caller: Caller, drafts: Sequence[_Draft]) -> None:
             raise Forbidden(f"Package '{draft.row.fqn}' is part of the installation; administrators replace it.")
 
 
-def _check_conflicts(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
+def check_conflicts(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
     """Raises `Conflict` for what is there already."""
     names = [d.row.fqn for d in drafts]
     own = Q(project_id=caller.project_id)
@@ -211,7 +211,7 @@ def _check_conflicts(caller: Caller, drafts: Sequence[_Draft], chosen: Options) 
             others = classes.get(name, set()) - {row.fqn}
             if others:
                 raise Conflict(f"Class '{name}' of {row.fqn} is already there in package {min(others)}.")
-    _check_among(drafts)
+    check_among(drafts)
     _check_retired(caller, drafts)
 
 
@@ -223,7 +223,7 @@ def _same_classes(caller: Caller, names: list[str]) -> Iterable[tuple[str, str]]
         ).values_list("name", "package__fqn")
 
 
-def _check_among(drafts: Sequence[_Draft]) -> None:
+def check_among(drafts: Sequence[_Draft]) -> None:
     owner: dict[str, str] = {}
     for draft in drafts:
         for name in draft.row.class_names:
@@ -247,7 +247,7 @@ def _check_retired(caller: Caller, drafts: Sequence[_Draft]) -> None:
             )
 
 
-def _check_requirements(caller: Caller, drafts: Sequence[_Draft], chosen: Options, result: ImportResult) -> None:
+def check_requirements(caller: Caller, drafts: Sequence[_Draft], chosen: Options, result: ImportResult) -> None:
     plugins = frozenset(name for d in drafts for name in d.facts["plugins"])
     news = [d.row for d in drafts if d.row.readable]
     found = requirements.missing(Rows(caller.project_id, news), [d.row for d in drafts], plugins)
@@ -259,7 +259,7 @@ def _check_requirements(caller: Caller, drafts: Sequence[_Draft], chosen: Option
         draft.row.usable = draft.row.readable and (draft.row.fqn, draft.row.version) not in lacking
 
 
-def _check_code(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
+def check_code(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
     """Findings in the classes; ancestors; compiled code."""
     sound = [d for d in drafts if d.row.readable]
     if not sound:

@@ -82,9 +82,9 @@ class Package(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["fqn", "version_key"], name="package_by_fqn"),
+            models.Index(fields=["fqn", "-version_key", "id"], name="package_by_fqn"),
             models.Index(fields=["sort_name", "-version_key", "id"], name="package_by_name"),
-            models.Index(fields=["created", "id"], name="package_by_time"),
+            models.Index(fields=["created", "-version_key", "id"], name="package_by_time"),
             models.Index(fields=["is_public", "enabled"], name="package_by_scope"),
             models.Index(fields=["project_id", "enabled"], name="package_by_project"),
             models.Index(fields=["name"], name="package_by_exact_name"),

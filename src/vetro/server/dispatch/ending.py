@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from vetro.engine.outcome import Outcome
-from vetro.server.dispatch import reports
+from vetro.server.dispatch import places, reports
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import tell_waiting
 
@@ -34,14 +34,14 @@ def close(task: Task, outcome: Outcome) -> None:
     """The same inside the caller's transaction, for a task that nobody runs."""
     task.state = outcome.state
     task.result = outcome.result
-    task.error = None if outcome.error is None else dict(outcome.error)
+    task.error = None if outcome.error is None else places.told(outcome.error, (task.spec or {}).get("packages") or ())
     task.owner, task.lease_until = "", None
     if outcome.state == Task.NEEDS_PERSON:
         reports.add(task, f"person {task.fence}", _undecided(outcome), level="warning")
         task.warnings = True
     else:
         task.finished = datetime.now(UTC)
-        _last_reports(task, outcome)
+        _last_reports(task)
     task.save()
     if task.kind in LASTING and task.environment_id and task.state != Task.NEEDS_PERSON:
         from vetro.server.environments.ends import task_ended
@@ -60,10 +60,10 @@ def first_report(task: Task) -> None:
         reports.add(task, "begin", f"Action {method} is scheduled")
 
 
-def _last_reports(task: Task, outcome: Outcome) -> None:
-    if outcome.error is not None:
+def _last_reports(task: Task) -> None:
+    if task.error is not None:
         task.errors = True
-        error: Mapping[str, Any] = outcome.error
+        error: Mapping[str, Any] = task.error
         details = {name: error[name] for name in ("code", "kind", "hint", "position", "frames") if error.get(name)}
         reports.add(task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None)
     if task.kind in LASTING:

@@ -111,7 +111,7 @@ def _answer(request: HttpRequest, path: str) -> HttpResponse:
     if request.method == "OPTIONS":
         return HttpResponse(status=200)
     caller = caller_of(request)
-    found = find(request.method or "", path)
+    found = find(request.method or "", path.lstrip("/"))
     if found is None:
         raise NotFound("The resource could not be found.")
     function, values, rule, produces = found

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import URLPattern, path, re_path
+from django.urls import URLPattern, path
 
 from vetro.server.api.v2 import failures
 from vetro.server.api.v2.api import api
@@ -60,5 +60,3 @@ def _guarded(pattern: Any) -> URLPattern:
 
 
 urlpatterns: list[Any] = [*(_guarded(pattern) for pattern in api.urls[0]), path("<path:rest>", nowhere)]
-#: For ``/v2`` without anything.
-bare: list[Any] = [re_path(r"^v2$", nowhere)]

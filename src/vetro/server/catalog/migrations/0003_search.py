@@ -6,20 +6,26 @@ Where neither can be made the catalog works all the same; search then reads the 
 from django.db import DatabaseError, migrations, transaction
 
 FIELDS = ("name", "fqn", "description", "categories", "tags", "classes", "author")
-_COLUMNS = ", ".join(FIELDS)
-_NEW = ", ".join(f"new.{f}" for f in FIELDS)
-_OLD = ", ".join(f"old.{f}" for f in FIELDS)
 
+
+def _each(template):
+    """One statement for each field, in one trigger."""
+    return " ".join(template.format(f=field) for field in FIELDS)
+
+
+_ADD = "INSERT INTO catalog_trigrams_{f}(rowid, {f}) VALUES (new.id, new.{f});"
+_DROP = "INSERT INTO catalog_trigrams_{f}(catalog_trigrams_{f}, rowid, {f}) VALUES ('delete', old.id, old.{f});"
+
+# One table for each field: a word that is in all descriptions costs nothing when it is looked for in names.
 SQLITE = (
-    f"CREATE VIRTUAL TABLE catalog_trigrams USING fts5({_COLUMNS}, content='catalog_packagetext', content_rowid='id',"
-    " tokenize='trigram case_sensitive 1')",
-    f"CREATE TRIGGER catalog_text_added AFTER INSERT ON catalog_packagetext BEGIN"
-    f" INSERT INTO catalog_trigrams(rowid, {_COLUMNS}) VALUES (new.id, {_NEW}); END",
-    f"CREATE TRIGGER catalog_text_removed AFTER DELETE ON catalog_packagetext BEGIN"
-    f" INSERT INTO catalog_trigrams(catalog_trigrams, rowid, {_COLUMNS}) VALUES ('delete', old.id, {_OLD}); END",
-    f"CREATE TRIGGER catalog_text_changed AFTER UPDATE ON catalog_packagetext BEGIN"
-    f" INSERT INTO catalog_trigrams(catalog_trigrams, rowid, {_COLUMNS}) VALUES ('delete', old.id, {_OLD});"
-    f" INSERT INTO catalog_trigrams(rowid, {_COLUMNS}) VALUES (new.id, {_NEW}); END",
+    *(
+        f"CREATE VIRTUAL TABLE catalog_trigrams_{field} USING fts5({field}, content='catalog_packagetext',"
+        " content_rowid='id', tokenize='trigram case_sensitive 1')"
+        for field in FIELDS
+    ),
+    f"CREATE TRIGGER catalog_text_added AFTER INSERT ON catalog_packagetext BEGIN {_each(_ADD)} END",
+    f"CREATE TRIGGER catalog_text_removed AFTER DELETE ON catalog_packagetext BEGIN {_each(_DROP)} END",
+    f"CREATE TRIGGER catalog_text_changed AFTER UPDATE ON catalog_packagetext BEGIN {_each(_DROP)} {_each(_ADD)} END",
 )
 
 
@@ -50,7 +56,8 @@ def remove(apps, schema_editor):
         if schema_editor.connection.vendor == "sqlite":
             for trigger in ("added", "removed", "changed"):
                 cursor.execute(f"DROP TRIGGER IF EXISTS catalog_text_{trigger}")
-            cursor.execute("DROP TABLE IF EXISTS catalog_trigrams")
+            for field in FIELDS:
+                cursor.execute(f"DROP TABLE IF EXISTS catalog_trigrams_{field}")
         else:
             cursor.execute("DROP INDEX IF EXISTS catalog_trigrams")
 

@@ -1,0 +1,373 @@
+"""Packages: search, import, check, change, delete."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Field, File, Form, Query, Schema
+from ninja.files import UploadedFile
+from ninja.responses import Status
+from pydantic import model_validator
+
+from vetro.server.accounts.policy import enforce
+from vetro.server.api.v2.access import who
+from vetro.server.api.v2.routes import Routes, created, nothing
+from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text, cursor as cursor_of, page, place
+from vetro.server.catalog import known, rehearsal, search, service, show, sources
+from vetro.server.catalog.importing import ImportResult
+from vetro.server.errors import Invalid, TooLarge
+from vetro.server.setup import config
+
+routes = Routes("packages")
+#: Archives of one request.
+MOST = 50
+Sort = Literal["name", "-name", "created", "-created", "fqn", "-fqn"]
+
+
+class PackageShown(Schema):
+    """A package: one version in one project."""
+
+    id: str
+    fqn: str = Field(description="Fully qualified name.")
+    version: str
+    name: str
+    type: str = Field(description="Application or Library.")
+    author: str
+    description: str
+    supplier: Any
+    tags: list[str]
+    categories: list[str]
+    classes: list[str]
+    enabled: bool
+    public: bool
+    project_id: str
+    own: bool = Field(description="It is the caller's project's.")
+    created: datetime
+    updated: datetime
+
+
+class Finding(Schema):
+    """What `vetro check` says of a package."""
+
+    severity: str
+    code: str
+    message: str
+    hint: str | None = None
+    position: Any = None
+
+
+class PackageDetails(PackageShown):
+    """A package with what lists leave out."""
+
+    format: str
+    usable: bool = Field(description="False: requirements were missing at import, or classes cannot be read.")
+    embedded: bool = Field(description="Part of the installation.")
+    deployed: bool = Field(description="A deployment used it: this version cannot change any more.")
+    digest: str
+    size: int
+    has_ui: bool
+    has_logo: bool
+    has_supplier_logo: bool
+    requires: dict[str, str] = Field(description="Package name -> version spec.")
+    findings: list[Finding]
+    versions: list[dict[str, str]] = Field(description="[{id, version}] of all versions that the caller sees.")
+
+
+class Imported(Schema):
+    """What an import did."""
+
+    imported: list[PackageShown]
+    skipped: list[PackageShown] = Field(description="Was there already.")
+    findings: dict[str, list[Finding]] = Field(description="Package id -> what `vetro check` says.")
+    missing: list[dict[str, Any]] = Field(description="Requirements that nothing meets (with `allow_missing`).")
+    notes: list[str] = []
+
+
+class ImportOptions(Given):
+    """How packages are imported."""
+
+    public: bool = Field(False, description="For all projects (rule publicize_package).")
+    enabled: bool = True
+    categories: list[str] = Field([], max_length=50, description="Names; there are no others than /v2/categories.")
+    tags: list[str] = Field([], max_length=50, description="Added to those of the manifest.")
+    allow_missing: bool = Field(False, description="Store packages whose requirements nothing meets, unusable.")
+    skip_existing: bool = Field(False, description="Leave alone what is there already.")
+
+
+class ImportFrom(ImportOptions):
+    """Where from: `url`, or `repository` and `names`, or `bundle`."""
+
+    url: str | None = Field(None, max_length=2000, description="Address of an archive.")
+    repository: str | None = Field(None, max_length=2000, description="Base address of a repository.")
+    names: list[str] = Field([], max_length=100, description="`name` or `name/version`, with what they require.")
+    bundle: str | None = Field(None, max_length=2000, description="Address of a bundle file.")
+
+    @model_validator(mode="after")
+    def _one_of(self) -> ImportFrom:
+        if sum(x is not None for x in (self.url, self.repository, self.bundle)) != 1:
+            raise ValueError("give exactly one of url, repository, bundle")
+        if (self.repository is not None) != bool(self.names):
+            raise ValueError("names and repository belong together")
+        return self
+
+
+class Checked(Schema):
+    """What an import of an archive would say."""
+
+    filename: str
+    ok: bool
+    fqn: str | None = None
+    version: str | None = None
+    findings: list[Finding]
+    problems: list[dict[str, Any]] = Field(description="[{code, message, hint, details}]: why it would be refused.")
+
+
+class CheckedAll(Schema):
+    """Archives in the order in which they were sent."""
+
+    ok: bool
+    items: list[Checked]
+    problems: list[dict[str, Any]] = Field(description="What is wrong with them together.")
+
+
+class KnownItem(Given):
+    """A package that a client has."""
+
+    fqn: Short
+    version: str = Field(max_length=128)
+    digest: str = Field(max_length=64, description="SHA-256 of the archive, in hexadecimal digits.")
+
+
+class KnownAsked(Given):
+    """Packages that a client has."""
+
+    items: list[KnownItem] = Field(max_length=1000)
+
+
+class KnownAnswer(Schema):
+    """What the caller's catalog has of them."""
+
+    missing: list[KnownItem]
+    different: list[KnownItem] = Field(description="Version is there with other content.")
+    present: list[KnownItem]
+
+
+class PackageChange(Given):
+    """What is to change; what is left out stays."""
+
+    name: Name | None = None
+    description: Text | None = None
+    enabled: bool | None = None
+    public: bool | None = None
+    tags: list[str] | None = Field(None, max_length=100)
+    categories: list[str] | None = Field(None, max_length=100)
+
+
+def package_json(row: dict[str, Any], project_id: str) -> dict[str, Any]:
+    """A package as /v2 shows it, from what `catalog.show` gives."""
+    return {
+        "id": row["id"],
+        "fqn": row["fully_qualified_name"],
+        "version": row["version"],
+        "name": row["name"],
+        "type": row["type"],
+        "author": row["author"],
+        "description": row["description"],
+        "supplier": row["supplier"],
+        "tags": row["tags"],
+        "categories": row["categories"],
+        "classes": row["class_definitions"],
+        "enabled": row["enabled"],
+        "public": row["is_public"],
+        "project_id": row["owner_id"],
+        "own": row["owner_id"] == project_id,
+        "created": f"{row['created']}Z",
+        "updated": f"{row['updated']}Z",
+    }
+
+
+def details_json(request: HttpRequest, package: Any) -> dict[str, Any]:
+    """A package with what lists leave out."""
+    caller = who(request)
+    versions = service.visible(caller).filter(fqn=package.fqn).order_by("-version_key", "id")
+    return {
+        **package_json(show.shown(package), caller.project_id),
+        "format": package.format,
+        "usable": package.usable,
+        "embedded": package.embedded,
+        "deployed": package.deployed,
+        "digest": package.digest,
+        "size": package.size,
+        "has_ui": package.has_ui,
+        "has_logo": bool(package.logo),
+        "has_supplier_logo": bool(package.supplier_logo),
+        "requires": {name: str(spec or "") for name, spec in package.required.items()},
+        "findings": package.findings,
+        "versions": [{"id": id, "version": version} for id, version in versions.values_list("id", "version")],
+    }
+
+
+@routes.add("GET", "/packages", "listPackages", "get_package", Page[PackageShown])
+def list_packages(
+    request: HttpRequest,
+    search_: str = Query("", alias="search", max_length=500, description="Words, separated by commas."),
+    category: list[str] | None = Query(None, max_length=50),
+    tag: list[str] | None = Query(None, max_length=50),
+    type_: Literal["Application", "Library"] | None = Query(None, alias="type"),
+    fqn: str | None = Query(None, max_length=512),
+    name: str | None = Query(None, max_length=255),
+    class_name: str | None = Query(None, alias="class", max_length=512, description="Packages with this class."),
+    version: str | None = Query(None, max_length=255, description="A version spec."),
+    owned: bool = Query(False, description="Only the project's own."),
+    disabled: bool = Query(False, description="Disabled ones, too."),
+    all_versions: bool = Query(False, description="All versions; otherwise the newest of each name."),
+    sort: Sort = Query("name"),
+    limit: int = Query(50, ge=1, le=1000),
+    cursor: str | None = Query(None, max_length=1000),
+) -> Any:
+    """The packages that the caller sees: own and public ones. Words that are searched rank what is found."""
+    caller = who(request)
+    after = place(cursor, str)
+    limit = min(limit, int(config()["packages.max_page_size"]))
+    query = search.Query(
+        categories=category or (),
+        tags=tag or (),
+        fqn=fqn,
+        name=name,
+        class_name=class_name,
+        type=type_,
+        version=version or None,
+        search=search_,
+        owned=owned,
+        include_disabled=disabled,
+        catalog=not all_versions,
+        order_by=[sort.lstrip("-")],
+        descending=sort.startswith("-"),
+        limit=limit + 1,
+        marker=None if after is None else after[0],
+    )
+    rows = [show.package_json(row) for row in search.page(caller, query)]
+    end = cursor_of(rows[limit - 1]["id"]) if len(rows) > limit else None
+    total = len(rows) if end is None and after is None else None
+    return page([package_json(row, caller.project_id) for row in rows[:limit]], total, end)
+
+
+def _archives(files: list[UploadedFile]) -> list[bytes]:
+    """The bytes of the parts. Raises `TooLarge`, `Invalid`."""
+    most = int(config()["packages.max_upload_mib"])
+    if not files:
+        raise Invalid("There is no part 'archive'.", hint="send each package as a part called 'archive'")
+    if len(files) > MOST:
+        raise Invalid(f"At most {MOST} packages are imported at once.")
+    for file in files:
+        if (file.size or 0) > most << 20:
+            raise TooLarge(f"{file.name} has {file.size:,} bytes; {most} MiB are allowed.")
+    return [file.read() for file in files]
+
+
+def _options(given: ImportOptions) -> dict[str, Any]:
+    return {
+        "is_public": given.public,
+        "enabled": given.enabled,
+        "categories": given.categories,
+        "tags": given.tags,
+        "allow_missing": given.allow_missing,
+        "skip_existing": given.skip_existing,
+    }
+
+
+def _imported(request: HttpRequest, result: ImportResult, notes: list[str] | None = None) -> dict[str, Any]:
+    project = who(request).project_id
+    return {
+        "imported": [package_json(show.shown(p), project) for p in result.packages],
+        "skipped": [package_json(show.shown(p), project) for p in result.skipped],
+        "findings": result.findings,
+        "missing": result.missing,
+        "notes": notes or [],
+    }
+
+
+@routes.add("POST", "/packages", "importPackages", "upload_package", Imported, status=201, takes="multipart")
+def import_packages(
+    request: HttpRequest, archive: list[UploadedFile] = File(...), given: ImportOptions = Form(ImportOptions())
+) -> Status:
+    """Imports one archive or several, which may require each other: all of them or none.
+
+    Findings of `vetro check` that are errors refuse it; the answer then has the whole report in `details`.
+    """
+    result = service.import_packages(who(request), _archives(archive), **_options(given))
+    return created(_imported(request, result))
+
+
+@routes.add("POST", "/packages/import", "importPackagesFrom", "import_from_address", Imported, status=201)
+def import_from(request: HttpRequest, given: ImportFrom) -> Status:
+    """Imports from an address, a repository or a bundle, as far as `packages.import_hosts` allows."""
+    caller = who(request)
+    enforce(caller, "upload_package")
+    options = _options(given)
+    if given.url is not None:
+        return created(_imported(request, sources.import_url(caller, given.url, **options)))
+    options["skip_existing"] = True
+    if given.bundle is not None:
+        result, notes = sources.import_bundle(caller, given.bundle, **options)
+        return created(_imported(request, result, notes))
+    names: list[str | tuple[str, str]] = []
+    for text in given.names:
+        name, _, version = text.partition("/")
+        names.append((name, version) if version else name)
+    return created(_imported(request, sources.import_repository(caller, str(given.repository), names, **options)))
+
+
+@routes.add("POST", "/packages/check", "checkPackages", "upload_package", CheckedAll, takes="multipart")
+def check_packages(request: HttpRequest, archive: list[UploadedFile] = File(...)) -> Any:
+    """What importing these archives would say. Nothing is stored."""
+    data = _archives(archive)
+    report = rehearsal.rehearse(who(request), data)
+    items = [{"filename": file.name or "", **item} for file, item in zip(archive, report["items"], strict=True)]
+    return {**report, "items": items}
+
+
+@routes.add("POST", "/packages/known", "findUnknownPackages", "get_package", KnownAnswer)
+def find_unknown(request: HttpRequest, given: KnownAsked) -> Any:
+    """Which of these packages the catalog lacks: what `vetro package publish` has to upload."""
+    return known.sort_out(who(request), [item.dict() for item in given.items])
+
+
+@routes.add("GET", "/packages/{package_id}", "showPackage", "get_package", PackageDetails)
+def show_package(request: HttpRequest, package_id: str) -> Any:
+    """One package."""
+    return details_json(request, service.get_package(who(request), package_id))
+
+
+@routes.add("PATCH", "/packages/{package_id}", "changePackage", "modify_package", PackageDetails)
+def change_package(
+    request: HttpRequest,
+    package_id: str,
+    given: PackageChange,
+    force: bool = Query(False, description="Also when others require it (rule force_delete_package)."),
+) -> Any:
+    """Changes how a package is presented and who sees it. What it contains never changes."""
+    caller = who(request)
+    if force:
+        enforce(caller, "force_delete_package")
+    values = {name: value for name, value in given.dict().items() if value is not None}
+    if "public" in values:
+        values["is_public"] = values.pop("public")
+    package = service.change(caller, service.get_package(caller, package_id), force=force, **values)
+    return details_json(request, package)
+
+
+@routes.add("DELETE", "/packages/{package_id}", "deletePackage", "delete_package", status=204)
+def delete_package(
+    request: HttpRequest,
+    package_id: str,
+    force: bool = Query(False, description="Also when others require it (rule force_delete_package)."),
+) -> Status:
+    """Removes a package; environments that use it keep it. 409 with the dependants where others require it."""
+    caller = who(request)
+    if force:
+        enforce(caller, "force_delete_package")
+    service.delete(caller, service.get_package(caller, package_id), force=force)
+    return nothing()

@@ -1,0 +1,124 @@
+"""`Watch`: the events of a project as they come, as text of server-sent events.
+
+Numbers of events are given before transactions commit, so on PostgreSQL one may appear after a higher one. Therefore
+each look goes back a little and leaves out what was sent; after a reconnection the last seconds are sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import close_old_connections, connection
+
+from vetro.server.dispatch.models import Event
+from vetro.server.errors import Forbidden, NotSignedIn
+from vetro.server.serving_streams import RETRY_MS, stopping
+
+#: Seconds between two looks: at first after something happened, and at most.
+FIRST, MOST = 0.1, 0.7
+#: Seconds without anything after which a comment is sent, and between two looks at the token.
+HEARTBEAT, TOKEN = 15.0, 2.0
+#: How far a look goes back: no transaction of ours takes longer.
+LATE = timedelta(seconds=10)
+#: Events of one look.
+_AT_ONCE = 500
+_FIELDS = ("seq", "at", "project_id", "environment_id", "task_id", "kind", "data")
+
+
+class Watch:
+    """What somebody watches. ``still()`` raises `NotSignedIn` or `Forbidden` once they may not any more.
+
+    ``after``: the last event that they have; None: only what happens from now on.
+    """
+
+    def __init__(
+        self,
+        project_id: str,
+        environment_id: str | None,
+        task_id: str | None,
+        after: int | None,
+        still: Callable[[], Any],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._filter = {"environment_id": environment_id} if environment_id is not None else {"project_id": project_id}
+        if task_id is not None:
+            self._filter["task_id"] = task_id
+            if environment_id is None:
+                del self._filter["project_id"]  # administrators may watch a task of any project
+        self._last = after
+        self._still = still
+        self._clock, self._sleep = clock, sleep
+        self._sent: OrderedDict[int, None] = OrderedDict()
+
+    def parts(self) -> Iterator[str]:
+        """The text, for ever: until the client goes, the token ends, or the service stops."""
+        yield f"retry: {RETRY_MS}\n\n"
+        if self._last is None:
+            self._last = Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
+            self._forget_past()
+            yield f"id: {self._last}\nevent: begin\ndata: {{}}\n\n"
+        pause, spoken, checked = FIRST, self._clock(), self._clock()
+        while not stopping():
+            close_old_connections()
+            now = self._clock()
+            if now - checked >= TOKEN:
+                checked = now
+                try:
+                    self._still()
+                except (NotSignedIn, Forbidden) as error:
+                    yield f"event: end\ndata: {json.dumps({'reason': error.message})}\n\n"
+                    return
+            texts = [text_of(row) for row in self._look()]
+            if texts:
+                spoken, pause = now, FIRST
+                yield "".join(texts)
+                continue
+            if now - spoken >= HEARTBEAT:
+                spoken = now
+                yield ": nothing new\n\n"
+            self._sleep(pause)
+            pause = min(pause * 1.4, MOST)
+
+    def _look(self) -> list[dict[str, Any]]:
+        assert self._last is not None
+        rows = Event.objects.filter(**self._filter)
+        fresh = list(rows.filter(seq__gt=self._last).order_by("seq").values(*_FIELDS)[:_AT_ONCE])
+        found = [*self._latecomers(rows), *fresh]
+        if fresh:
+            self._last = fresh[-1]["seq"]
+        for row in found:
+            self._sent[row["seq"]] = None
+        while len(self._sent) > 20 * _AT_ONCE:
+            self._sent.popitem(last=False)
+        return found
+
+    def _latecomers(self, rows: Any) -> list[dict[str, Any]]:
+        """Rows with lower numbers that were committed after higher ones. SQLite has none: one writes at a time."""
+        if connection.vendor == "sqlite":
+            return []
+        late = rows.filter(seq__lte=self._last, at__gt=datetime.now(UTC) - LATE).order_by("seq")
+        return [row for row in late.values(*_FIELDS)[: 4 * _AT_ONCE] if row["seq"] not in self._sent]
+
+    def _forget_past(self) -> None:
+        """What is there at the beginning counts as sent."""
+        if connection.vendor != "sqlite":
+            recent = Event.objects.filter(**self._filter, at__gt=datetime.now(UTC) - LATE)
+            self._sent.update(dict.fromkeys(recent.values_list("seq", flat=True)))
+
+
+def text_of(row: dict[str, Any]) -> str:
+    """One event."""
+    data = {
+        "environment_id": row["environment_id"] or None,
+        "task_id": row["task_id"] or None,
+        "at": row["at"].isoformat(),
+        **row["data"],
+    }
+    text = json.dumps(data, ensure_ascii=False, default=str)
+    return f"id: {row['seq']}\nevent: {row['kind']}\ndata: {text}\n\n"
