@@ -20,6 +20,13 @@ Properties:
   instance: {Contract: $.class(res:Instance).notNull()}
   done: {Contract: [$.int()], Usage: Out, Default: []}
 Methods:
+  add:
+    Usage: Static
+    Scope: Public
+    Arguments:
+      - a: {Contract: $.int().notNull()}
+    Body:
+      Return: $a + 1
   deploy:
     Body:
       - $environment: $.find(std:Environment)
@@ -115,6 +122,27 @@ def story(id: str) -> dict[str, Any]:
         "leases": Task.objects.filter(state="running").count(),
         "tasks": Task.objects.filter(environment_id=task.environment_id).count(),
     }
+
+
+def static(count: int) -> list[list[float]]:
+    """Static actions, as the API calls them: what each returned, and after how many seconds."""
+    import time
+
+    from django.db import transaction
+
+    from vetro.server.dispatch import classes
+    from vetro.server.dispatch.queue import enqueue
+    from vetro.server.dispatch.wait import wait
+
+    found = []
+    for number in range(count):
+        begun = time.monotonic()
+        meant = classes.find(caller(), "test.Shop")
+        with transaction.atomic():
+            more = {"packages": meant.packages, "on_class": meant.on_class, "priority": 100}
+            id = enqueue(caller(), "static", method="add", args={"a": number}, **more).id
+        found.append([wait(id, 20.0).result, time.monotonic() - begun])
+    return found
 
 
 def cancel(id: str) -> str:

@@ -229,6 +229,20 @@ def test_two_workers_drain_a_queue(service: Service) -> None:
         assert service.check(task, f"many{number}", 1)["attempts"] == 1
 
 
+def test_who_waits_is_woken_also_while_all_places_are_taken(service: Service) -> None:
+    tasks = service.order("begin", name="busy", steps=400, count=6)
+    worker = service.do("work", own=True)
+    until = time.monotonic() + PATIENCE
+    while service.order("states", ids=tasks).count("running") < 4:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert [value for value, _ in service.order("static", count=3)] == [1, 2, 3]
+    for task in tasks:
+        service.order("cancel", id=task)
+    assert set(service.until_ended(tasks, None)) == {"cancelled"}
+    service.stop(worker)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_the_disk_is_full_for_a_while(tmp_path: Path) -> None:
     data = tmp_path / "data"

@@ -12,7 +12,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import RequestFactory
 
-from vetro.server import serving_application, setup
+from vetro.server import setup
 from vetro.server.serving_application import Application
 from vetro.server.serving_bodies import Bodies
 
@@ -34,9 +34,8 @@ class Answer:
 
 
 @pytest.fixture
-def application(monkeypatch: pytest.MonkeyPatch) -> Iterator[Application]:
+def application() -> Iterator[Application]:
     # Tests run in a transaction, which a request would take for one that was forgotten, and close the connection.
-    monkeypatch.setattr(serving_application, "close_old_connections", lambda: None)
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield Application(setup.config().changed({"server.max_body_mib": 1}))

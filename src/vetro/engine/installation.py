@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.muranopl.codecache import CodeCache, MemoryCache
@@ -43,13 +43,19 @@ class Installation:
 
     natives: Any
     cache: CodeCache
+    #: Name -> what answers questions of tasks of kind ``questions``: a function that gets the `Performance` and gives
+    #: one that gets a question and gives the answer, plain data both.
+    answering: Mapping[str, Callable[[Any], Callable[[Any], Any]]] = field(default_factory=dict)
 
 
-def prepare(natives: Iterable[str] = (), cache_folder: str | None = None) -> Installation:
+def prepare(
+    natives: Iterable[str] = (), cache_folder: str | None = None, answering: Iterable[str] = ()
+) -> Installation:
     """Loads the engine and compiles the standard packages. Runs no code of other packages.
 
     ``natives`` are ``module:function`` of functions that get the `NativeRegistry` and add classes to it.
-    ``cache_folder`` is a compile cache, which is only read. Raises `ImportError`, `AttributeError`.
+    ``cache_folder`` is a compile cache, which is only read. ``answering`` are ``name=module:function``: layers above
+    the engine add questions that way, and a task can only name what is there. Raises `ImportError`, `AttributeError`.
     """
     preload()
     from vetro.library import core_packages
@@ -70,7 +76,8 @@ def prepare(natives: Iterable[str] = (), cache_folder: str | None = None) -> Ins
         precompile(session, core_packages())
     finally:
         session.close()
-    return Installation(registry, Layered(compiled, disk))
+    named = (item.partition("=") for item in answering)
+    return Installation(registry, Layered(compiled, disk), {name: register(target) for name, _, target in named})
 
 
 class _Filling(Layered):
@@ -99,10 +106,10 @@ def preload() -> None:
         importlib.import_module(name)
 
 
-def register(name: str) -> Callable[[Any], object]:
+def register(name: str) -> Callable[[Any], Any]:
     """The function behind ``module:function``. Raises `ImportError`, `AttributeError`, `ValueError`."""
     module, colon, function = name.partition(":")
     if not colon:
         raise ValueError(f"'{name}' names no function: write module:function")
-    found: Callable[[Any], object] = getattr(importlib.import_module(module), function)
+    found: Callable[[Any], Any] = getattr(importlib.import_module(module), function)
     return found

@@ -16,7 +16,10 @@ from typing import Any, Literal
 #: one; ``eager``, ``hints``, ``switches`` as in `vetro.engine.models.Suggester`. The result is
 #: `vetro.engine.models.Applied.as_json`. Ids follow from ``seed``: give a random one. ``check_model``: loads ``model``
 #: and lists what does not fit; the result is ``{"errors": [...]}`` as `vetro.engine.models.check_model` gives them.
-Kind = Literal["deploy", "action", "static", "builder", "schema", "call", "suggest", "check_model"]
+#:
+#: ``questions``: ``method`` names a function of the installation (`vetro.engine.installation.Installation.answering`)
+#: that answers one question after another; see `vetro.engine.asking.Conversation`.
+Kind = Literal["deploy", "action", "static", "builder", "schema", "call", "suggest", "check_model", "questions"]
 #: Kinds that leave a model, and effects outside. Without a journal they cannot be run; see `vetro.engine.asking`.
 LASTING = frozenset({"deploy", "action"})
 

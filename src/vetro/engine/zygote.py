@@ -37,11 +37,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--cache")
     parser.add_argument("--natives", action="append", default=[])
     parser.add_argument("--require", action="append", default=[])
+    parser.add_argument("--answering", action="append", default=[])
     options = parser.parse_args(arguments)
     with_large_stack()
     from vetro.engine.zygote_service import serve
 
-    return serve(options.control, options.cache, options.natives, options.require)
+    return serve(options.control, options.cache, options.natives, options.require, options.answering)
 
 
 if __name__ == "__main__":

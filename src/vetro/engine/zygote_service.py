@@ -21,10 +21,12 @@ from vetro.engine.sandbox import Confinement, leave_network
 REQUEST = 64
 
 
-def serve(control: int, cache: str | None, natives: Iterable[str], require: Iterable[str]) -> int:
+def serve(
+    control: int, cache: str | None, natives: Iterable[str], require: Iterable[str], answering: Iterable[str] = ()
+) -> int:
     """Prepares the installation, says ``ready`` on ``control``, and forks until it closes."""
     service = Zygote(socket.socket(fileno=control))
-    installation = prepare(natives, cache)
+    installation = prepare(natives, cache, answering)
     confinement = Confinement(network=leave_network(), required=frozenset(require))
     if cache is not None:
         confinement.readable += (cache,)

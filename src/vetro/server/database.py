@@ -25,7 +25,7 @@ def database_settings(config: Config) -> dict[str, Any]:
             path = config.data / unquote(parts.path[1:])
         path.parent.mkdir(parents=True, exist_ok=True)
         return {
-            "ENGINE": "django.db.backends.sqlite3",
+            "ENGINE": "vetro.server.sqlite",
             "NAME": str(path),
             "CONN_MAX_AGE": None,
             "OPTIONS": {"init_command": _PRAGMAS, "transaction_mode": "IMMEDIATE", "timeout": 20},

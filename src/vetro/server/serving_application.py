@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
-from django.db import close_old_connections
+from django.db import connections
 from django.http import HttpResponseBase
 from django.urls import set_script_prefix
 
@@ -77,7 +77,7 @@ class Application(WSGIHandler):
                 response = self._v1(request, path)
             else:
                 set_script_prefix("/")
-                close_old_connections()
+                _refresh_connections()
                 response = self.get_response(request)
             self._bodies.drain(environ)
             answered(environ, response.status_code, time.perf_counter() - began, request.resolver_match)
@@ -97,9 +97,16 @@ class Application(WSGIHandler):
     def _v1(request: WSGIRequest, path: str) -> HttpResponseBase:
         from vetro.server.api.v1.routing import answer
 
-        close_old_connections()
+        _refresh_connections()
         # Endpoints decode segments themselves.
         return answer(request, path[4:].replace("%", "%25"))
+
+
+def _refresh_connections() -> None:
+    """Closes connections that broke or are too old, but none that a transaction stands on."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
 
 
 class _Stream:

@@ -11,7 +11,6 @@ from django.core.exceptions import RequestDataTooBig
 
 from vetro.server.errors import Unavailable
 
-
 #: Bytes of an unwanted body that are read all the same.
 _DRAINED = 8 << 20
 

@@ -29,8 +29,10 @@ def prepare(settings: Config) -> str | None:
     from vetro.server.accounts import policy
     from vetro.server.accounts.keystone import checked_settings
     from vetro.server.crypto import keyring
+    from vetro.server.environments import networks
 
     keyring()
+    networks.check(settings)
     policy.describe()
     checked_settings(settings)
     migrate()

@@ -265,7 +265,8 @@ def check_code(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> Non
     if not sound:
         return
     mates = {d.row.fqn for d in drafts}
-    wanted = [(n, spec) for d in sound for n, spec in d.row.required.items() if n not in mates]
+    wanted = [(n, spec or "0") for d in sound for n, spec in d.row.required.items() if n not in mates]
+    wanted += [(n, "*") for n in _known_classes(caller, [n for d in sound for n in d.row.references])]
     paths = [str(blobs.local_path(digest)) for digest in _required(caller, wanted)]
     archives = [(d.data, str(blobs.location_of(d.digest))) for d in sound]
     for draft, answer in zip(sound, check_archives(caller.project_id, archives, paths), strict=True):
@@ -275,10 +276,20 @@ def check_code(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> Non
         if chosen.strict and any(f["severity"] == "error" for f in news):
             raise refusal([*row.findings, *news])
         row.findings = [*row.findings, *news]
-        row.references = answer["references"]
         row.readable = answer["readable"]
         row.usable = row.usable and row.readable
         draft.classes = answer["classes"]
+
+
+def _known_classes(caller: Caller, names: list[str]) -> list[str]:
+    """Those of these names that are classes of packages which the project sees."""
+    found: set[str] = set()
+    for start in range(0, len(names), 400):
+        rows = PackageClass.objects.filter(
+            Q(package__is_public=True) | Q(package__project_id=caller.project_id), name__in=names[start : start + 400]
+        )
+        found.update(rows.values_list("name", flat=True))
+    return sorted(found)
 
 
 def _required(caller: Caller, wanted: Sequence[tuple[str, str]]) -> list[str]:
@@ -286,7 +297,7 @@ def _required(caller: Caller, wanted: Sequence[tuple[str, str]]) -> list[str]:
     found: dict[str, None] = {}
     for name, spec in wanted:
         try:
-            found.update(dict.fromkeys(p.digest for p in packages_for(caller, [(name, spec or "0")])))
+            found.update(dict.fromkeys(p.digest for p in packages_for(caller, [(name, spec)])))
         except Invalid:  # missing, and allowed to be; or a plug-in
             continue
     return list(found)

@@ -121,7 +121,7 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
         "supplier": dict(manifest.supplier or {}), "tags": list(manifest.tags),
         "classes": [manifest.full_name] if manifest.format.name == HOT.partition("/")[0] else [],
         "required": dict(manifest.requirements), "plugins": [], "ui": None, "logo": None, "supplier_logo": None,
-        "readable": False,
+        "references": [], "readable": False,
     }  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def _of_package(package: LoadedPackage, manifest: Manifest) -> dict[str, Any]:
         "required": dict(package.requirements),
         "plugins": [p.name for p in required_extensions([package]).packages] if package.requirements else [],
         "ui": package.ui, "logo": _base64(package.logo), "supplier_logo": _base64(package.supplier_logo),
-        "readable": True,
+        "references": _references(package), "readable": True,
     }  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _base64(data: bytes | None) -> str | None:
 def check(
     archives: Sequence[tuple[bytes, str]], others: Iterable[str], cache_folder: str | None, limits: ArchiveLimits
 ) -> list[dict[str, Any]]:
-    """For each archive {findings, classes: {name: {ancestors, abstract}}, references, readable}.
+    """For each archive {findings, classes: {name: {ancestors, abstract}}, readable}.
 
     ``others``: paths of packages that they may require. Sound classes are compiled into the cache.
     """
@@ -171,7 +171,7 @@ def check(
             mates = [p for p in known if p is not package]
             answers.append(_check(package, mates, extensions.natives, cache_folder))
         else:
-            answers.append({"findings": [], "classes": {}, "references": [], "readable": False})
+            answers.append({"findings": [], "classes": {}, "readable": False})
     return answers
 
 
@@ -205,7 +205,7 @@ def _check(package: LoadedPackage, mates: list[Any], natives: Any, cache_folder:
     finally:
         session.close()
     findings = [finding(p, package.location) for p in problems]
-    return {"findings": findings, "classes": classes, "references": _references(package), "readable": readable}
+    return {"findings": findings, "classes": classes, "readable": readable}
 
 
 def _class(session: Any, package: LoadedPackage, name: str) -> tuple[list[str], bool, bool]:

@@ -40,7 +40,7 @@ def row_of(facts: Mapping[str, Any], project_id: str, digest: str, size: int) ->
         format=facts["format"], author=facts["author"] or "", description=facts["description"] or "",
         supplier=facts["supplier"], readable=facts["readable"], digest=digest, size=size,
         has_ui=facts["ui"] is not None, tag_names=list(dict.fromkeys(facts["tags"])), class_names=facts["classes"],
-        required=facts["required"], findings=facts["findings"],
+        required=facts["required"], references=facts["references"], findings=facts["findings"],
     )  # fmt: skip
 
 

@@ -90,7 +90,9 @@ def put(
     return _changed(caller, environment_id, session_id, edit, "changed", revision)
 
 
-def remove(caller: Caller, environment_id: str, session_id: str, object_id: str, revision: int | None = None) -> Session:
+def remove(
+    caller: Caller, environment_id: str, session_id: str, object_id: str, revision: int | None = None
+) -> Session:
     """Takes an object out with all that it owns: from its list, or its owner's property becomes null."""
 
     def edit(root: dict[str, Any]) -> None:

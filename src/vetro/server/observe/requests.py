@@ -6,6 +6,7 @@ import sys
 from contextvars import ContextVar
 from typing import Any
 
+from vetro.server.api.v1 import counters
 from vetro.server.caller import Caller
 from vetro.server.observe import logs, metrics
 
@@ -41,6 +42,9 @@ def answered(environ: dict[str, Any], status: int, seconds: float, match: Any = 
     path = environ.get("PATH_INFO", "")
     api, route = route_of(path, status, match)
     metrics.request_answered(api, environ["REQUEST_METHOD"], route, status, seconds)
+    if api == "v1":
+        caller = environ.get("vetro.caller")
+        counters.requests.note("" if caller is None else caller.project_id, seconds, failed=status >= 500)
     if logs.access_lines() and not (status < 400 and api == "other" and path in ("/health", "/ready", "/metrics")):
         caller = environ.get("vetro.caller")
         logs.write_access(

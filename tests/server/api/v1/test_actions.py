@@ -1,15 +1,12 @@
-"""Actions of objects and static actions on /v1, with a worker beside the server."""
+"""Actions of objects and static actions on /v1."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connections
 
 from tests.server.dispatch import shop
 from vetro.server.api.v1 import actions
@@ -127,52 +124,3 @@ def test_an_action(ann: Any, eve: Any, deployed: str, drain: Callable[..., int])
     assert ann.get(f"{base}/nosuch").status_code == 404
     other = shop.add_environment(ann.caller, "other")
     assert ann.get(f"/v1/environments/{other.id}/actions/{task}").status_code == 404
-
-
-@contextmanager
-def worker() -> Iterator[None]:
-    """The threads of a worker in this process, for tests whose transactions are real."""
-    from functools import partial
-
-    from vetro.engine.host import HostProcess
-    from vetro.engine.host.forker import HostForker
-    from vetro.engine.launcher import Launcher
-    from vetro.server.dispatch.dispatcher import Embedded
-    from vetro.server.dispatch.members import leave
-    from vetro.server.dispatch.running import Runner
-    from vetro.server.dispatch.worker import WorkerPool
-    from vetro.server.setup import config
-
-    stop = threading.Event()
-    with Launcher() as launcher, HostForker() as forker:
-        pool = WorkerPool(config(), Runner(config(), launcher, partial(HostProcess, forker=forker)))
-        waking = Embedded(config(), pool.member.id)
-
-        def serve() -> None:
-            try:
-                waking.serve(pool.look, stop)
-            finally:
-                connections.close_all()
-
-        serving = threading.Thread(target=serve)
-        serving.start()
-        pool.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            waking.notify("")
-            serving.join()
-            assert pool.stop(20.0)
-            leave(pool.member)
-
-
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_waiting_for_a_worker(request: pytest.FixtureRequest, transactional_db: None) -> None:
-    """The whole way: the request enqueues, a worker in another thread is woken, the request is woken again."""
-    ann = request.getfixturevalue("people")("ann")
-    shop.add_package(ann.caller)
-    with worker():
-        for number in range(3):
-            answer = call(ann, parameters={"a": number})
-            assert (answer.status_code, answer.json()) == (200, number + 1)

@@ -118,6 +118,8 @@ def test_as_recorded(ann: Any) -> None:
             continue
         given, recorded = answer.json(), response["body"]["json"]
         for name, schema in recorded.items():
+            if name == "makeModel":  # builders get their first parameter from the service (DESIGN)
+                del schema["properties"]["name"]
             assert within(schema, given[name]) == [], (request["path"], name)
         checked += 1
     assert checked > 5

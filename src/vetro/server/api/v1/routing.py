@@ -93,6 +93,8 @@ def answer(request: HttpRequest, path: str) -> HttpResponse:
         response = _answer(request, path)
     except ServiceError as error:
         response = error_response(request, error.status, error.message, error.hint)
+        if isinstance(error.details, dict) and "retry_after" in error.details:
+            response["Retry-After"] = str(error.details["retry_after"])
     except (RequestDataTooBig, MultiPartParserError) as error:
         response = error_response(request, 413 if isinstance(error, RequestDataTooBig) else 400, str(error))
     except VetroError as error:

@@ -53,7 +53,9 @@ def _of_session(request: HttpRequest, key: str) -> Caller | None:
     request.session = SessionStore(key)
     caller = caller_of_session(request)
     if caller is not None and request.method not in _SAFE and check_csrf(request) is not None:
-        raise Forbidden("The CSRF token is missing or wrong.", hint="send the value of cookie vetro_csrf as X-CSRFToken")
+        raise Forbidden(
+            "The CSRF token is missing or wrong.", hint="send the value of cookie vetro_csrf as X-CSRFToken"
+        )
     return caller
 
 

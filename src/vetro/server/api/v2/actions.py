@@ -7,12 +7,11 @@ from typing import Any
 from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, Schema
-from ninja.responses import Status
 
 from vetro.server.api.v1.actions import failure
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, accepted
+from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page, page
 from vetro.server.api.v2.tasks import TaskShown, shown
 from vetro.server.dispatch import classes, queue
@@ -55,7 +54,7 @@ class StaticCall(Given):
 
     class_name: str = Field(alias="class", min_length=1, max_length=512, examples=["com.example.Shop"])
     method: str = Field(min_length=1, max_length=255, examples=["suggest"])
-    args: dict[str, Any] = {}
+    args: dict[str, Any] = Field({})
     package: str | None = Field(None, max_length=512)
     version: str | None = Field(None, max_length=255, description="Version spec of the class.")
 
@@ -88,7 +87,7 @@ def list_actions(request: HttpRequest, environment_id: str) -> Any:
     TaskShown,
     status=202,
 )
-def call_action(request: HttpRequest, environment_id: str, action_id: str, given: Call | None = None) -> Status:
+def call_action(request: HttpRequest, environment_id: str, action_id: str, given: Call | None = None) -> Answer:
     """Calls an action of an object. It is a deployment of its own: other drafts are stale afterwards."""
     caller = who(request)
     own.environment(caller, environment_id)

@@ -30,9 +30,10 @@ is answered as if it did not exist (404).
 **Drafts** have a revision: the `ETag` of a model. Send it back as `If-Match`, and a change that somebody else made
 meanwhile is a 409 instead of being overwritten.
 **Long work** is a task (202 with the task); follow it at `/v2/tasks/{id}`, `/v2/tasks/{id}/log` or `/v2/events`.
-**Secrets** (properties with the meta `io.murano.metadata.forms.Secret`) are answered as `{"secret": "kept"}`; sent back so, they
-stay as they are.
+**Secrets** (properties with the meta `io.murano.metadata.forms.Secret`) are answered as `{"secret": "kept"}`; sent back
+so, they stay as they are.
 """
+
 
 class _Api(NinjaAPI):
     """Knows where it is without asking Django, whose name for it its views do not use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Query, Schema
@@ -11,7 +11,8 @@ from ninja import Query, Schema
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes
-from vetro.server.api.v2.shapes import Page, cursor as cursor_of, page, place
+from vetro.server.api.v2.shapes import Page, page, place
+from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.audit.models import AuditRecord
 
 routes = Routes("audit")
@@ -38,14 +39,16 @@ class Record(Schema):
 @routes.add("GET", "/audit", "listAudit", "list_audit", Page[Record])
 def list_audit(
     request: HttpRequest,
-    target: str | None = Query(None, max_length=64, description="Id of what was changed."),
-    user: str | None = Query(None, max_length=255, description="Id or name of who changed it."),
-    action: str | None = Query(None, max_length=64, description="Like `environment.deploy`; or `environment.` for all."),
-    since: datetime | None = Query(None),
-    until: datetime | None = Query(None),
-    all_projects: bool = Query(False, description="Of all projects (administrators)."),
-    limit: int = Query(100, ge=1, le=1000),
-    cursor: str | None = Query(None, max_length=1000),
+    target: Annotated[str | None, Query(max_length=64, description="Id of what was changed.")] = None,
+    user: Annotated[str | None, Query(max_length=255, description="Id or name of who changed it.")] = None,
+    action: Annotated[
+        str | None, Query(max_length=64, description="Like `environment.deploy`; or `environment.` for all.")
+    ] = None,
+    since: Annotated[datetime | None, Query()] = None,
+    until: Annotated[datetime | None, Query()] = None,
+    all_projects: Annotated[bool, Query(description="Of all projects (administrators).")] = False,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The audit records of the project, newest first."""
     from django.db.models import Q

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
-from ninja.responses import Status
 
 from vetro.server.accounts import service as accounts
 from vetro.server.accounts.authentication import caller_of_user
 from vetro.server.accounts.models import Project, Token, User
 from vetro.server.accounts.policy import allows, describe
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, created, nothing
+from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Name, Page, page
 from vetro.server.caller import Caller
 from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
@@ -106,7 +105,9 @@ def _project_of(user: User, wanted: str | None) -> str:
     rows = user.memberships.filter(project__enabled=True).values_list("project_id", "project__name").distinct()
     found = [id for id, name in rows if wanted in (name, id)]
     if not found:
-        raise Forbidden(f"You do not belong to a project '{wanted}'.", details={"projects": sorted({n for _, n in rows})})
+        raise Forbidden(
+            f"You do not belong to a project '{wanted}'.", details={"projects": sorted({n for _, n in rows})}
+        )
     return str(found[0])
 
 
@@ -121,7 +122,7 @@ def _new(token: Token, text: str, caller: Caller) -> dict[str, Any]:
 
 
 @routes.add("POST", "/auth/logout", "logout", "", status=204)
-def logout(request: HttpRequest) -> Status:
+def logout(request: HttpRequest) -> Answer:
     """Revokes the token that the request was made with."""
     caller = who(request)
     if caller.token_id is None:
@@ -156,7 +157,9 @@ def me(request: HttpRequest) -> Any:
 @routes.add("GET", "/tokens", "listTokens", "manage_own_tokens", Page[TokenShown])
 def list_tokens(
     request: HttpRequest,
-    user: str | None = Query(None, max_length=255, description="Name or id of another user (administrators)."),
+    user: Annotated[
+        str | None, Query(max_length=255, description="Name or id of another user (administrators).")
+    ] = None,
 ) -> Any:
     """The caller's tokens that are not revoked."""
     caller = who(request)
@@ -168,7 +171,7 @@ def list_tokens(
 
 
 @routes.add("POST", "/tokens", "createToken", "manage_own_tokens", NewToken, status=201)
-def create_token(request: HttpRequest, given: TokenWanted) -> Status:
+def create_token(request: HttpRequest, given: TokenWanted) -> Answer:
     """Makes a token of the caller's own. Its text is in this answer only."""
     caller = who(request)
     user = _user(caller, None)
@@ -181,7 +184,7 @@ def create_token(request: HttpRequest, given: TokenWanted) -> Status:
 
 
 @routes.add("DELETE", "/tokens/{token_id}", "revokeToken", "manage_own_tokens", status=204)
-def revoke_token(request: HttpRequest, token_id: str) -> Status:
+def revoke_token(request: HttpRequest, token_id: str) -> Answer:
     """Revokes a token; from then on it is refused."""
     accounts.revoke_token(who(request), token_id)
     return nothing()

@@ -7,10 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest
 from ninja import Field, Schema
-from ninja.responses import Status
 
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, created, nothing
+from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Page, page, zoned
 from vetro.server.catalog import categories, renaming
 
@@ -45,7 +44,7 @@ def list_categories(request: HttpRequest) -> Any:
 
 
 @routes.add("POST", "/categories", "createCategory", "add_category", CategoryShown, status=201)
-def create_category(request: HttpRequest, given: CategoryNamed) -> Status:
+def create_category(request: HttpRequest, given: CategoryNamed) -> Answer:
     """Makes a category."""
     return created(_json(categories.create(who(request), given.name)))
 
@@ -57,7 +56,7 @@ def rename_category(request: HttpRequest, category_id: str, given: CategoryNamed
 
 
 @routes.add("DELETE", "/categories/{category_id}", "deleteCategory", "delete_category", status=204)
-def delete_category(request: HttpRequest, category_id: str) -> Status:
+def delete_category(request: HttpRequest, category_id: str) -> Answer:
     """Removes a category that no package is in."""
     categories.delete(who(request), category_id)
     return nothing()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Field, Header, Schema
-from ninja.responses import Status
+from ninja import Body, Field, Header, Schema
 
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, created, nothing
+from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.sessions import REVISION, revision_of
 from vetro.server.api.v2.shapes import Model, Page, page
 from vetro.server.environments import components, content
@@ -41,7 +40,9 @@ def component_json(obj: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@routes.add("GET", "/sessions/{session_id}/components", "listComponents", "show_environment", Page[Component], extra=REVISION)
+@routes.add(
+    "GET", "/sessions/{session_id}/components", "listComponents", "show_environment", Page[Component], extra=REVISION
+)
 def list_components(request: HttpRequest, response: HttpResponse, session_id: str) -> Any:
     """The applications of the draft."""
     caller = who(request)
@@ -52,15 +53,21 @@ def list_components(request: HttpRequest, response: HttpResponse, session_id: st
 
 
 @routes.add(
-    "POST", "/sessions/{session_id}/components", "addComponent", "update_environment", Component, status=201, extra=_ADDED
+    "POST",
+    "/sessions/{session_id}/components",
+    "addComponent",
+    "update_environment",
+    Component,
+    status=201,
+    extra=_ADDED,
 )
 def add_component(
     request: HttpRequest,
     response: HttpResponse,
     session_id: str,
-    given: Model,
-    if_match: str | None = Header(None, alias="If-Match"),
-) -> Status:
+    given: Annotated[Model, Body()],
+    if_match: Annotated[str | None, Header(alias="If-Match")] = None,
+) -> Answer:
     """Adds an application: an object model with a header `?` that names its class. It gets an id if it has none."""
     caller = who(request)
     environment_id = own.session(caller, session_id)
@@ -98,8 +105,8 @@ def change_component(
     response: HttpResponse,
     session_id: str,
     object_id: str,
-    given: Model,
-    if_match: str | None = Header(None, alias="If-Match"),
+    given: Annotated[Model, Body()],
+    if_match: Annotated[str | None, Header(alias="If-Match")] = None,
 ) -> Any:
     """Replaces one object of the draft. Secrets that are still marked keep their values."""
     caller = who(request)
@@ -116,8 +123,8 @@ def remove_component(
     request: HttpRequest,
     session_id: str,
     object_id: str,
-    if_match: str | None = Header(None, alias="If-Match"),
-) -> Status:
+    if_match: Annotated[str | None, Header(alias="If-Match")] = None,
+) -> Answer:
     """Removes an object with all that it owns. What is deployed goes when the draft is deployed."""
     caller = who(request)
     components.remove(caller, own.session(caller, session_id), session_id, object_id, revision_of(if_match))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
-from ninja.responses import Status
 
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, created
+from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.shapes import Given, Name, Page, Text, part, picked, zoned
 from vetro.server.api.v2.tasks import TaskShown, shown
 from vetro.server.environments import changing, deploying, deployments, history, reading, service, topology, transfer
@@ -132,11 +131,11 @@ def environment_json(found: reading.Found) -> dict[str, Any]:
 @routes.add("GET", "/environments", "listEnvironments", "list_environments", Page[EnvironmentShown])
 def list_environments(
     request: HttpRequest,
-    project: str | None = Query(None, max_length=64, description="Id of another project (administrators)."),
-    all_projects: bool = Query(False, description="Those of all projects (administrators)."),
-    search: str = Query("", max_length=255, description="Part of the name."),
-    limit: int = Query(100, ge=1, le=1000),
-    cursor: str | None = Query(None, max_length=1000),
+    project: Annotated[str | None, Query(max_length=64, description="Id of another project (administrators).")] = None,
+    all_projects: Annotated[bool, Query(description="Those of all projects (administrators).")] = False,
+    search: Annotated[str, Query(max_length=255, description="Part of the name.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The environments of the project by name, with their status."""
     caller = who(request)
@@ -153,7 +152,7 @@ def list_environments(
 
 
 @routes.add("POST", "/environments", "createEnvironment", "create_environment", EnvironmentShown, status=201)
-def create_environment(request: HttpRequest, given: EnvironmentWanted) -> Status:
+def create_environment(request: HttpRequest, given: EnvironmentWanted) -> Answer:
     """Makes an environment, empty."""
     caller = who(request)
     wanted: dict[str, Any] = {"name": given.name, "description_text": given.description}
@@ -185,7 +184,7 @@ def change_environment(request: HttpRequest, environment_id: str, given: Environ
 def delete_environment(
     request: HttpRequest,
     environment_id: str,
-    abandon: bool = Query(False, description="Forget it at once; what was deployed stays where it is."),
+    abandon: Annotated[bool, Query(description="Forget it at once; what was deployed stays where it is.")] = False,
 ) -> Any:
     """Destroys what was deployed, then the environment: the task that does it; null when it is gone already."""
     caller = who(request)
@@ -194,7 +193,7 @@ def delete_environment(
 
 
 @routes.add("POST", "/environments/{environment_id}/clone", "cloneEnvironment", "create_environment", Begun, status=201)
-def clone(request: HttpRequest, environment_id: str, given: Copy) -> Status:
+def clone(request: HttpRequest, environment_id: str, given: Copy) -> Answer:
     """A new environment whose draft has the same components, with new ids and nothing that a deployment wrote."""
     caller = who(request)
     own.environment(caller, environment_id)
@@ -228,8 +227,12 @@ class ImportForm(Given):
     fresh: bool = Field(False, description="As a draft with new ids, as if nothing were deployed.")
 
 
-@routes.add("POST", "/environments/import", "importEnvironment", "create_environment", Begun, status=201, takes="multipart")
-def import_environment(request: HttpRequest, archive: UploadedFile = File(...), given: ImportForm = Form(...)) -> Status:
+@routes.add(
+    "POST", "/environments/import", "importEnvironment", "create_environment", Begun, status=201, takes="multipart"
+)
+def import_environment(
+    request: HttpRequest, archive: Annotated[UploadedFile, File()], given: Annotated[ImportForm, Form()]
+) -> Answer:
     """An environment from what `export` or `vetro env export` wrote."""
     made = transfer.import_environment(who(request), archive.read(), name=given.name or None, fresh=given.fresh)
     return created(made)
@@ -239,7 +242,9 @@ def import_environment(request: HttpRequest, archive: UploadedFile = File(...), 
 def show_topology(
     request: HttpRequest,
     environment_id: str,
-    session: str | None = Query(None, max_length=64, description="Of this draft instead of what is deployed."),
+    session: Annotated[
+        str | None, Query(max_length=64, description="Of this draft instead of what is deployed.")
+    ] = None,
 ) -> Any:
     """The objects of the model and how they belong together, without their values."""
     caller = who(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponseBase
 from ninja import Header, Query
@@ -30,10 +30,14 @@ _STREAM = {
 @routes.add("GET", "/events", "watchEvents", "watch_events", extra=_STREAM)
 def watch(
     request: HttpRequest,
-    environment: str | None = Query(None, max_length=64, description="Only what happens to this environment."),
-    task: str | None = Query(None, max_length=64, description="Only what happens to this task."),
-    after: int | None = Query(None, ge=0, le=(1 << 62), description="Like Last-Event-ID, for clients that cannot."),
-    last_event_id: str | None = Header(None, alias="Last-Event-ID", description="Go on after this event."),
+    environment: Annotated[
+        str | None, Query(max_length=64, description="Only what happens to this environment.")
+    ] = None,
+    task: Annotated[str | None, Query(max_length=64, description="Only what happens to this task.")] = None,
+    after: Annotated[
+        int | None, Query(ge=0, le=(1 << 62), description="Like Last-Event-ID, for clients that cannot.")
+    ] = None,
+    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", description="Go on after this event.")] = None,
 ) -> HttpResponseBase:
     """A stream of events: `environment`, `session`, `task`, `report`, `package`.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Field, Path, Query, Schema
-from ninja.responses import Status
 
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, created
+from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.sessions import Changes, SessionShown, session_json
-from vetro.server.api.v2.shapes import LARGEST, Model, Page, cursor as cursor_of, page, place, zoned
+from vetro.server.api.v2.shapes import LARGEST, Model, Page, page, place, zoned
+from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.environments import concealed, content, history, reading
 from vetro.server.environments.models import State
 
@@ -43,8 +43,8 @@ class StateShown(Schema):
 def list_states(
     request: HttpRequest,
     environment_id: str,
-    limit: int = Query(50, ge=1, le=1000),
-    cursor: str | None = Query(None, max_length=1000),
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The states of an environment, newest first."""
     caller = who(request)
@@ -57,7 +57,7 @@ def list_states(
 
 
 @routes.add("GET", "/environments/{environment_id}/states/{number}", "showState", "show_history", StateShown)
-def show_state(request: HttpRequest, environment_id: str, number: int = Path(..., ge=0, le=LARGEST)) -> Any:
+def show_state(request: HttpRequest, environment_id: str, number: Annotated[int, Path(ge=0, le=LARGEST)]) -> Any:
     """The object model of a state."""
     caller = who(request)
     found = reading.get(caller, own.environment(caller, environment_id))
@@ -70,8 +70,10 @@ def show_state(request: HttpRequest, environment_id: str, number: int = Path(...
 def compare_states(
     request: HttpRequest,
     environment_id: str,
-    older: int = Query(..., alias="from", ge=0, le=LARGEST, description="Number of a state."),
-    newer: int | None = Query(None, alias="to", ge=0, le=LARGEST, description="Number of a state; the newest without."),
+    older: Annotated[int, Query(alias="from", ge=0, le=LARGEST, description="Number of a state.")],
+    newer: Annotated[
+        int | None, Query(alias="to", ge=0, le=LARGEST, description="Number of a state; the newest without.")
+    ] = None,
 ) -> Any:
     """What changed from one state to another."""
     caller = who(request)
@@ -91,7 +93,7 @@ def compare_states(
     SessionShown,
     status=201,
 )
-def restore_state(request: HttpRequest, environment_id: str, number: int = Path(..., ge=0, le=LARGEST)) -> Status:
+def restore_state(request: HttpRequest, environment_id: str, number: Annotated[int, Path(ge=0, le=LARGEST)]) -> Answer:
     """A new session whose draft is that state; deploying it makes it so again."""
     caller = who(request)
     session = history.restore(caller, own.environment(caller, environment_id), number)

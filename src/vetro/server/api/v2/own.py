@@ -25,7 +25,9 @@ def environment(caller: Caller, environment_id: str) -> str:
 def session(caller: Caller, session_id: str) -> str:
     """The id of the environment that a session of the project is about. Raises `NotFound`."""
     rows = Session.objects.filter(**_mine(caller, "environment__project_id"))
-    found = rows.filter(id=session_id).values_list("environment_id", flat=True).first() if known_id(session_id) else None
+    found = (
+        rows.filter(id=session_id).values_list("environment_id", flat=True).first() if known_id(session_id) else None
+    )
     if found is None:
         raise NotFound(f"There is no session '{session_id[:80]}'.")
     return str(found)

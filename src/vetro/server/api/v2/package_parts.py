@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Schema
@@ -134,7 +134,7 @@ def read_file(
     request: HttpRequest,
     package_id: str,
     path: str,
-    download: bool = Query(False, description="As bytes to be saved, whatever it is."),
+    download: Annotated[bool, Query(description="As bytes to be saved, whatever it is.")] = False,
 ) -> HttpResponse:
     """One file of the archive: text as plain text, everything else as bytes. Only names that `files` lists exist."""
     package = service.get_package(who(request), package_id)
@@ -176,9 +176,7 @@ def usage(request: HttpRequest, package_id: str) -> Any:
     asking = service.visible(caller).filter(requirements__name=package.fqn).order_by("fqn", "-version_key")
     return {
         "environments": [{"environment_id": i, "environment": n, "version": v} for i, n, v in rows],
-        "required_by": [
-            {"id": i, "fqn": f, "version": v} for i, f, v in asking.values_list("id", "fqn", "version")
-        ],
+        "required_by": [{"id": i, "fqn": f, "version": v} for i, f, v in asking.values_list("id", "fqn", "version")],
     }
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
-from ninja.responses import Status
 from pydantic import model_validator
 
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text, cursor as cursor_of, page, place
+from vetro.server.api.v2.routes import Answer, Routes, created, nothing
+from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text, page, place
+from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.catalog import known, rehearsal, search, service, show, sources
 from vetro.server.catalog.importing import ImportResult
 from vetro.server.errors import Invalid, TooLarge
@@ -82,7 +82,7 @@ class Imported(Schema):
     skipped: list[PackageShown] = Field(description="Was there already.")
     findings: dict[str, list[Finding]] = Field(description="Package id -> what `vetro check` says.")
     missing: list[dict[str, Any]] = Field(description="Requirements that nothing meets (with `allow_missing`).")
-    notes: list[str] = []
+    notes: list[str] = Field([], description="What was left out, and why.")
 
 
 class ImportOptions(Given):
@@ -94,6 +94,9 @@ class ImportOptions(Given):
     tags: list[str] = Field([], max_length=50, description="Added to those of the manifest.")
     allow_missing: bool = Field(False, description="Store packages whose requirements nothing meets, unusable.")
     skip_existing: bool = Field(False, description="Leave alone what is there already.")
+
+
+_AS_USUAL = ImportOptions()
 
 
 class ImportFrom(ImportOptions):
@@ -212,20 +215,22 @@ def details_json(request: HttpRequest, package: Any) -> dict[str, Any]:
 @routes.add("GET", "/packages", "listPackages", "get_package", Page[PackageShown])
 def list_packages(
     request: HttpRequest,
-    search_: str = Query("", alias="search", max_length=500, description="Words, separated by commas."),
-    category: list[str] | None = Query(None, max_length=50),
-    tag: list[str] | None = Query(None, max_length=50),
-    type_: Literal["Application", "Library"] | None = Query(None, alias="type"),
-    fqn: str | None = Query(None, max_length=512),
-    name: str | None = Query(None, max_length=255),
-    class_name: str | None = Query(None, alias="class", max_length=512, description="Packages with this class."),
-    version: str | None = Query(None, max_length=255, description="A version spec."),
-    owned: bool = Query(False, description="Only the project's own."),
-    disabled: bool = Query(False, description="Disabled ones, too."),
-    all_versions: bool = Query(False, description="All versions; otherwise the newest of each name."),
-    sort: Sort = Query("name"),
-    limit: int = Query(50, ge=1, le=1000),
-    cursor: str | None = Query(None, max_length=1000),
+    search_: Annotated[str, Query(alias="search", max_length=500, description="Words, separated by commas.")] = "",
+    category: Annotated[list[str] | None, Query(max_length=50)] = None,
+    tag: Annotated[list[str] | None, Query(max_length=50)] = None,
+    type_: Annotated[Literal["Application", "Library"] | None, Query(alias="type")] = None,
+    fqn: Annotated[str | None, Query(max_length=512)] = None,
+    name: Annotated[str | None, Query(max_length=255)] = None,
+    class_name: Annotated[
+        str | None, Query(alias="class", max_length=512, description="Packages with this class.")
+    ] = None,
+    version: Annotated[str | None, Query(max_length=255, description="A version spec.")] = None,
+    owned: Annotated[bool, Query(description="Only the project's own.")] = False,
+    disabled: Annotated[bool, Query(description="Disabled ones, too.")] = False,
+    all_versions: Annotated[bool, Query(description="All versions; otherwise the newest of each name.")] = False,
+    sort: Annotated[Sort, Query()] = "name",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The packages that the caller sees: own and public ones. Words that are searched rank what is found."""
     caller = who(request)
@@ -291,8 +296,10 @@ def _imported(request: HttpRequest, result: ImportResult, notes: list[str] | Non
 
 @routes.add("POST", "/packages", "importPackages", "upload_package", Imported, status=201, takes="multipart")
 def import_packages(
-    request: HttpRequest, archive: list[UploadedFile] = File(...), given: ImportOptions = Form(ImportOptions())
-) -> Status:
+    request: HttpRequest,
+    archive: Annotated[list[UploadedFile], File()],
+    given: Annotated[ImportOptions, Form()] = _AS_USUAL,
+) -> Answer:
     """Imports one archive or several, which may require each other: all of them or none.
 
     Findings of `vetro check` that are errors refuse it; the answer then has the whole report in `details`.
@@ -302,7 +309,7 @@ def import_packages(
 
 
 @routes.add("POST", "/packages/import", "importPackagesFrom", "import_from_address", Imported, status=201)
-def import_from(request: HttpRequest, given: ImportFrom) -> Status:
+def import_from(request: HttpRequest, given: ImportFrom) -> Answer:
     """Imports from an address, a repository or a bundle, as far as `packages.import_hosts` allows."""
     caller = who(request)
     enforce(caller, "upload_package")
@@ -321,7 +328,7 @@ def import_from(request: HttpRequest, given: ImportFrom) -> Status:
 
 
 @routes.add("POST", "/packages/check", "checkPackages", "upload_package", CheckedAll, takes="multipart")
-def check_packages(request: HttpRequest, archive: list[UploadedFile] = File(...)) -> Any:
+def check_packages(request: HttpRequest, archive: Annotated[list[UploadedFile], File()]) -> Any:
     """What importing these archives would say. Nothing is stored."""
     data = _archives(archive)
     report = rehearsal.rehearse(who(request), data)
@@ -346,7 +353,7 @@ def change_package(
     request: HttpRequest,
     package_id: str,
     given: PackageChange,
-    force: bool = Query(False, description="Also when others require it (rule force_delete_package)."),
+    force: Annotated[bool, Query(description="Also when others require it (rule force_delete_package).")] = False,
 ) -> Any:
     """Changes how a package is presented and who sees it. What it contains never changes."""
     caller = who(request)
@@ -363,8 +370,8 @@ def change_package(
 def delete_package(
     request: HttpRequest,
     package_id: str,
-    force: bool = Query(False, description="Also when others require it (rule force_delete_package)."),
-) -> Status:
+    force: Annotated[bool, Query(description="Also when others require it (rule force_delete_package).")] = False,
+) -> Answer:
     """Removes a package; environments that use it keep it. 409 with the dependants where others require it."""
     caller = who(request)
     if force:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
-from ninja.responses import Status
 
 from vetro.server.accounts import service as accounts
 from vetro.server.accounts.models import Project, User
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, created, nothing
+from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Name, Page, Text, part
 from vetro.server.errors import NotFound
 
@@ -115,15 +114,15 @@ def _shown(request: HttpRequest, user: User) -> dict[str, Any]:
 @routes.add("GET", "/admin/users", "listUsers", _RULE, Page[UserShown])
 def list_users(
     request: HttpRequest,
-    limit: int = Query(100, ge=1, le=1000),
-    cursor: str | None = Query(None, max_length=1000),
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """All accounts by name."""
     return part(accounts.list_users(who(request)), "id", cursor, limit)
 
 
 @routes.add("POST", "/admin/users", "createUser", _RULE, UserShown, status=201)
-def create_user(request: HttpRequest, given: UserWanted) -> Status:
+def create_user(request: HttpRequest, given: UserWanted) -> Answer:
     """Makes an account, in a project if one is named."""
     from django.db import transaction
 
@@ -151,7 +150,7 @@ def change_user(request: HttpRequest, user: str, given: UserChange) -> Any:
 
 
 @routes.add("DELETE", "/admin/users/{user}", "deleteUser", _RULE, status=204)
-def delete_user(request: HttpRequest, user: str) -> Status:
+def delete_user(request: HttpRequest, user: str) -> Answer:
     """Removes an account with its tokens; what it made stays with the project."""
     accounts.delete_user(who(request), _user(user))
     return nothing()
@@ -161,8 +160,8 @@ def delete_user(request: HttpRequest, user: str) -> Status:
 def create_link(
     request: HttpRequest,
     user: str,
-    project: str = Query(..., min_length=1, max_length=255, description="Name or id of the project to begin in."),
-) -> Status:
+    project: Annotated[str, Query(min_length=1, max_length=255, description="Name or id of the project to begin in.")],
+) -> Answer:
     """A link that signs the user in to the pages, once, within a day."""
     from vetro.server.serving import link_address
     from vetro.server.setup import config
@@ -174,15 +173,15 @@ def create_link(
 @routes.add("GET", "/admin/projects", "listProjects", _RULE, Page[ProjectShown])
 def list_projects(
     request: HttpRequest,
-    limit: int = Query(100, ge=1, le=1000),
-    cursor: str | None = Query(None, max_length=1000),
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """All projects by name."""
     return part(accounts.list_projects(who(request)), "id", cursor, limit)
 
 
 @routes.add("POST", "/admin/projects", "createProject", _RULE, ProjectShown, status=201)
-def create_project(request: HttpRequest, given: ProjectWanted) -> Status:
+def create_project(request: HttpRequest, given: ProjectWanted) -> Answer:
     """Makes a project."""
     made = accounts.create_project(who(request), given.name, description=given.description)
     return created(_project(request, made))
@@ -204,8 +203,8 @@ def _project(request: HttpRequest, project: Project) -> dict[str, Any]:
 @routes.add("GET", "/admin/memberships", "listMemberships", _RULE, Page[MembershipShown])
 def list_memberships(
     request: HttpRequest,
-    user: str | None = Query(None, max_length=255, description="Only of this user: name or id."),
-    project: str | None = Query(None, max_length=255, description="Only in this project: name or id."),
+    user: Annotated[str | None, Query(max_length=255, description="Only of this user: name or id.")] = None,
+    project: Annotated[str | None, Query(max_length=255, description="Only in this project: name or id.")] = None,
 ) -> Any:
     """Who has which role where."""
     users = [row for row in accounts.list_users(who(request)) if user is None or user in (row["name"], row["id"])]
@@ -223,7 +222,7 @@ def list_memberships(
 
 
 @routes.add("POST", "/admin/memberships", "grantRole", _RULE, MembershipShown, status=201)
-def grant(request: HttpRequest, given: Membership) -> Status:
+def grant(request: HttpRequest, given: Membership) -> Answer:
     """Gives a role. A role that the user has already stays."""
     user, project = _user(given.user), accounts.find_project(given.project)
     accounts.grant(who(request), user, project, given.role)
@@ -233,10 +232,10 @@ def grant(request: HttpRequest, given: Membership) -> Status:
 @routes.add("DELETE", "/admin/memberships", "revokeRole", _RULE, status=204)
 def revoke(
     request: HttpRequest,
-    user: str = Query(..., min_length=1, max_length=255),
-    project: str = Query(..., min_length=1, max_length=255),
-    role: str = Query("member", min_length=1, max_length=64),
-) -> Status:
+    user: Annotated[str, Query(min_length=1, max_length=255)],
+    project: Annotated[str, Query(min_length=1, max_length=255)],
+    role: Annotated[str, Query(min_length=1, max_length=64)] = "member",
+) -> Answer:
     """Takes a role away."""
     accounts.revoke_role(who(request), _user(user), accounts.find_project(project), role)
     return nothing()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from django.http import HttpRequest
 from ninja import Router
@@ -13,6 +14,8 @@ from vetro.server.api.v2.access import Takes, access, check_body
 from vetro.server.api.v2.shapes import Failure
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: What endpoints return that say their status.
+Answer: TypeAlias = Status[Any]
 _FAILURES = frozenset({400, 401, 403, 404, 409, 413, 415, 429, 503})
 _BODY = frozenset({"POST", "PUT", "PATCH"})
 
@@ -49,38 +52,42 @@ class Routes:
         """Declares an endpoint. ``id``: its stable name in OpenAPI. ``rule``: of the policy, '' for everybody who is
         signed in, None for everybody.
 
-        ``gives``: the schema of the answer, None for an empty one. ``takes``: the type of the body. ``extra`` goes into
+        ``gives``: the schema of the answer, None for an empty one. ``takes``: the type of the body (JSON where
+        the function has a parameter ``given``). ``extra`` goes into
         its description.
         """
-        kind: Takes = takes if takes is not None else "json" if method in _BODY else ""
         answers: dict[Any, Any] = {status: gives, _FAILURES: Failure}
-        about = dict(extra or {})
-        if rule:
-            about["x-policy-rule"] = rule
-        options: dict[str, Any] = {}
-        options["auth"] = [_Anybody(kind)] if rule is None else access(rule, kind)
-        return self.router.api_operation(
-            [method],
-            path,
-            operation_id=id,
-            response=answers,
-            openapi_extra=about,
-            summary=_words(id),
-            **options,
-        )
+        about = {**(extra or {}), **({"x-policy-rule": rule} if rule else {})}
+
+        def register(function: F) -> F:
+            bodied = method in _BODY and "given" in inspect.signature(function).parameters
+            kind: Takes = takes if takes is not None else "json" if bodied else ""
+            auth = [_Anybody(kind)] if rule is None else access(rule, kind)
+            operation = self.router.api_operation(
+                [method],
+                path,
+                auth=auth,
+                operation_id=id,
+                response=answers,
+                openapi_extra=about,
+                summary=_words(id),
+            )
+            return operation(function)
+
+        return register
 
 
-def created(value: Any) -> Status:
+def created(value: Any) -> Answer:
     """Something new is there."""
     return Status(201, value)
 
 
-def accepted(value: Any) -> Status:
+def accepted(value: Any) -> Answer:
     """It was begun; a task does it."""
     return Status(202, value)
 
 
-def nothing() -> Status:
+def nothing() -> Answer:
     """It is done, there is nothing to say."""
     return Status(204, None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Query
@@ -22,11 +22,14 @@ _MOST = 100
 def read_schemas(
     request: HttpRequest,
     class_name: str,
-    methods: str | None = Query(
-        None, max_length=4000, description="Names, separated by commas; an empty one is the class. All public methods."
-    ),
-    version: str | None = Query(None, max_length=255, description="Version spec of the class."),
-    package: str | None = Query(None, max_length=512),
+    methods: Annotated[
+        str | None,
+        Query(
+            max_length=4000, description="Names, separated by commas; an empty one is the class. All public methods."
+        ),
+    ] = None,
+    version: Annotated[str | None, Query(max_length=255, description="Version spec of the class.")] = None,
+    package: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Any:
     """Name -> schema (draft 2020-12, with the keywords of docs/forms/schema.md); the class itself is under ''.
 

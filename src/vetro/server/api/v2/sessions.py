@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Field, Header, Schema
-from ninja.responses import Status
+from ninja import Body, Field, Header, Schema
 
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, accepted, created, nothing
+from vetro.server.api.v2.routes import Answer, Routes, accepted, created, nothing
 from vetro.server.api.v2.shapes import Given, Model, Page, page
 from vetro.server.api.v2.tasks import TaskShown, shown
 from vetro.server.caller import Caller
@@ -130,8 +129,10 @@ def revision_of(if_match: str | None) -> int | None:
     return int(match[1])
 
 
-@routes.add("POST", "/environments/{environment_id}/sessions", "openSession", "update_environment", SessionShown, status=201)
-def open_session(request: HttpRequest, environment_id: str) -> Status:
+@routes.add(
+    "POST", "/environments/{environment_id}/sessions", "openSession", "update_environment", SessionShown, status=201
+)
+def open_session(request: HttpRequest, environment_id: str) -> Answer:
     """Opens a draft of the environment as it is now. Refused (403) while a task works on it."""
     caller = who(request)
     made = sessions.open_session(caller, own.environment(caller, environment_id))
@@ -157,7 +158,7 @@ def show_session(request: HttpRequest, session_id: str) -> Any:
 
 
 @routes.add("DELETE", "/sessions/{session_id}", "closeSession", "update_environment", status=204)
-def close_session(request: HttpRequest, session_id: str) -> Status:
+def close_session(request: HttpRequest, session_id: str) -> Answer:
     """Throws a draft away."""
     caller = who(request)
     environment_id = own.session(caller, session_id)
@@ -181,8 +182,8 @@ def write_model(
     request: HttpRequest,
     response: HttpResponse,
     session_id: str,
-    given: Model,
-    if_match: str | None = Header(None, alias="If-Match", description="The ETag that was read."),
+    given: Annotated[Model, Body()],
+    if_match: Annotated[str | None, Header(alias="If-Match", description="The ETag that was read.")] = None,
 ) -> Any:
     """Replaces the whole model of the draft. Secrets that are still marked keep their values."""
     caller = who(request)
@@ -214,7 +215,7 @@ def undo_changes(request: HttpRequest, session_id: str, given: Undo | None = Non
 
 
 @routes.add("POST", "/sessions/{session_id}/deploy", "deploySession", "update_environment", TaskShown, status=202)
-def deploy_session(request: HttpRequest, session_id: str) -> Status:
+def deploy_session(request: HttpRequest, session_id: str) -> Answer:
     """Starts the deployment of the draft."""
     caller = who(request)
     task = deploying.deploy(caller, own.session(caller, session_id), session_id)
@@ -222,7 +223,7 @@ def deploy_session(request: HttpRequest, session_id: str) -> Status:
 
 
 @routes.add("POST", "/sessions/{session_id}/plan", "planSession", "plan_environment", TaskShown, status=202)
-def plan_session(request: HttpRequest, session_id: str) -> Status:
+def plan_session(request: HttpRequest, session_id: str) -> Answer:
     """Finds out what deploying the draft would do, changing nothing; the task's result says it."""
     caller = who(request)
     task = planning.plan(caller, own.session(caller, session_id), session_id)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
-from ninja.responses import Status
 
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes, accepted
-from vetro.server.api.v2.shapes import Given, Page, cursor as cursor_of, page, place
+from vetro.server.api.v2.routes import Answer, Routes, accepted
+from vetro.server.api.v2.shapes import Given, Page, page, place
+from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.dispatch import queue
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments.limits import known_id
@@ -128,11 +128,11 @@ def shown(task: Task, decisions: list[dict[str, Any]] | None = None) -> dict[str
 @routes.add("GET", "/tasks", "listTasks", "list_tasks", Page[TaskRow])
 def list_tasks(
     request: HttpRequest,
-    environment: str | None = Query(None, max_length=64, description="Only those of this environment."),
-    state: list[State] | None = Query(None, description="Only those in one of these states."),
-    kind: list[str] | None = Query(None, description="Only those of one of these kinds."),
-    limit: int = Query(50, ge=1, le=500),
-    cursor: str | None = Query(None, max_length=1000),
+    environment: Annotated[str | None, Query(max_length=64, description="Only those of this environment.")] = None,
+    state: Annotated[list[State] | None, Query(description="Only those in one of these states.")] = None,
+    kind: Annotated[list[str] | None, Query(description="Only those of one of these kinds.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The tasks of the project, newest first."""
     caller = who(request)
@@ -171,7 +171,9 @@ def _time(text: str) -> datetime:
 def show_task(
     request: HttpRequest,
     task_id: str,
-    wait: float = Query(0, ge=0, le=30, description="Wait so many seconds for its end, if it has not ended."),
+    wait: Annotated[
+        float, Query(ge=0, le=30, description="Wait so many seconds for its end, if it has not ended.")
+    ] = 0,
 ) -> Any:
     """A task with what it returned or how it failed."""
     caller = who(request)
@@ -185,7 +187,7 @@ def show_task(
 
 
 @routes.add("POST", "/tasks/{task_id}/cancel", "cancelTask", "cancel_task", TaskShown, status=202)
-def cancel_task(request: HttpRequest, task_id: str, given: Reason | None = None) -> Status:
+def cancel_task(request: HttpRequest, task_id: str, given: Reason | None = None) -> Answer:
     """Ends a task: at once if nobody runs it, else at its next safe point. One that has ended stays as it is."""
     caller = who(request)
     own.task(caller, task_id)
@@ -193,7 +195,7 @@ def cancel_task(request: HttpRequest, task_id: str, given: Reason | None = None)
 
 
 @routes.add("POST", "/tasks/{task_id}/retry", "retryTask", "retry_task", TaskShown, status=202)
-def retry_task(request: HttpRequest, task_id: str) -> Status:
+def retry_task(request: HttpRequest, task_id: str) -> Answer:
     """A new task that does again what one that failed was to do, from the state that it left."""
     caller = who(request)
     own.task(caller, task_id)
@@ -213,11 +215,11 @@ def resolve_task(request: HttpRequest, task_id: str, given: Verdict) -> Any:
 def read_log(
     request: HttpRequest,
     task_id: str,
-    after: int = Query(0, ge=0, le=(1 << 63) - 1, description="Only lines after this one."),
-    level: list[Literal["info", "warning", "error"]] | None = Query(None, description="Only these levels."),
-    kind: Literal["report", "log"] | None = Query(None, description="Only reports, or only log lines."),
-    object: str | None = Query(None, max_length=255, description="Only about this object."),
-    limit: int = Query(200, ge=1, le=1000),
+    after: Annotated[int, Query(ge=0, le=(1 << 63) - 1, description="Only lines after this one.")] = 0,
+    level: Annotated[list[Literal["info", "warning", "error"]] | None, Query(description="Only these levels.")] = None,
+    kind: Annotated[Literal["report", "log"] | None, Query(description="Only reports, or only log lines.")] = None,
+    object: Annotated[str | None, Query(max_length=255, description="Only about this object.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Any:
     """What a task reported and logged, oldest first."""
     caller = who(request)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
-from ninja.responses import Status
 
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.environments import Begun
-from vetro.server.api.v2.routes import Routes, created, nothing
+from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Name, Page, Text, part, zoned
 from vetro.server.environments import limits, templates
 
@@ -91,9 +90,9 @@ def _shown(request: HttpRequest, id: str) -> dict[str, Any]:
 @routes.add("GET", "/templates", "listTemplates", "list_env_templates", Page[TemplateRow])
 def list_templates(
     request: HttpRequest,
-    public: bool | None = Query(None, description="Only public ones, or only those that are not."),
-    limit: int = Query(100, ge=1, le=1000),
-    cursor: str | None = Query(None, max_length=1000),
+    public: Annotated[bool | None, Query(description="Only public ones, or only those that are not.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """Own and public templates, by name."""
     rows = [template_json(row) for row in templates.list_all(who(request), is_public=public)]
@@ -101,7 +100,7 @@ def list_templates(
 
 
 @routes.add("POST", "/templates", "createTemplate", "create_env_template", TemplateShown, status=201)
-def create_template(request: HttpRequest, given: TemplateWanted) -> Status:
+def create_template(request: HttpRequest, given: TemplateWanted) -> Answer:
     """Makes a template."""
     limits.check_depth(given.services, "services")
     wanted = {
@@ -143,7 +142,7 @@ def change_template(request: HttpRequest, template_id: str, given: TemplateChang
 
 
 @routes.add("DELETE", "/templates/{template_id}", "deleteTemplate", "delete_env_template", status=204)
-def delete_template(request: HttpRequest, template_id: str) -> Status:
+def delete_template(request: HttpRequest, template_id: str) -> Answer:
     """Removes a template of the project."""
     caller = who(request)
     templates.delete(caller, own.template(caller, template_id, change=True))
@@ -151,7 +150,7 @@ def delete_template(request: HttpRequest, template_id: str) -> Status:
 
 
 @routes.add("POST", "/templates/{template_id}/clone", "cloneTemplate", "clone_env_template", TemplateShown, status=201)
-def clone_template(request: HttpRequest, template_id: str, given: TemplateCopy) -> Status:
+def clone_template(request: HttpRequest, template_id: str, given: TemplateCopy) -> Answer:
     """A copy in the caller's project."""
     caller = who(request)
     own.template(caller, template_id)
@@ -167,7 +166,7 @@ def clone_template(request: HttpRequest, template_id: str, given: TemplateCopy) 
     Begun,
     status=201,
 )
-def create_environment(request: HttpRequest, template_id: str, given: Start) -> Status:
+def create_environment(request: HttpRequest, template_id: str, given: Start) -> Answer:
     """An environment with a session whose draft has the template's applications."""
     caller = who(request)
     own.template(caller, template_id)

@@ -1,4 +1,4 @@
-"""Addresses below /v2/. Around each view: what is wrong with a request whatever it is about, and errors of the frame."""
+"""Addresses below /v2/. Around each view: what is wrong with a request whatever it is about, errors of the frame."""
 
 from __future__ import annotations
 

@@ -1,0 +1,229 @@
+"""Deployments through the service: from POST to success, static actions, a queue of 200, memory over 1,000.
+
+``python -m benchmarks.service_deploy [--memory]`` starts one worker on a new data directory (SQLite, recording cloud)
+and prints one line for each figure. ``--memory`` also measures how much the worker grows between deployment 200 and
+1,000, which takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+_MANIFEST = """\
+Format: MuranoPL/1.3
+Type: Application
+FullName: bench.trivial
+Name: Trivial
+Description: For measuring
+Author: Vetro
+Tags: []
+Classes: {bench.Trivial: Trivial.yaml}
+"""
+_CLASS = """\
+Name: Trivial
+Namespaces: {=: bench, std: io.murano}
+Extends: std:Application
+Properties:
+  count: {Contract: $.int().notNull(), Default: 0, Usage: Out}
+Methods:
+  deploy:
+    Body:
+      - $.find(std:Environment).reporter.report($this, 'deploying')
+      - $.count: $.count + 1
+  add:
+    Usage: Static
+    Scope: Public
+    Arguments: [{a: {Contract: $.int().notNull()}}]
+    Body: [{Return: $a + 1}]
+"""
+_PATIENCE = 600.0
+
+
+def _prepare(data: Path) -> dict[str, str]:
+    (data / "vetro.toml").write_text('[cloud]\ndriver = "record"\n', "utf-8")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
+    environ["VETRO_DATA"] = str(data)
+    return environ
+
+
+def _worker(environ: dict[str, str]) -> subprocess.Popen[bytes]:
+    code = (
+        "from vetro.server.setup import setup; config = setup();"
+        "from vetro.server.dispatch.worker import main; raise SystemExit(main(config, ready=lambda: print(flush=True)))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+class Client:
+    """Requests to /v1 in this process: what the HTTP server adds is measured elsewhere."""
+
+    def __init__(self) -> None:
+        import io
+        import zipfile
+
+        from django.core.management import call_command
+        from django.test import Client as Requests
+
+        from vetro.server.accounts.authentication import digest_of
+        from vetro.server.accounts.models import Membership, Project, Token, User
+        from vetro.server.caller import Caller
+        from vetro.server.catalog import embedded
+        from vetro.server.catalog.importing import import_packages
+
+        call_command("migrate", verbosity=0)
+        embedded.ensure()
+        project, user = Project.objects.create(name="bench"), User.objects.create(username="bench")
+        Membership.objects.create(user=user, project=project, role="member")
+        Token.objects.create(user=user, project=project, digest=digest_of("bench"), prefix="bench")
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr("manifest.yaml", _MANIFEST)
+            archive.writestr("Classes/Trivial.yaml", _CLASS)
+        import_packages(Caller(user.id, "bench", project.id, "bench"), [buffer.getvalue()])
+        self._requests = Requests(headers={"x-auth-token": "bench"})
+
+    def post(self, path: str, body: Any = None, session: str = "") -> Any:
+        """The answer, plain data."""
+        more = {"HTTP_X_CONFIGURATION_SESSION": session} if session else {}
+        response = self._requests.post(
+            f"/v1/{path}", json.dumps(body) if body is not None else b"", content_type="application/json", **more
+        )
+        assert response.status_code == 200, (path, response.status_code, response.content[:500])
+        return json.loads(response.content) if response.content else None
+
+    def get(self, path: str) -> Any:
+        """The answer, plain data."""
+        response = self._requests.get(f"/v1/{path}")
+        assert response.status_code == 200, (path, response.status_code, response.content[:500])
+        return json.loads(response.content)
+
+    def environment(self, name: str) -> tuple[str, str]:
+        """An environment with one application, and the session that is to be deployed."""
+        environment = self.post("environments", {"name": name})["id"]
+        session = self.post(f"environments/{environment}/configure")["id"]
+        app = {"?": {"type": "bench.Trivial", "id": f"app-{name}"}}
+        self.post(f"environments/{environment}/services", app, session)
+        return environment, session
+
+    def deploy(self, environment: str, session: str) -> None:
+        """Deploys and returns at once."""
+        self.post(f"environments/{environment}/sessions/{session}/deploy")
+
+    def until_ready(self, environment: str) -> None:
+        """Polls the environment as clients do, only faster."""
+        until = time.monotonic() + _PATIENCE
+        while (status := self.get(f"environments/{environment}")["status"]) == "deploying":
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        assert status == "ready", status
+
+
+def _figure(name: str, values: list[float]) -> None:
+    values = sorted(value * 1000 for value in values)
+    p99 = values[min(len(values) - 1, int(len(values) * 0.99))]
+    print(f"{name}: median {statistics.median(values):.0f} ms, p99 {p99:.0f} ms, of {len(values)}", flush=True)
+
+
+def _timed(action: Any) -> float:
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun
+
+
+def _memory(pid: int) -> float:
+    """MiB of a process and all below it, shared pages counted once (PSS)."""
+    total, waiting = 0.0, [pid]
+    while waiting:
+        one = waiting.pop()
+        try:
+            for line in Path(f"/proc/{one}/smaps_rollup").read_text("ascii").splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) / 1024
+            for task in Path(f"/proc/{one}/task").iterdir():
+                waiting += [int(child) for child in (task / "children").read_text("ascii").split()]
+        except OSError:
+            continue
+    return total
+
+
+def _drain(client: Client, first: int, count: int) -> float:
+    pairs = [client.environment(f"q{first + number}") for number in range(count)]
+    begun = time.perf_counter()
+    for pair in pairs:
+        client.deploy(*pair)
+    for environment, _ in pairs:
+        client.until_ready(environment)
+    return time.perf_counter() - begun
+
+
+def main() -> None:
+    """Measures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--memory", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="vetro-bench-") as folder:
+        environ = _prepare(Path(folder))
+        os.environ.update(environ)
+        from vetro.server.setup import setup
+
+        setup()
+        client = Client()
+        worker = _worker(environ)
+        try:
+            _measure(client, worker.pid, options.memory)
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            worker.wait(60)
+
+
+def _measure(client: Client, pid: int, memory: bool) -> None:
+    client.until_ready(_deployed(client, "warm"))
+    times = []
+    for number in range(30):
+        environment, session = client.environment(f"one{number}")
+
+        def whole(environment: str = environment, session: str = session) -> None:
+            client.deploy(environment, session)
+            client.until_ready(environment)
+
+        times.append(_timed(whole))
+    _figure("deployment of a trivial environment, POST to success", times)
+    call = {"className": "bench.Trivial", "methodName": "add", "parameters": {"a": 1}}
+    _figure("static action", [_timed(lambda: client.post("actions", call)) for _ in range(30)])
+    client.get("schemas/bench.Trivial")
+    _figure("schema, remembered", [_timed(lambda: client.get("schemas/bench.Trivial")) for _ in range(100)])
+    seconds = _drain(client, 0, 200)
+    print(f"200 deployments queued at once: {seconds:.1f} s, {200 / seconds:.1f} a second, none failed", flush=True)
+    if memory:
+        before = _memory(pid)
+        for first in range(200, 1000, 100):
+            _drain(client, first, 100)
+        after = _memory(pid)
+        print(
+            f"memory of the worker and its processes: {before:.1f} MiB after 230 deployments,"
+            f" {after:.1f} MiB after 1,030: {(after / before - 1) * 100:+.1f} %",
+            flush=True,
+        )
+
+
+def _deployed(client: Client, name: str) -> str:
+    environment, session = client.environment(name)
+    client.deploy(environment, session)
+    return environment
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What is required stays: deleting, disabling and withdrawing are refused with the dependants named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.server.catalog.archives import archive
+
+from vetro.server.catalog import service
+from vetro.server.catalog.importing import import_packages
+from vetro.server.catalog.models import Package
+from vetro.server.catalog.requirements import StillRequired
+
+
+def lib(version: str) -> bytes:
+    return archive("com.example.Lib", version)
+
+
+@pytest.fixture
+def pair(ann: Any) -> Package:
+    """A library that somebody requires."""
+    user = archive("com.example.User", Require={"com.example.Lib": "1"})
+    return import_packages(ann.caller, [lib("1.0.0"), user]).packages[0]
+
+
+def test_the_last_match_stays(ann: Any, pair: Package) -> None:
+    with pytest.raises(StillRequired, match=r"required by com\.example\.User 0\.0\.0") as caught:
+        service.delete(ann.caller, pair)
+    assert caught.value.details["dependants"][0]["fqn"] == "com.example.User"
+    with pytest.raises(StillRequired):
+        service.change(ann.caller, pair, enabled=False)
+    assert Package.objects.get(id=pair.id).enabled
+    service.change(ann.caller, pair, enabled=False, force=True)
+    service.delete(ann.caller, Package.objects.get(id=pair.id), force=True)
+
+
+def test_another_fitting_version_frees_it(ann: Any, pair: Package) -> None:
+    import_packages(ann.caller, [lib("2.0.0")])
+    with pytest.raises(StillRequired):
+        service.delete(ann.caller, pair)
+    import_packages(ann.caller, [lib("1.7.0")])
+    service.delete(ann.caller, pair)
+
+
+def test_others_are_not_named(ann: Any, eve: Any, root: Any) -> None:
+    package = import_packages(root.caller, [lib("1.0.0")], is_public=True).packages[0]
+    import_packages(eve.caller, [archive("com.secret.User", Require={"com.example.Lib": "1"})])
+    moved = Package.objects.get(id=package.id)
+    Package.objects.filter(id=package.id).update(project_id=ann.caller.project_id)
+    moved.refresh_from_db()
+    with pytest.raises(StillRequired) as caught:
+        service.delete(ann.caller, moved)
+    assert "secret" not in str(caught.value.message) + str(caught.value.details)
+    assert "packages of other projects" in caught.value.message
+
+
+def test_withdrawing_asks_for_other_projects_only(ann: Any, eve: Any, root: Any) -> None:
+    package = import_packages(root.caller, [lib("1.0.0")], is_public=True).packages[0]
+    import_packages(root.caller, [archive("com.example.Own", Require={"com.example.Lib": "1"})])
+    package = service.change(root.caller, package, is_public=False)
+    package = service.change(root.caller, package, is_public=True)
+    import_packages(eve.caller, [archive("com.example.User", Require={"com.example.Lib": "1"})])
+    with pytest.raises(StillRequired):
+        service.change(root.caller, package, is_public=False)
+
+
+def test_a_private_copy_of_another_project_helps_only_there(ann: Any, eve: Any, root: Any) -> None:
+    package = import_packages(root.caller, [lib("1.0.0")], is_public=True).packages[0]
+    import_packages(ann.caller, [archive("com.example.User", Require={"com.example.Lib": "1"})])
+    import_packages(eve.caller, [lib("1.0.0")])
+    with pytest.raises(StillRequired):
+        service.delete(root.caller, package)
+    import_packages(ann.caller, [lib("1.0.0")])
+    service.delete(root.caller, package)
