@@ -97,7 +97,7 @@ class Client:
 
     def post(self, path: str, body: Any = None, session: str = "") -> Any:
         """The answer, plain data."""
-        more = {"HTTP_X_CONFIGURATION_SESSION": session} if session else {}
+        more: Any = {"HTTP_X_CONFIGURATION_SESSION": session} if session else {}
         response = self._requests.post(
             f"/v1/{path}", json.dumps(body) if body is not None else b"", content_type="application/json", **more
         )

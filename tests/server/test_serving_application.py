@@ -133,6 +133,12 @@ def test_a_body_in_chunks_is_bounded_and_not_read_before_somebody_may_send_it(
     assert Answer(application, {**given, "HTTP_X_AUTH_TOKEN": ann.token}).status == 413
 
 
+def test_a_refused_body_is_read_so_that_its_sender_sees_the_answer(application: Application) -> None:
+    given = environ("POST", "/v1/environments", b"x" * 100_000)
+    assert Answer(application, given).status == 401
+    assert given["wsgi.input"].tell() == 100_000
+
+
 def test_slow_bodies_leave_threads_for_others(application: Application, ann: Any) -> None:
     refused: list[int] = []
 

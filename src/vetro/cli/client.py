@@ -147,7 +147,7 @@ class Client:
             try:
                 response = self.http.request(method, f"/v2{path}", **options)
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-                failure = _failure(self.context, error)
+                failure = failure_of(self.context, error)
                 pause = next(pauses, None)
                 if pause is None or isinstance(failure, Untrusted):
                     raise failure from None
@@ -214,7 +214,8 @@ def _trusted(context: Context) -> Any:
         raise Untrusted(f"the certificates in {context.ca_file} cannot be read: {text}") from None
 
 
-def _failure(context: Context, error: Exception) -> ClientError:
+def failure_of(context: Context, error: Exception) -> ClientError:
+    """What went wrong with a request that got no answer."""
     where = f"{context.url} (context '{context.name}')"
     text = str(error)
     if "CERTIFICATE" in text.upper() or isinstance(error.__cause__, ssl.SSLCertVerificationError):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-_LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "error": 4, "critical": 5}
+#: Levels of log lines, the least important first.
+LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "error": 4, "critical": 5}
 
 
 def read_log(folder: Any, number: int | None, level: str | None, effects: bool) -> list[dict[str, Any]]:
@@ -13,7 +14,7 @@ def read_log(folder: Any, number: int | None, level: str | None, effects: bool) 
     from vetro.engine.journal import NoSuchTask
     from vetro.engine.journal_sqlite import SqliteJournal
 
-    least = _LEVELS[level] if level else 0
+    least = LEVELS[level] if level else 0
     lines: list[dict[str, Any]] = []
     if not folder.journal.exists():
         return lines
@@ -30,7 +31,7 @@ def read_log(folder: Any, number: int | None, level: str | None, effects: bool) 
         finally:
             journal.close()
         lines += [{"task": begun.number, **line} for line in sorted(found, key=lambda line: line["at"])]
-    return [line for line in lines if _LEVELS.get(line["level"], 2) >= least]
+    return [line for line in lines if LEVELS.get(line["level"], 2) >= least]
 
 
 def _note(note: Any) -> dict[str, Any]:

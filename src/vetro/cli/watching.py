@@ -27,10 +27,13 @@ _STEPS = {
 
 
 class Watch:
-    """Context manager; `event` takes the events of a `Worker`. ``names`` labels ids of objects."""
+    """Context manager; `event` takes the events of a `Worker`. ``names`` labels ids of objects, ``what`` is going on."""
 
-    def __init__(self, names: Mapping[str, str], *, quiet: bool = False, verbose: bool = False) -> None:
+    def __init__(
+        self, names: Mapping[str, str], *, quiet: bool = False, verbose: bool = False, what: str = "deploying"
+    ) -> None:
         self._names = dict(names)
+        self._what = what
         self._quiet = quiet
         self._verbose = verbose
         self._started = time.monotonic()
@@ -111,7 +114,7 @@ class Watch:
         from rich.tree import Tree
 
         now = time.monotonic()
-        tree = Tree(Text(f"deploying  {now - self._started:.0f} s", style="bold"))
+        tree = Tree(Text(f"{self._what}  {now - self._started:.0f} s", style="bold"))
         with self._lock:
             for label, (level, text, since) in self._last.items():
                 line = Text(f"{label or 'environment'}: ", style="bold")

@@ -1,4 +1,5 @@
 """`ask`: what a package says, from a task process that can change nothing: forms, schemas, checks, static methods.
+`Conversation`: the same with a process that stays and answers more than one question.
 
 No journal, no effects host, no database. The effects that such a task may ask for are answered here, in the caller's
 thread: who asks, the time, chance, secrets, and pauses. Everything else is refused. Whatever the task does, the caller
@@ -10,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from vetro.clouds.interface import NotAvailable
 from vetro.engine.frames import FrameError
-from vetro.engine.host.answers import Request
+from vetro.engine.host.answers import Handler, Request
 from vetro.engine.host.performer import describe
 from vetro.engine.host.small import Small
 from vetro.engine.kinds import Answer, answer_of
@@ -111,25 +113,127 @@ def ask(
     raise AskFailed(_death(ended, bounded))
 
 
+class Conversation:
+    """A task process that answers questions (kind ``questions``) until `close`; so that what it has read stays warm.
+
+    ``task``: its budget is that of the whole conversation. Raises what `ask` raises. Use it from one thread at a time.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        launcher: Launcher,
+        timeout: float = 30.0,
+        identities: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
+        on_note: Note = lambda kind, args: None,
+    ) -> None:
+        nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
+        self._task = task
+        self._process = launcher.start()
+        self._asking = _Asking(self._process, Small(identities or nobody, None), on_note, timeout)
+        #: Whether it can be asked; not any more once it failed or took too long.
+        self.alive = True
+        #: Questions that were asked.
+        self.asked = 0
+        self._key = ""
+        with self._ending():
+            self._asking.send(task)
+            self._key, _ = self._asking.next_question()
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def ask(
+        self, question: Mapping[str, Any], *, timeout: float = 30.0, handlers: Mapping[str, Handler] | None = None
+    ) -> Any:
+        """The answer. ``handlers`` perform effects that answering this question may ask for, by kind.
+
+        A question that fails, raising `AskFailed`, leaves the conversation as it was; when it does not end, `alive`
+        is False afterwards.
+        """
+        if not self.alive:
+            message = "the task process answers no more"
+            raise AskFailed({"kind": "error", "code": TaskProcessEnded.code, "message": message, "names": []})
+        self.asked += 1
+        with self._ending():
+            self._asking.extend(timeout, handlers or {})
+            self._process.send({"t": "answer", "key": self._key, "answer": dict(question)})
+            self._key, told = self._asking.next_question()
+        if told.get("error") is not None:
+            raise AskFailed(told["error"])
+        return told.get("answer")
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.alive = False
+        self._process.close()
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """What keeps a process from going on ends it."""
+        try:
+            yield
+        except TaskProcessEnded:
+            ended = self._process.wait(_LAST_BREATH)
+            self.close()
+            raise AskFailed(_death(ended, self._task)) from None
+        except FrameError as error:
+            self.close()
+            raise AskFailed({"kind": "error", "code": error.code, "message": error.message, "names": []}) from None
+        except BaseException:
+            self.close()
+            raise
+
+
 class _Asking:
     """One process and the time it has."""
 
     def __init__(self, process: TaskProcess, small: Small, on_note: Note, timeout: float) -> None:
         self._process = process
-        self._handlers = small.handlers()
+        self._small = small.handlers()
+        self._handlers = self._small
         self._on_note = on_note
         self._timeout = timeout
         self._until = time.monotonic() + timeout
         #: Pauses of the task: (when they end, key).
         self._sleeping: list[tuple[float, str]] = []
 
-    def result(self, task: Task) -> Any:
-        """Drives the process to its last frame. Raises `AskFailed`, `TaskProcessEnded`, `FrameError`."""
+    def send(self, task: Task) -> None:
+        """Gives the process its task. Raises `AskFailed` for one that is no JSON."""
         try:
             self._process.send({"t": "task", "task": task.as_json()})
         except (TypeError, ValueError) as error:  # infinite numbers, dates
             told = {"kind": "bad-argument", "code": BadTask.code, "message": f"the task is no JSON: {error}"}
             raise AskFailed({**told, "names": []}) from None
+
+    def extend(self, timeout: float, handlers: Mapping[str, Handler]) -> None:
+        """Gives it time for another question, and who performs the effects of that one."""
+        self._timeout, self._until = timeout, time.monotonic() + timeout
+        self._handlers = {**self._small, **handlers}
+
+    def next_question(self) -> tuple[str, Mapping[str, Any]]:
+        """Drives the process until it wants the next question: the key to answer, and what it says to the one before.
+
+        Raises `AskFailed`, `TaskProcessEnded`, `FrameError`.
+        """
+        while True:
+            message = self._next()
+            kind = message["t"]
+            if kind == "failed":
+                raise AskFailed(message.get("error") or {})
+            if kind == "effect":
+                key, args = str(message.get("key")), message.get("args")
+                if message.get("kind") == "question":
+                    return key, args if isinstance(args, dict) else {}
+                self._effect(key, str(message.get("kind")), args)
+
+    def result(self, task: Task) -> Any:
+        """Drives the process to its last frame. Raises `AskFailed`, `TaskProcessEnded`, `FrameError`."""
+        self.send(task)
         while True:
             message = self._next()
             kind = message["t"]

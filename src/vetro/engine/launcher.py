@@ -53,7 +53,8 @@ class Launcher:
 
     ``cache``: folder of the compile cache, read-only for tasks. ``natives``: ``module:function`` of functions that
     register native classes. ``path``: further folders of Python modules, for those. ``require``: names of the layers
-    of the sandbox without which no task is started (`vetro.engine.sandbox`). May be used from several threads.
+    of the sandbox without which no task is started (`vetro.engine.sandbox`). ``answering``: ``name=module:function``
+    of what answers tasks of kind ``questions`` (`vetro.engine.installation`). May be used from several threads.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class Launcher:
         natives: Sequence[str] = (),
         path: Sequence[str] = (),
         require: Sequence[str] = (),
+        answering: Sequence[str] = (),
     ) -> None:
         self._cache = cache
         self._natives = natives
         self._path = path
         self._require = require
+        self._answering = answering
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -129,7 +132,8 @@ class Launcher:
             command = [sys.executable, "-P", "-s", "-m", "vetro.engine.zygote", "--control", str(number)]
             if self._cache is not None:
                 command += ["--cache", str(Path(self._cache).absolute())]
-            for option, values in (("--natives", self._natives), ("--require", self._require)):
+            given = (("--natives", self._natives), ("--require", self._require), ("--answering", self._answering))
+            for option, values in given:
                 for value in values:
                     command += [option, value]
             try:

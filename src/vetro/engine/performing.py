@@ -89,6 +89,9 @@ class Performance:
     ) -> dict[str, Any]:
         """The frame that ends the task. ``on_failure`` is called first when the run failed, to make room."""
         try:
+            if self.task.kind == "questions":
+                self._answer_questions()
+                return {"t": "done", "model": None, "result": None}
             with WarningNotes(self.effects) as warnings:
                 self.packages = packages_of(self.task)
                 warnings.loaded(self.packages)
@@ -173,6 +176,26 @@ class Performance:
     def check_model(self, session: Session) -> tuple[Any, Any]:
         """The errors of the model; see `vetro.engine.models.check_model`."""
         return None, {"errors": check_model(session, self.task.model)}
+
+    def _answer_questions(self) -> None:
+        """Kind ``questions``: every answer is the argument of the effect that gets the next question, until none comes.
+
+        Who answers opens sessions himself, if he needs any. A question that fails is answered with its failure.
+        """
+        known = self.installation.answering.get(self._method())
+        if known is None:
+            raise BadTask(f"this installation answers no questions of kind '{self.task.method}'")
+        answer, number = known(self), 0
+        told: dict[str, Any] = {}
+        while (question := self.effects.perform(f"question{number}", "question", told)) is not None:
+            try:
+                told = {"answer": answer(question)}
+            except (Disconnected, SystemExit, MemoryError):
+                raise
+            except BaseException as error:
+                told = {"error": describe(error)}
+                error.__traceback__ = error.__context__ = error.__cause__ = None
+            number += 1
 
     def _method(self) -> str:
         if self.task.method is None:

@@ -56,13 +56,14 @@ class Bodies:
         environ["wsgi.input"] = _Input(environ["wsgi.input"], self._largest, self._places)
 
     def drain(self, environ: dict[str, Any]) -> None:
-        """Reads what is left of a body that was not wanted, up to 8 MiB.
+        """Reads what is left of a body that was not wanted, up to 8 MiB that were announced.
 
         A client that still sends when the connection is closed never sees the answer, so one that was refused would
-        not learn why. Who sends more than that has to live with it.
+        not learn why. Who sends more than that, or does not say how much, has to live with it.
         """
         body = environ["wsgi.input"]
-        if isinstance(body, _Input) and 0 < int(environ["CONTENT_LENGTH"]) - body.received <= _DRAINED:
+        announced = "HTTP_TRANSFER_ENCODING" not in environ
+        if isinstance(body, _Input) and announced and 0 < int(environ["CONTENT_LENGTH"]) - body.received <= _DRAINED:
             with contextlib.suppress(Unavailable, RequestDataTooBig, OSError):
                 while body.read(1 << 16):
                     pass

@@ -68,9 +68,11 @@ def _archive_of(exchange: Exchange, part: Mapping[str, Any]) -> bytes:
     return _archive({"simple": {"fqn": fqn}})
 
 
-def _large(files: Mapping[str, str]) -> bytes:
+def _large(files: Mapping[str, str | None]) -> bytes:
     contents: dict[str, bytes] = {}
     for path, text in files.items():
+        if text is None:  # "stored uncompressed" reads as a key of its own
+            continue
         size = re.match(r"(\d+) random bytes", text)
         contents[path] = random.Random(5).randbytes(int(size[1])) if size else text.encode()
     return zipped(contents, zipfile.ZIP_STORED)

@@ -30,7 +30,9 @@ def archive(
     """A sound package with one class of its own name; ``classes``: class name -> text of its file instead."""
     space, _, short = name.rpartition(".")
     text = f"Namespaces: {{'=': '{space}', std: io.murano}}\nName: {short}\nExtends: '{extends}'\n"
-    text += "Properties:\n  size: {Contract: $.int(), Default: 1}\nMethods:\n  deploy:\n    Body:\n    - Return: $.size\n"
+    text += (
+        "Properties:\n  size: {Contract: $.int(), Default: 1}\nMethods:\n  deploy:\n    Body:\n    - Return: $.size\n"
+    )
     texts = {name: text} if classes is None else classes
     content: dict[str, Any] = {"Format": "1.3", "Type": "Application", "FullName": name, **manifest}
     if version is not None:

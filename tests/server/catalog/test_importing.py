@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from typing import Any
 
 import pytest
-from tests.server.catalog.archives import archive, zipped
 
+from tests.server.catalog.archives import archive, zipped
 from vetro.server.catalog import blobs
 from vetro.server.catalog.examining import ArchiveRefused
 from vetro.server.catalog.importing import import_packages
@@ -96,7 +98,7 @@ def test_missing_requirements_allowed_then_mended(ann: Any) -> None:
 
 
 def test_core_library_is_required_implicitly(ann: Any) -> None:
-    with pytest.raises(RequirementMissing, match="requires io.murano >=7"):
+    with pytest.raises(RequirementMissing, match=r"requires io\.murano >=7"):
         import_packages(ann.caller, [archive(Require={"io.murano": ">=7"})])
 
 
@@ -153,9 +155,7 @@ def test_an_alias_bomb_is_refused(ann: Any) -> None:
         import_packages(ann.caller, [data], strict=False)
 
 
-@pytest.mark.parametrize(
-    ("data", "text"), [(b"", "empty"), (b"no zip", "ZIP"), (b"x" * ((5 << 20) + 1), "too large")]
-)
+@pytest.mark.parametrize(("data", "text"), [(b"", "empty"), (b"no zip", "ZIP"), (b"x" * ((5 << 20) + 1), "too large")])
 def test_what_is_no_archive(ann: Any, data: bytes, text: str) -> None:
     with pytest.raises(Invalid, match=text):
         import_packages(ann.caller, [data])
@@ -188,6 +188,21 @@ def test_a_deployed_version_comes_back_only_as_it_was(ann: Any) -> None:
         import_packages(ann.caller, [archive(version="1.0.0", Description="changed")])
     assert import_packages(ann.caller, [data]).packages
     assert import_packages(ann.caller, [archive(version="1.0.1", Description="changed")]).packages
+
+
+def test_a_deployed_version_comes_back_however_it_is_packed(ann: Any) -> None:
+    from vetro.server.catalog import service
+
+    data = archive(version="1.0.0")
+    package = import_packages(ann.caller, [data]).packages[0]
+    Package.objects.filter(id=package.id).update(deployed=True)
+    service.delete(ann.caller, service.get_package(ann.caller, package.id))
+    again = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(again, "w", zipfile.ZIP_STORED) as new:
+        for name in reversed(old.namelist()):
+            new.writestr(zipfile.ZipInfo(name, (2001, 2, 3, 4, 5, 6)), old.read(name))
+    back = import_packages(ann.caller, [again.getvalue()]).packages[0]
+    assert back.digest != package.digest
 
 
 def test_existing_ones_can_be_skipped(ann: Any) -> None:

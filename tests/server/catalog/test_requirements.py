@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.server.catalog.archives import archive
 
+from tests.server.catalog.archives import archive
 from vetro.server.catalog import service
 from vetro.server.catalog.importing import import_packages
 from vetro.server.catalog.models import Package

@@ -1,4 +1,4 @@
-"""The journal in the database keeps what was committed, as the one in a file does, and only for whoever has the lease."""
+"""The journal in the database keeps what was committed, as the one in a file does; only who has the lease writes."""
 
 from __future__ import annotations
 

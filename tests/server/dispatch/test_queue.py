@@ -26,7 +26,12 @@ pytestmark = pytest.mark.django_db
 
 def task(id: str, environment: str = "", project: str = "p", **more: Any) -> Task:
     return Task.objects.create(
-        id=id, project_id=project, user_id="u", environment_id=environment, spec={"id": id}, **{"kind": "deploy", **more}
+        id=id,
+        project_id=project,
+        user_id="u",
+        environment_id=environment,
+        spec={"id": id},
+        **{"kind": "deploy", **more},
     )
 
 

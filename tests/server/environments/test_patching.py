@@ -37,7 +37,7 @@ def test_operations_change_the_model_in_order(patch: Any) -> None:
     assert model["services"][0]["x"] == ["between", 2, "last"]
     assert [s["?"]["id"] for s in model["services"]] == ["a", "b"]
     assert model["defaultNetworks"]["flat"] is True
-    assert model["?"]["type"] == "my.Environment" and "updated" in model["?"]
+    assert model["?"]["type"] == "my.Environment"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,6 @@ def test_refused_operations_change_nothing(patch: Any, operation: Any, error: ty
     with pytest.raises(error):
         patch(("add", "/other", 1), operation)
     after = patch(("add", "/ok", 1))
-    before["?"].pop("updated"), after["?"].pop("updated")
     assert after == before
 
 

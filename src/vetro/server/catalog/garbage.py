@@ -14,7 +14,7 @@ GRACE = 3600.0
 
 def used() -> set[str]:
     """Digests that packages, environments and unfinished tasks name."""
-    from vetro.server.catalog.models import Package
+    from vetro.server.catalog.models import Package, RetiredVersion
     from vetro.server.dispatch.models import Task
     from vetro.server.environments.models import EnvironmentPackage
 
@@ -22,6 +22,8 @@ def used() -> set[str]:
     for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo").iterator():
         found.update(d for d in digests if d)
     found.update(EnvironmentPackage.objects.values_list("digest", flat=True).distinct())
+    # What comes back under the name of a deployed version is compared with it.
+    found.update(RetiredVersion.objects.values_list("digest", flat=True))
     for task in Task.objects.exclude(state__in=Task.FINAL).iterator():
         found.update(_digests(task.spec))
     return found

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,14 +14,27 @@ from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, embedded, requirements
 from vetro.server.catalog.choose import packages_for
-from vetro.server.catalog.examining import PREFIX, check_archives, read_archive, refusal
-from vetro.server.catalog.models import Category, Package, PackageClass, RetiredVersion
+from vetro.server.catalog.conflicts import check_among, check_conflicts, check_names
+from vetro.server.catalog.drafts import MAX_NAME, Draft, Options, read
+from vetro.server.catalog.examining import check_archives, refusal
+from vetro.server.catalog.models import Category, Package, PackageClass
 from vetro.server.catalog.rows import Rows
-from vetro.server.catalog.writing import NewPackage, note, row_of, sort_name, store_new
-from vetro.server.errors import Conflict, Forbidden, Invalid
-from vetro.server.setup import config
+from vetro.server.catalog.writing import NewPackage, note, store_new
+from vetro.server.errors import Conflict, Invalid
 
-MAX_NAME = 80
+__all__ = [
+    "MAX_NAME",
+    "ImportResult",
+    "Options",
+    "categories_named",
+    "check_among",
+    "check_code",
+    "check_conflicts",
+    "check_names",
+    "check_requirements",
+    "import_packages",
+    "read",
+]
 
 
 @dataclass
@@ -37,32 +49,6 @@ class ImportResult:
     findings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     #: Requirements that nothing meets (only with ``allow_missing``).
     missing: list[dict[str, Any]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How packages are imported; `import_packages` explains them."""
-
-    is_public: bool = False
-    enabled: bool = True
-    categories: Sequence[str] = ()
-    tags: Sequence[str] = ()
-    name: str | None = None
-    description: str | None = None
-    allow_missing: bool = False
-    strict: bool = True
-    skip_existing: bool = False
-
-
-@dataclass
-class _Draft:
-    """One archive on its way."""
-
-    data: bytes
-    digest: str
-    facts: dict[str, Any]
-    row: Package
-    classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def import_packages(
@@ -127,46 +113,7 @@ def categories_named(names: Iterable[str]) -> list[Category]:
     return [found[name] for name in wanted]
 
 
-def read(caller: Caller, data: bytes, chosen: Options) -> _Draft:
-    limit = int(config()["packages.max_upload_mib"])
-    if not data:
-        raise Invalid("Uploading file can't be empty")
-    if len(data) > limit << 20:
-        raise Invalid(f"Uploading file is too large. The limit is {limit} Mb")
-    # Code remembers where its archive lies; one that has to be rewritten is compiled when it is first used.
-    place = str(blobs.location_of(hashlib.sha256(data).hexdigest()))
-    facts, data = read_archive(caller.project_id, data, place, strict=chosen.strict)
-    row = row_of(facts, caller.project_id, hashlib.sha256(data).hexdigest(), len(data))
-    if facts["name"] is None and chosen.name:
-        row.name = chosen.name
-    row.sort_name = sort_name(row.name)
-    row.description = row.description or chosen.description or ""
-    row.tag_names = list(dict.fromkeys([*chosen.tags, *row.tag_names]))
-    row.is_public, row.enabled = chosen.is_public, chosen.enabled
-    if len(row.name) > MAX_NAME:
-        raise Invalid(f"Package name should be {MAX_NAME} characters maximum")
-    _check_lengths(row)
-    return _Draft(data, row.digest, facts, row)
-
-
-def _check_lengths(row: Package) -> None:
-    """Databases that do not check lengths would take what others refuse."""
-    for what, text, most in (
-        *((f"version {row.version[:40]}…", row.version, 128), ("its full name", row.fqn, 512)),
-        *((f"class name {name[:40]}…", name, 512) for name in row.class_names),
-        *((f"tag {tag[:40]}…", tag, 255) for tag in row.tag_names),
-        *((f"the version spec of {name[:80]}", spec, 255) for name, spec in row.required.items()),
-        *((f"required package {name[:40]}…", name, 512) for name in row.required),
-    ):
-        if len(text) > most:
-            raise Invalid(f"{PREFIX}{what} is longer than {most} characters")
-        if "\x00" in text:
-            raise Invalid(f"{PREFIX}{what} has a character that cannot be stored")
-    row.description = row.description.replace("\x00", "")
-    row.author = row.author.replace("\x00", "")
-
-
-def _leave_out(caller: Caller, drafts: list[_Draft], chosen: Options, result: ImportResult) -> list[_Draft]:
+def _leave_out(caller: Caller, drafts: list[Draft], chosen: Options, result: ImportResult) -> list[Draft]:
     if not chosen.skip_existing:
         return drafts
     there = {
@@ -177,77 +124,8 @@ def _leave_out(caller: Caller, drafts: list[_Draft], chosen: Options, result: Im
     return [d for d in drafts if (d.row.fqn, d.row.version) not in there]
 
 
-def check_names(caller: Caller, drafts: Sequence[_Draft]) -> None:
-    seen = set()
-    for draft in drafts:
-        key = (draft.row.fqn, draft.row.version)
-        if key in seen:
-            raise Invalid(f"{key[0]} {key[1]} is among the packages twice")
-        seen.add(key)
-        if draft.row.fqn in embedded.NAMES and not caller.is_admin:
-            raise Forbidden(f"Package '{draft.row.fqn}' is part of the installation; administrators replace it.")
-
-
-def check_conflicts(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
-    """Raises `Conflict` for what is there already."""
-    names = [d.row.fqn for d in drafts]
-    own = Q(project_id=caller.project_id)
-    rows = Package.objects.filter(own | Q(is_public=True), fqn__in=names, embedded=False)
-    there = list(rows.values_list("fqn", "version", "project_id"))
-    classes: dict[str, set[str]] = {}
-    for name, fqn in _same_classes(caller, [c for d in drafts for c in d.row.class_names]):
-        classes.setdefault(name, set()).add(fqn)
-    for draft in drafts:
-        row = draft.row
-        for fqn, version, project in there:
-            if (fqn, version) != (row.fqn, row.version):
-                continue
-            if project == caller.project_id:
-                hint = "raise Version in its manifest, or delete that one first"
-                raise Conflict(f"Package {fqn} {version} is already there in this project.", hint=hint)
-            if chosen.is_public:
-                raise Conflict(f"Package {fqn} {version} is already public.")
-        for name in row.class_names:
-            others = classes.get(name, set()) - {row.fqn}
-            if others:
-                raise Conflict(f"Class '{name}' of {row.fqn} is already there in package {min(others)}.")
-    check_among(drafts)
-    _check_retired(caller, drafts)
-
-
-def _same_classes(caller: Caller, names: list[str]) -> Iterable[tuple[str, str]]:
-    """(class, package) of the caller's project for classes of these names."""
-    for start in range(0, len(names), 400):
-        yield from PackageClass.objects.filter(
-            package__project_id=caller.project_id, name__in=names[start : start + 400]
-        ).values_list("name", "package__fqn")
-
-
-def check_among(drafts: Sequence[_Draft]) -> None:
-    owner: dict[str, str] = {}
-    for draft in drafts:
-        for name in draft.row.class_names:
-            if owner.setdefault(name, draft.row.fqn) != draft.row.fqn:
-                raise Conflict(f"Class '{name}' is in both {owner[name]} and {draft.row.fqn}.")
-
-
-def _check_retired(caller: Caller, drafts: Sequence[_Draft]) -> None:
-    retired = {
-        (fqn, version): digest
-        for fqn, version, digest in RetiredVersion.objects.filter(
-            project_id=caller.project_id, fqn__in=[d.row.fqn for d in drafts]
-        ).values_list("fqn", "version", "digest")
-    }
-    for draft in drafts:
-        row = draft.row
-        if retired.get((row.fqn, row.version), row.digest) != row.digest:
-            raise Conflict(
-                f"{row.fqn} {row.version} was deployed with other content; what was deployed cannot change.",
-                hint="raise Version in its manifest",
-            )
-
-
-def check_requirements(caller: Caller, drafts: Sequence[_Draft], chosen: Options, result: ImportResult) -> None:
+def check_requirements(caller: Caller, drafts: Sequence[Draft], chosen: Options, result: ImportResult) -> None:
+    """Raises `RequirementMissing`, or notes in ``result`` what is missing and makes these packages unusable."""
     plugins = frozenset(name for d in drafts for name in d.facts["plugins"])
     news = [d.row for d in drafts if d.row.readable]
     found = requirements.missing(Rows(caller.project_id, news), [d.row for d in drafts], plugins)
@@ -259,7 +137,7 @@ def check_requirements(caller: Caller, drafts: Sequence[_Draft], chosen: Options
         draft.row.usable = draft.row.readable and (draft.row.fqn, draft.row.version) not in lacking
 
 
-def check_code(caller: Caller, drafts: Sequence[_Draft], chosen: Options) -> None:
+def check_code(caller: Caller, drafts: Sequence[Draft], chosen: Options) -> None:
     """Findings in the classes; ancestors; compiled code."""
     sound = [d for d in drafts if d.row.readable]
     if not sound:
@@ -303,7 +181,7 @@ def _required(caller: Caller, wanted: Sequence[tuple[str, str]]) -> list[str]:
     return list(found)
 
 
-def _put(draft: _Draft) -> None:
+def _put(draft: Draft) -> None:
     """Writes what the row names into the blob store: before the transaction, which must not wait for disks."""
     row, facts = draft.row, draft.facts
     blobs.put(draft.data)
@@ -314,7 +192,7 @@ def _put(draft: _Draft) -> None:
             setattr(row, name, blobs.put(base64.b64decode(facts[name])))
 
 
-def _store(caller: Caller, draft: _Draft, categories: Sequence[Category]) -> None:
+def _store(caller: Caller, draft: Draft, categories: Sequence[Category]) -> None:
     row = draft.row
     if row.fqn in embedded.NAMES and row.is_public:
         for package in Package.objects.filter(fqn=row.fqn, version=row.version, embedded=True):

@@ -142,7 +142,7 @@ class PackageText(models.Model):
 
 
 class RetiredVersion(models.Model):
-    """A version that was deployed and then deleted: under its name only the same archive can come back."""
+    """A version that was deployed and then deleted: under its name only the same files can come back."""
 
     project_id = models.CharField(max_length=64)
     fqn = models.CharField(max_length=512)

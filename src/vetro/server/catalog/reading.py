@@ -6,6 +6,7 @@ Nothing of a package is executed here: manifests and templates are read, classes
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -31,6 +32,10 @@ from vetro.yaql.errors import VetroError
 _LATER = frozenset({"PKG112"})
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
 _PREFIXED = re.compile(r"(?<![\w:])([A-Za-z_]\w*|):([A-Za-z_]\w*(?:\.\w+)*)", re.ASCII)
+
+#: What may be a namespace, in either style of YAML.
+_SPACE = re.compile(r"""(?:^|[{,\s])["']?(=|[A-Za-z_]\w*)["']?\s*:\s+["']?([A-Za-z_][\w.]*)""", re.MULTILINE | re.ASCII)
+_WORD = re.compile(r"\b[A-Z]\w+", re.ASCII)
 
 
 class Unpacked(ArchiveTree):
@@ -109,7 +114,17 @@ def _facts(tree: FileTree, strict: bool) -> dict[str, Any]:
         raise ManifestError(problems)
     facts = _of_manifest(manifest) if broken is not None else _of_package(package, manifest)
     facts["findings"] = [finding(p, tree.location) for p in problems]
+    facts["content"] = content_of(tree)
     return facts
+
+
+def content_of(tree: FileTree) -> str:
+    """SHA-256 of the files and their paths: equal for two archives that unpack to the same, however packed."""
+    found = hashlib.sha256()
+    for path in sorted(tree.paths()):
+        data = tree.read(path)
+        found.update(f"{len(path.encode())} {len(data)} {path}".encode() + data)
+    return found.hexdigest()
 
 
 def _of_manifest(manifest: Manifest) -> dict[str, Any]:
@@ -231,15 +246,16 @@ def _references(package: LoadedPackage) -> list[str]:
     if package.format >= (1, 3) or package.requirements:
         return []
     found: set[str] = set()
-    for name in package.classes:
+    for own_name in package.classes:
         try:
-            text = package.read_class(name).text
+            text = package.read_class(own_name).text
         except MuranoError:
             continue
-        spaces = dict(re.findall(r"^\s*(=|\w+):\s*([\w.]+)\s*$", text, re.MULTILINE))
+        spaces: dict[str, set[str]] = {}
+        for prefix, space in _SPACE.findall(text):
+            spaces.setdefault(prefix, set()).add(space)
+        short = [*_PREFIXED.findall(text), *(("=", word) for word in _WORD.findall(text))]
         found.update(_NAME.findall(text))
-        found.update(f"{spaces[p or '=']}.{short}" for p, short in _PREFIXED.findall(text) if (p or "=") in spaces)
-        if "=" in spaces:
-            found.update(f"{spaces['=']}.{word}" for word in re.findall(r"\b[A-Z]\w+\b", text))
+        found.update(f"{space}.{name}" for prefix, name in short for space in spaces.get(prefix or "=", ()))
     own = set(package.classes)
     return sorted(n for n in found - own if len(n) <= 512 and not n.startswith("io.murano."))[:1000]

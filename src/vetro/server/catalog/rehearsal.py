@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from vetro.server.caller import Caller
@@ -33,17 +33,11 @@ def rehearse(caller: Caller, archives: Sequence[bytes]) -> dict[str, Any]:
         drafts.append((draft, item))
     problems: list[dict[str, Any]] = []
     for draft, item in drafts:
-        _try(item, lambda draft=draft: importing.check_names(caller, [draft]))
-        _try(item, lambda draft=draft: importing.check_conflicts(caller, [draft], chosen))
+        _try(item["problems"], importing.check_names, caller, [draft])
+        _try(item["problems"], importing.check_conflicts, caller, [draft], chosen)
     together = [draft for draft, _ in drafts]
-    for check in (
-        lambda: importing.check_among(together),
-        lambda: importing.check_requirements(caller, together, chosen, ImportResult()),
-    ):
-        try:
-            check()
-        except ServiceError as error:
-            problems.append(_told(error))
+    _try(problems, importing.check_among, together)
+    _try(problems, importing.check_requirements, caller, together, chosen, ImportResult())
     lenient = Options(strict=False, allow_missing=True)
     importing.check_code(caller, together, lenient)
     for draft, item in drafts:
@@ -52,11 +46,11 @@ def rehearse(caller: Caller, archives: Sequence[bytes]) -> dict[str, Any]:
     return {"ok": not problems and all(item["ok"] for item in items), "items": items, "problems": problems}
 
 
-def _try(item: dict[str, Any], check: Any) -> None:
+def _try(problems: list[dict[str, Any]], check: Callable[..., None], *arguments: Any) -> None:
     try:
-        check()
+        check(*arguments)
     except ServiceError as error:
-        item["problems"].append(_told(error))
+        problems.append(_told(error))
 
 
 def _refused(item: dict[str, Any], error: ServiceError) -> None:

@@ -235,4 +235,3 @@ def _after(order: Sequence[tuple[str, bool]], marker: Sequence[Any]) -> tuple[st
         parts.append("(" + " AND ".join([*equal, f"{expression} {'<' if falling else '>'} %s"]) + ")")
         params += [*marker[:depth], marker[depth]]
     return f"{first} {'<=' if down else '>='} %s AND ({' OR '.join(parts)})", params
-

@@ -71,7 +71,12 @@ def found(words: Sequence[str]) -> tuple[str, str, Sql, list[Any]]:
         for number, field in enumerate(FIELDS)
     )
     best = f"(SELECT id, MIN(rank) AS rank FROM ({each}) GROUP BY id)"
-    return "f.rank", f"{best} f CROSS JOIN catalog_packagetext t ON t.id = f.id", ("", []), [_match(words)] * len(FIELDS)
+    return (
+        "f.rank",
+        f"{best} f CROSS JOIN catalog_packagetext t ON t.id = f.id",
+        ("", []),
+        [_match(words)] * len(FIELDS),
+    )
 
 
 def matches(words: Sequence[str], field: str | None, most: int) -> int:

@@ -49,6 +49,10 @@ def close(task: Task, outcome: Outcome) -> None:
         task_ended(task, outcome)
     reports.tell(task)
     transaction.on_commit(partial(tell_waiting, task.id))
+    if task.state in Task.FINAL:
+        from vetro.server.observe.tasks import ended
+
+        transaction.on_commit(partial(ended, task, (task.spec or {}).get("trace")))
 
 
 def first_report(task: Task) -> None:

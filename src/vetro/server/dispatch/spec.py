@@ -1,9 +1,9 @@
 """What is written down of a task when it is enqueued, and what a worker makes of it.
 
 ``Task.spec`` is the engine's task as plain data (`vetro.engine.task.Task.as_json`) with two differences: ``packages``
-is a list of ``{fqn, version, digest}``, and ``identities`` (who asks, whose environment it is; `vetro.engine.host`) and
-``environment`` (id of the environment that a plan is about) stand beside. Settings that a run depends on are part of
-it: a task that is continued after a death sees what it saw before.
+is a list of ``{fqn, version, digest}``, and ``identities`` (who asks, whose environment it is; `vetro.engine.host`),
+``environment`` (id of the environment that a plan is about) and ``trace`` (what its spans belong to) stand beside.
+Settings that a run depends on are part of it: a task that is continued after a death sees what it saw before.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from vetro.engine.task import Task as EngineTask
 from vetro.server.caller import Caller
 from vetro.server.config import Config
 from vetro.server.dispatch.models import Task
+from vetro.server.observe import traces
 
 #: Kind of the service -> kind of the engine.
 ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
+_BESIDE = frozenset({"identities", "environment", "trace"})
 #: How guests reach the agent's socket where no broker is configured.
 _SOCKET = "unix:/run/vetro/agent.sock"
 
@@ -63,6 +65,9 @@ def make(
     ).as_json()
     data["packages"] = [{"fqn": p.fqn, "version": p.version, "digest": p.digest} for p in packages]
     data["identities"] = identities(caller, environment)
+    trace = traces.carrier()
+    if trace:
+        data["trace"] = trace
     if kind == "plan" and environment is not None:
         data["environment"] = environment.id
     return data
@@ -70,7 +75,7 @@ def make(
 
 def engine_task(task: Task) -> EngineTask:
     """The engine's task, with the folders and archives of this machine. Raises what `blobs.local_path` raises."""
-    data = {name: value for name, value in task.spec.items() if name not in ("identities", "environment")}
+    data = {name: value for name, value in task.spec.items() if name not in _BESIDE}
     data["packages"] = local_paths([package["digest"] for package in data["packages"]])
     data["engine"] = task.engine or __version__
     return EngineTask.from_json(data)

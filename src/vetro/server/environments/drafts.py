@@ -142,7 +142,7 @@ def remove_services(caller: Caller, environment_id: str, session_id: str, path: 
         else:
             root.pop("applications", None)
 
-    change(caller, environment_id, session_id, edit, what="removed")
+    change(caller, environment_id, session_id, edit, what="removed", stamped=False)
 
 
 def _with_status(listed: list[Any], status: str) -> list[Any]:

@@ -45,7 +45,8 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         environment=row, number=row.version, model=model, answers=_present(answers, model), task_id=task.id
     )
     if task.kind != "destroy" and outcome.model is not None:
-        packages.keep(row, (task.spec or {}).get("packages") or (), outcome.model)
+        # After a failure the environment keeps what it used, but an author may mend the package without a new version.
+        packages.keep(row, (task.spec or {}).get("packages") or (), outcome.model, deployed=well)
     if session is not None:
         session.state = row.failure or Session.DEPLOYED
         session.save(update_fields=["state", "updated"])

@@ -28,8 +28,10 @@ def chosen(caller: Caller, found: Found, model: Mapping[str, Any]) -> list[Any]:
     return list(packages_for_model(caller, model, pinned(found.id), project_id=found.project_id))
 
 
-def keep(environment: Environment, used: Iterable[Mapping[str, str]], model: Mapping[str, Any]) -> None:
-    """Pins the packages of a task that left ``model``, and marks them as deployed: they cannot be changed any more.
+def keep(
+    environment: Environment, used: Iterable[Mapping[str, str]], model: Mapping[str, Any], *, deployed: bool = True
+) -> None:
+    """Pins the packages of a task that left ``model``; ``deployed`` marks them: they cannot be changed any more.
 
     Those that nothing in the model came from are left out, if the model says which it used.
     """
@@ -46,6 +48,8 @@ def keep(environment: Environment, used: Iterable[Mapping[str, str]], model: Map
         EnvironmentPackage(environment=environment, fqn=entry["fqn"], version=entry["version"], digest=entry["digest"])
         for entry in rows
     )
+    if not deployed:
+        return
     # Not those of other projects: whatever somebody does with equal archives is no concern of theirs.
     own = Q(project_id=environment.project_id) | Q(is_public=True)
     Package.objects.filter(own, digest__in=[e["digest"] for e in rows], deployed=False).update(deployed=True)

@@ -75,7 +75,7 @@ def patch(caller: Caller, environment_id: str, session_id: str, given: Any) -> d
         root.update(content.root_of(view))
         content.check_services(content.services_of(root))
 
-    _, root = drafts.change(caller, environment_id, session_id, edit, what="patched")
+    _, root = drafts.change(caller, environment_id, session_id, edit, what="patched", stamped=False)
     return content.view_of(root)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -35,7 +35,7 @@ Namespaces:
 Extends: std:Application
 Properties:
   name: {Contract: $.string().notNull()}
-  height: {Contract: $.int().notNull(), Default: 1}
+  height: {Contract: $.int().notNull(), Default: 1, Usage: InOut}
   pin:
     Contract: $.string()
     Default: null
@@ -123,6 +123,15 @@ def upload(person: Any, *archives: bytes, path: str = "/v2/packages", **fields: 
 def tree(id: str = "t1", **properties: Any) -> dict[str, Any]:
     """An application."""
     return {"?": {"type": "test.Tree", "id": id}, "name": id, **properties}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ended() -> Iterator[None]:
+    """Ends the process that answers questions about classes."""
+    yield
+    from vetro.server.dispatch import ask
+
+    ask.close()
 
 
 @pytest.fixture

@@ -46,9 +46,11 @@ class Call:
     def json(self, *types: str) -> Any:
         """The body as JSON. ``types``: media types it may have; without, application/json.
 
-        Raises `UnsupportedType` for another type, `Invalid` for what is no JSON.
+        Raises `UnsupportedType` for another type, `Invalid` for what is no JSON and for no body at all.
         """
         allowed = types or ("application/json",)
+        if not self.content_type and not self.body:
+            raise Invalid("The server could not comply with the request: it has no body.")
         if self.content_type not in allowed:
             raise UnsupportedType(
                 f"the body must be of type {' or '.join(allowed)}, not '{self.content_type or 'none'}'"

@@ -25,4 +25,11 @@ def list_deployments(call: Call, environment_id: str) -> Any:
 def show_reports(call: Call, environment_id: str, deployment_id: str) -> Any:
     """The reports of a deployment."""
     service_id = call.query.get("service_id")
-    return {"reports": deployments.reports(call.caller, environment_id, deployment_id, service_id)}
+    found = deployments.reports(call.caller, environment_id, deployment_id, service_id)
+    return {"reports": [plain(report) for report in found]}
+
+
+def plain(report: dict[str, Any]) -> dict[str, Any]:
+    """A report as clients of /v1 know it: its details are text or nothing."""
+    details = report["details"]
+    return report if isinstance(details, str) else {**report, "details": None}

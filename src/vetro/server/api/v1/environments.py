@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.server.api.v1.call import Call
+from vetro.server.api.v1.deployments import plain
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.environments import deploying, deployments, drafts, service
 
@@ -51,4 +52,5 @@ def delete_environment(call: Call, environment_id: str) -> None:
 @endpoint("GET", "environments/{environment_id}/lastStatus", "show_environment")
 def last_status(call: Call, environment_id: str) -> Any:
     """The newest report about each application."""
-    return {"lastStatuses": deployments.last_statuses(call.caller, environment_id, call.session_id)}
+    found = deployments.last_statuses(call.caller, environment_id, call.session_id)
+    return {"lastStatuses": {key: report and plain(report) for key, report in found.items()}}

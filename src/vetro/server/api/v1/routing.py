@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 
 from vetro.server.api.v1.call import Call, Raw
-from vetro.server.errors import NotAcceptable, NotFound, ServiceError
+from vetro.server.errors import NotAcceptable, NotFound, NotSignedIn, ServiceError
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.api")
@@ -112,7 +112,10 @@ def _answer(request: HttpRequest, path: str) -> HttpResponse:
 
     if request.method == "OPTIONS":
         return HttpResponse(status=200)
-    caller = caller_of(request)
+    try:
+        caller = caller_of(request)
+    except NotSignedIn as error:
+        return _unauthorized(request, error.message)
     found = find(request.method or "", path.lstrip("/"))
     if found is None:
         raise NotFound("The resource could not be found.")
@@ -147,16 +150,20 @@ def accepts(request: HttpRequest, produces: tuple[str, ...]) -> bool:
     return False
 
 
+def _unauthorized(request: HttpRequest, message: str) -> HttpResponse:
+    """Who has no valid token is told in JSON where to get one, whatever is accepted."""
+    body = {"error": {"code": 401, "title": _TITLES[401], "message": message}}
+    response = HttpResponse(json.dumps(body), content_type="application/json", status=401)
+    response["WWW-Authenticate"] = f'Keystone uri="{request.scheme}://{request.get_host()}/v2/auth"'
+    return response
+
+
 def error_response(request: HttpRequest, status: int, message: str, hint: str | None = None) -> HttpResponse:
     """An error as the client understands it (API.md 1, "Trap for a new server")."""
     title = _TITLES.get(status, "Error")
     text = f"{message} ({hint})" if hint else message
     accept = request.META.get("HTTP_ACCEPT", "") or "*/*"
-    if status == 401:
-        body = {"error": {"code": 401, "title": title, "message": text}}
-        response = HttpResponse(json.dumps(body), content_type="application/json", status=status)
-        response["WWW-Authenticate"] = f'Keystone uri="{request.scheme}://{request.get_host()}/v2/auth"'
-    elif "text/html" in accept or "*/*" in accept:
+    if "text/html" in accept or "*/*" in accept:
         page = (
             f"<html>\n <head>\n  <title>{status} {title}</title>\n </head>\n <body>\n  <h1>{status} {title}</h1>\n"
             f"  {escape(text)}<br /><br />\n\n\n\n </body>\n</html>"

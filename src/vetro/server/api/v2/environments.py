@@ -164,6 +164,24 @@ def create_environment(request: HttpRequest, given: EnvironmentWanted) -> Answer
     return created(environment_json(reading.get(caller, made["id"])))
 
 
+class ImportForm(Given):
+    """What goes with an archive of an environment."""
+
+    name: str | None = Field(None, max_length=255, description="Another name than it has.")
+    fresh: bool = Field(False, description="As a draft with new ids, as if nothing were deployed.")
+
+
+@routes.add(
+    "POST", "/environments/import", "importEnvironment", "create_environment", Begun, status=201, takes="multipart"
+)
+def import_environment(
+    request: HttpRequest, archive: Annotated[UploadedFile, File()], given: Annotated[ImportForm, Form()]
+) -> Answer:
+    """An environment from what `export` or `vetro env export` wrote."""
+    made = transfer.import_environment(who(request), archive.read(), name=given.name or None, fresh=given.fresh)
+    return created(made)
+
+
 @routes.add("GET", "/environments/{environment_id}", "showEnvironment", "show_environment", EnvironmentShown)
 def show_environment(request: HttpRequest, environment_id: str) -> Any:
     """One environment."""
@@ -218,24 +236,6 @@ def export(request: HttpRequest, environment_id: str) -> HttpResponse:
         content_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="{environment_id}.zip"'},
     )
-
-
-class ImportForm(Given):
-    """What goes with an archive of an environment."""
-
-    name: str | None = Field(None, max_length=255, description="Another name than it has.")
-    fresh: bool = Field(False, description="As a draft with new ids, as if nothing were deployed.")
-
-
-@routes.add(
-    "POST", "/environments/import", "importEnvironment", "create_environment", Begun, status=201, takes="multipart"
-)
-def import_environment(
-    request: HttpRequest, archive: Annotated[UploadedFile, File()], given: Annotated[ImportForm, Form()]
-) -> Answer:
-    """An environment from what `export` or `vetro env export` wrote."""
-    made = transfer.import_environment(who(request), archive.read(), name=given.name or None, fresh=given.fresh)
-    return created(made)
 
 
 @routes.add("GET", "/environments/{environment_id}/topology", "showTopology", "show_environment", Topology)

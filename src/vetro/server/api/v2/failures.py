@@ -9,7 +9,7 @@ import json
 import logging
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent, TooManyFilesSent
 from django.db import DatabaseError, OperationalError
@@ -38,10 +38,11 @@ UNKNOWN = "There is no such thing."
 
 def install(api: NinjaAPI) -> None:
     """Answers all errors of an API so."""
-    api.add_exception_handler(VetroError, lambda request, error: of_error(error))
-    api.add_exception_handler(ValidationError, lambda request, error: of_error(_invalid(error)))
-    api.add_exception_handler(HttpError, lambda request, error: of_error(_http(error)))
-    api.add_exception_handler(Exception, of_anything)
+    # ninja's types allow for classes of exceptions, which it never gives.
+    api.add_exception_handler(VetroError, lambda request, error: of_error(cast(VetroError, error)))
+    api.add_exception_handler(ValidationError, lambda request, error: of_error(_invalid(cast(Any, error))))
+    api.add_exception_handler(HttpError, lambda request, error: of_error(_http(cast(HttpError, error))))
+    api.add_exception_handler(Exception, lambda request, error: of_anything(request, cast(Exception, error)))
 
 
 def of_anything(request: HttpRequest, error: Exception) -> HttpResponse:

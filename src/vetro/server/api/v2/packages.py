@@ -96,9 +96,6 @@ class ImportOptions(Given):
     skip_existing: bool = Field(False, description="Leave alone what is there already.")
 
 
-_AS_USUAL = ImportOptions()
-
-
 class ImportFrom(ImportOptions):
     """Where from: `url`, or `repository` and `names`, or `bundle`."""
 
@@ -298,7 +295,7 @@ def _imported(request: HttpRequest, result: ImportResult, notes: list[str] | Non
 def import_packages(
     request: HttpRequest,
     archive: Annotated[list[UploadedFile], File()],
-    given: Annotated[ImportOptions, Form()] = _AS_USUAL,
+    given: Annotated[ImportOptions, Form()],
 ) -> Answer:
     """Imports one archive or several, which may require each other: all of them or none.
 

@@ -70,6 +70,7 @@ class Routes:
                 operation_id=id,
                 response=answers,
                 openapi_extra=about,
+                by_alias=True,
                 summary=_words(id),
             )
             return operation(function)

@@ -1,0 +1,84 @@
+"""Differences of models and plans as people read them; the same for workspaces and servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+
+_MARKS = {"created": ("+", "green"), "destroyed": ("-", "red"), "deleted": ("-", "red"), "moved": (">", "cyan")}
+_CHANGED = ("~", "yellow")
+#: Characters of a value that are shown.
+_LONGEST = 60
+
+
+def print_changes(items: Iterable[Mapping[str, Any]], output: str) -> None:
+    """Differences of two object models: a line an object, below it the properties that differ."""
+    found = list(items)
+    if output != "table":
+        out.print_data(found, output)
+        return
+    for line in _change_lines(found):
+        out.echo(line)
+    if not found:
+        out.note("no differences")
+
+
+def _change_lines(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for item in items:
+        kind = str(item["type"]).partition("/")[0].partition("@")[0]
+        yield _line(str(item["what"]), f"{item['name'] or item['id']}  ({kind})")
+        if item["what"] in ("created", "destroyed"):
+            continue
+        for prop in item["properties"]:
+            old = "not set" if prop["added"] else _short(prop["old"])
+            new = "not set" if prop["removed"] else _short(prop["new"])
+            yield f"    {prop['name']}: {old} -> {new}"
+
+
+def print_plan(plan: Any, output: str) -> None:
+    """What a deployment would do: objects, resources, scripts in order, and what cannot be known before."""
+    if output != "table":
+        out.print_data(plan, output)
+        return
+    _section("objects", list(_change_lines(plan["objects"])))
+    _section("resources", list(_resource_lines(plan["stacks"])))
+    _section("scripts", [_script(entry) for entry in plan["scripts"]])
+    _section("only known when it happens", [f"  {text}" for text in plan["unknown"]])
+    if not any(plan[name] for name in ("objects", "stacks", "scripts")):
+        out.note("nothing would change")
+
+
+def _section(title: str, lines: list[str]) -> None:
+    if lines:
+        out.echo(click.style(title, bold=True))
+        for line in lines:
+            out.echo(line)
+
+
+def _resource_lines(stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for stack in stacks:
+        yield _line(str(stack["what"]), f"stack {stack['name']}" + (f" in {stack['region']}" if stack["region"] else ""))
+        for resource in stack["resources"]:
+            more = f": {', '.join(resource['properties'])}" if resource["properties"] else ""
+            yield "  " + _line(str(resource["what"]), f"{resource['name']}  ({resource['type']}){more}")
+
+
+def _script(entry: Mapping[str, Any]) -> str:
+    names = ", ".join(entry["scripts"]) or ", ".join(entry["files"])
+    return f"  on {entry['server']}: {entry['plan']}" + (f" ({names})" if names else "")
+
+
+def _line(what: str, text: str) -> str:
+    mark, color = _MARKS.get(what, _CHANGED)
+    return f"{click.style(mark, fg=color, bold=True)} {text}"
+
+
+def _short(value: Any) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,164 @@
+"""Packages of this machine for a server, and packages of a server for this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli import client_find as find
+from vetro.cli.client import Client, ClientError, Refused
+
+
+class PublishError(ClientError):
+    """Packages cannot be published as they are."""
+
+    kind = "bad-argument"
+    code = "CLI137"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A package as it goes to a server."""
+
+    package: Any
+
+    @property
+    def label(self) -> str:
+        """``name version``."""
+        return f"{self.package.name} {self.package.version}"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the archive."""
+        return hashlib.sha256(self.package.blob).hexdigest()
+
+    @property
+    def item(self) -> dict[str, str]:
+        """How the server is asked about it."""
+        return {"fqn": self.package.name, "version": str(self.package.version), "digest": self.digest}
+
+
+def built(packages: Iterable[Any]) -> list[Built]:
+    """Each version of each package once. Raises `PublishError` when two of them differ."""
+    found: dict[tuple[str, str], Built] = {}
+    for package in packages:
+        one = Built(package)
+        same = found.setdefault((package.name, str(package.version)), one)
+        if same is not one and same.digest != one.digest:
+            where = f"{same.package.location} and {package.location}"
+            raise PublishError(f"{one.label} is given twice with different content: {where}", "leave one of them out")
+    return list(found.values())
+
+
+def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str, Any]:
+    """Uploads what the server lacks, all of it or nothing: {imported, present, findings, missing}.
+
+    ``options``: public, categories, tags, allow_missing, check_only. Raises `PublishError` when the server has a
+    version with other content, `Refused` with the report of the server.
+    """
+    check_only = options.pop("check_only", False)
+    answer = client.post("/packages/known", {"items": [one.item for one in items]})
+    different = [f"{item['fqn']} {item['version']}" for item in answer["different"]]
+    if different:
+        raise PublishError(
+            f"the server has {', '.join(different)} with other content",
+            "published versions do not change: raise 'Version' in the manifest, or 'vetro package delete' the old one",
+        )
+    lacking = {(item["fqn"], item["version"]) for item in answer["missing"]}
+    upload = {f"{one.package.name}-{one.package.version}.zip": one.package.blob for one in items
+              if (one.package.name, str(one.package.version)) in lacking}  # fmt: skip
+    present = [{"fqn": i["fqn"], "version": i["version"]} for i in answer["present"]]
+    nothing = {"imported": [], "present": present, "findings": {}, "missing": [], "to_upload": sorted(upload)}
+    if not upload:
+        return nothing
+    if check_only:
+        return {**nothing, "check": client.upload("/packages/check", upload)}
+    done = client.upload("/packages", upload, {**options, "skip_existing": True})
+    return {**nothing, **done}
+
+
+def refused(error: Refused) -> None:
+    """Prints a refusal of packages with the findings and problems in it, and ends the command."""
+    out.print_error(error, None)
+    details = error.details if isinstance(error.details, Mapping) else {}
+    for finding in details.get("findings") or details.get("report") or ():
+        if isinstance(finding, Mapping):
+            out.note(_finding(finding))
+    sys.exit(out.FAILED)
+
+
+def _finding(finding: Mapping[str, Any]) -> str:
+    position = finding.get("position") if isinstance(finding.get("position"), Mapping) else {}
+    place = f"{position['file']}:{position.get('line')}: " if position and position.get("file") else ""
+    color = "red" if finding.get("severity") == "error" else "yellow"
+    label = click.style(f"{finding.get('severity', 'error')}[{finding.get('code', '')}]", fg=color)
+    hint = f" (hint: {finding['hint']})" if finding.get("hint") else ""
+    return f"  {label} {place}{finding.get('message', '')}{hint}"
+
+
+def check(packages: Sequence[str], others: Sequence[str]) -> None:
+    """Ends the command when `vetro check` finds errors."""
+    from vetro.cli.problems import render_problem
+    from vetro.packages.check_all import check_paths
+
+    errors = [problem for _, problem in check_paths(tuple(packages), tuple(others)) if problem.severity == "error"]
+    for problem in errors:
+        out.note(out.shown(render_problem(problem, None, color=out.colored(sys.stderr))) + "\n")
+    if errors:
+        out.fail(f"{out.plural(len(errors), 'error')} in the packages; nothing was uploaded", "'vetro check' shows all")
+
+
+def download(client: Client, row: Mapping[str, Any], folder: Path) -> Path:
+    """The archive of a package in ``folder``, fetched if it is not there. Raises `PublishError` for a damaged one."""
+    path = folder / f"{row['digest']}.zip"
+    try:
+        if hashlib.sha256(path.read_bytes()).hexdigest() == row["digest"]:
+            return path
+    except OSError:
+        pass
+    data = client.bytes(f"/packages/{row['id']}/archive")
+    if hashlib.sha256(data).hexdigest() != row["digest"]:
+        raise PublishError(f"{row['fqn']} {row['version']} arrived damaged", "try again")
+    from vetro.engine.workspace.files import write_bytes
+
+    write_bytes(path, data)
+    return path
+
+
+def download_folder(fallback: Path) -> Path:
+    """Where archives of servers are kept: in the cache of the command line, else in ``fallback``."""
+    from vetro.cli.compiled import cache_folder
+
+    cache = cache_folder()
+    return fallback if cache is None else cache / "packages"
+
+
+def required(client: Client, packages: Sequence[Any], folder: Path) -> Iterator[Path]:
+    """Archives of what ``packages`` require and the server has, and of what those require."""
+    from vetro.engine.models.suggest import STANDARD
+    from vetro.packages import load_path
+
+    known = {package.name for package in packages}
+    todo = [(name, spec) for package in packages for name, spec in package.requirements.items()]
+    while todo:
+        name, spec = todo.pop()
+        if name in known or name in STANDARD:
+            continue
+        known.add(name)
+        try:
+            row = find.package(client, name, spec or None, disabled=False)
+        except find.NotFound:
+            continue  # an installed plug-in, or missing: who needs it says so better
+        if row["embedded"]:
+            continue
+        path = download(client, row, folder)
+        yield path
+        todo += [item for package in load_path(str(path)) for item in package.requirements.items()]

@@ -1,0 +1,77 @@
+"""What was answered, as text to be read once more before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vetro.forms.model import Field, Form, Section
+from vetro.forms.secrets import is_marker
+from vetro.forms.values import pointer
+
+DOTS = "••••••"
+NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """One page: (label, text, path) of each answer, in order; labels of nested ones with those around them."""
+
+    title: str
+    rows: Sequence[tuple[str, str, str]]
+
+
+def review(form: Form) -> list[ReviewPage]:
+    """All pages of a form that was filled in (`Desk.pages`). Hidden fields and confirmations are left out."""
+    return [ReviewPage(page.title, list(_rows(page.sections, "", ""))) for page in form.pages]
+
+
+def text_of(field: Field) -> str:
+    """The answer of one field as people know it: the label of a choice, the name of an object."""
+    value = field.value if field.answered else field.initial
+    if field.secret:
+        return DOTS if field.answered and value is not None else NOTHING
+    if value is None or value == "" or value == [] or value == {}:
+        return NOTHING
+    choices = (*field.choices, *(field.picker.existing if field.picker is not None else ()))
+    for choice in choices:
+        if choice.value == value and type(choice.value) is type(value):
+            return choice.label or NOTHING
+    return _plain(value)
+
+
+def _rows(sections: Sequence[Section], path: str, label: str) -> Iterator[tuple[str, str, str]]:
+    for section in sections:
+        for field in section.fields:
+            if not field.visible or field.confirms:
+                continue
+            name = f"{label} / {field.label}" if label else field.label
+            here = path + pointer(field.name)
+            inner = list(_rows(field.sections, here, name)) if field.answered else []
+            if inner and not field.secret:
+                if isinstance(field.value, Mapping) and isinstance(field.value.get("?"), Mapping):
+                    yield name, _class_name(field.value["?"]), here
+                yield from inner
+            else:
+                yield name, text_of(field), here
+
+
+def _class_name(header: Mapping[str, Any]) -> str:
+    name = str(header.get("type") or "").partition("/")[0].partition("@")[0].rpartition(".")[2]
+    given = header.get("name")
+    return f"{given} ({name})" if given else f"new {name}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if is_marker(value):
+        return DOTS
+    if isinstance(value, Mapping):
+        if isinstance(value.get("?"), Mapping):
+            return _class_name(value["?"])
+        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items()) or NOTHING
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_plain(item) for item in value if item is not None) or NOTHING
+    return NOTHING if value is None else str(value)

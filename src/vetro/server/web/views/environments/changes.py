@@ -1,0 +1,82 @@
+"""The draft: what it changes against what is deployed; taking changes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.server.caller import Caller
+from vetro.server.environments import components, concealed, history, sessions
+from vetro.server.environments.diff import diff
+from vetro.server.environments.models import Session, State
+from vetro.server.errors import Conflict
+from vetro.server.web import drafting
+from vetro.server.web.desk import Desk, open_desk, shown_changes
+from vetro.server.web.page import go, missing, page, render
+
+
+@page(rule="show_environment")
+def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """What deploying would change."""
+    desk = open_desk(caller, environment)
+    context = desk.shell(
+        "changes",
+        changes=shown_changes(desk.changes, desk.labels()),
+        others=drafting.of_others(caller, desk.found),
+        old=[_old(desk, row) for row in drafting.outdated(caller, desk.found)],
+    )
+    part = request.headers.get("HX-Target") == "live"
+    return render(request, "environments/changes_part.html" if part else "environments/changes.html", context)
+
+
+def _old(desk: Desk, session: Session) -> dict[str, Any]:
+    """A draft that went stale, with what it was to change."""
+    state = State.objects.filter(environment_id=desk.id, number=session.version).first()
+    before = state.model.get("Objects") if state is not None else None
+    after = (session.draft or {}).get("Objects")
+    secrets = concealed.of_roots(desk.caller, desk.found, before, after)
+    items = diff(before, after, concealed.as_diff(secrets))
+    return {"session": session, "changes": shown_changes(items, {})}
+
+
+@page("POST", rule="update_environment")
+def remove(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
+    """Takes a component out of the draft."""
+    session = drafting.wanted(caller, open_desk(caller, environment).id)
+    components.remove(caller, environment, session.id, component)
+    messages.success(request, _("The component is removed from the draft. It exists until you deploy."))
+    return go(request, f"/app/environments/{environment}/")
+
+
+@page("POST", rule="update_environment")
+def undo(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Takes back the changes of one object, or all of them."""
+    desk = open_desk(caller, environment)
+    draft = _draft(desk)
+    one = request.POST.get("object", "")
+    history.discard(caller, environment, draft.id, one or None)
+    if not one:
+        sessions.close(caller, environment, draft.id)
+        messages.success(request, _("All changes are discarded."))
+    where = "" if request.POST.get("from") == "components" else "changes"
+    return go(request, f"/app/environments/{environment}/{where}")
+
+
+@page("POST", rule="update_environment")
+def drop(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Throws away a draft that went stale."""
+    desk = open_desk(caller, environment)
+    wanted = request.POST.get("session", "")
+    if wanted not in {row.id for row in drafting.outdated(caller, desk.found)}:
+        raise missing(_("draft"))
+    sessions.close(caller, environment, wanted)
+    return go(request, f"/app/environments/{environment}/changes")
+
+
+def _draft(desk: Desk) -> Session:
+    if desk.session is None or desk.found.busy:
+        raise Conflict(_("There is no draft to change."), hint=_("A task may be working on the environment."))
+    return desk.session

@@ -1,0 +1,142 @@
+"""The list of environments, making one, and the deployments of all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.server.caller import Caller
+from vetro.server.environments import deployments as deployed, reading, service
+from vetro.server.environments.models import Environment
+from vetro.server.errors import ServiceError
+from vetro.server.web.page import go, page, render
+
+#: Rows of a page.
+AT_ONCE = 50
+_SORTS = {
+    "name": lambda row: (row.name.lower(), row.id),
+    "-updated": lambda row: (-row.updated.timestamp(), row.id),
+    "-created": lambda row: (-row.created.timestamp(), row.id),
+}
+
+
+@page(rule="list_environments")
+def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The environments of the project, with search, filter by state, sorting and paging."""
+    from vetro.server.accounts.policy import allows
+
+    rows = reading.of_project(caller.project_id)
+    search = request.GET.get("q", "").strip()[:255]
+    state = request.GET.get("state", "")
+    sort = request.GET.get("sort", "name")
+    if sort not in _SORTS:
+        sort = "name"
+    states = sorted({row.status for row in rows})
+    shown = [
+        row
+        for row in rows
+        if (not search or search.lower() in row.name.lower() or search.lower() in row.description_text.lower())
+        and (not state or row.status == state)
+    ]
+    shown.sort(key=_SORTS[sort])
+    number = page_number(request.GET.get("page"), len(shown))
+    context = {
+        "rows": shown[(number - 1) * AT_ONCE : number * AT_ONCE],
+        "total": len(rows), "matching": len(shown), "q": search, "state": state, "states": states, "sort": sort,
+        "page": number, "pages": pages_of(len(shown)), "query": _query(request, "page"),
+        "may_create": allows(caller, "create_environment"),
+        "sorts": [("name", _("Name")), ("-updated", _("Last changed")), ("-created", _("Newest"))],
+    }  # fmt: skip
+    part = request.headers.get("HX-Target") == "list"
+    return render(request, "environments/rows.html" if part else "environments/listing.html", context)
+
+
+@page("GET", "POST", rule="create_environment")
+def new(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Makes an environment, empty."""
+    context: dict[str, Any] = {"name": "", "description": "", "package": _package(request)}
+    if request.method == "POST":
+        context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
+        try:
+            made = service.create(caller, {"name": context["name"], "description_text": context["description"]})
+        except ServiceError as error:
+            return render(request, "environments/new.html", {**context, "problem": error}, error.status)
+        onward = f"add/{context['package']}" if context["package"] else ""
+        return go(request, f"/app/environments/{made['id']}/{onward}")
+    return render(request, "environments/new.html", context)
+
+
+@page(rule="list_deployments_all_environments")
+def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """What was done in all environments of the project, newest first."""
+    from vetro.server.dispatch.models import Task
+
+    there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
+    rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=deployed.KINDS)
+    total = rows.count()
+    number = page_number(request.GET.get("page"), total)
+    listed = rows.order_by("-created", "-id").values(*TASK_FIELDS)[(number - 1) * AT_ONCE : number * AT_ONCE]
+    tasks = told_tasks(list(listed))
+    names = dict(
+        Environment.objects.filter(id__in={task["environment_id"] for task in tasks}).values_list("id", "name")
+    )
+    for task in tasks:
+        task["environment"] = names.get(task["environment_id"], "")
+    context = {"tasks": tasks, "page": number, "pages": pages_of(total), "query": "", "total": total}
+    return render(request, "environments/deployments.html", context)
+
+
+#: Columns of tasks that lists show.
+TASK_FIELDS = (
+    "id", "kind", "state", "environment_id", "user_id", "warnings", "errors", "cancel", "created", "started",
+    "finished", "action",
+)  # fmt: skip
+
+
+def told_tasks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of tasks with the names of people, what they do in words, and how long it took."""
+    from vetro.server.accounts.models import User
+
+    names = dict(User.objects.filter(id__in={task["user_id"] for task in tasks}).values_list("id", "username"))
+    for task in tasks:
+        task["user"] = names.get(task["user_id"], task["user_id"])
+        task["what"] = kind_of(task["kind"], task["action"])
+        begun, ended = task["started"] or task["created"], task["finished"]
+        task["seconds"] = round((ended - begun).total_seconds(), 1) if ended is not None else None
+    return tasks
+
+
+def kind_of(kind: str, action: Any) -> str:
+    """What a task does, in words."""
+    if kind == "action":
+        return _("Action %s") % ((action or {}).get("method") or "")
+    return {"deploy": _("Deployment"), "destroy": _("Deletion"), "plan": _("Plan")}.get(kind, kind)
+
+
+def page_number(text: str | None, total: int) -> int:
+    """The page that is asked for, within those that there are."""
+    wanted = int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else 1
+    return max(1, min(wanted, pages_of(total)))
+
+
+def pages_of(total: int) -> int:
+    """How many pages a list has."""
+    return max(1, -(-total // AT_ONCE))
+
+
+def _query(request: HttpRequest, *without: str) -> str:
+    given = request.GET.copy()
+    for name in without:
+        given.pop(name, None)
+    return given.urlencode()
+
+
+def _package(request: HttpRequest) -> str:
+    """Id of the package that is to be added to the new environment."""
+    from vetro.server.environments.limits import known_id
+
+    target = request.POST.get("package") or request.GET.get("package") or ""
+    return target if known_id(target) and target.isalnum() else ""

@@ -1,0 +1,77 @@
+"""Metadata: keys and values that people attach to an environment or a component (``?/metadata`` of the object)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.server.caller import Caller
+from vetro.server.environments import content, drafts, limits
+from vetro.server.errors import Invalid, ServiceError
+from vetro.server.web import drafting
+from vetro.server.web.desk import Desk, open_desk
+from vetro.server.web.model_words import label_of
+from vetro.server.web.page import go, missing, page, render
+
+#: Empty rows of the form, and rows at most.
+_MORE, _MOST = 3, 200
+
+
+@page("GET", "POST", rule="show_environment")
+def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """The metadata of the environment, or of the component named by ``of``."""
+    from vetro.server.accounts.policy import enforce
+
+    desk = open_desk(caller, environment)
+    given = request.POST if request.method == "POST" else request.GET
+    own = given.get("of") or str(content.id_of(desk.root) or "")
+    known = {str(content.id_of(obj)): obj for obj in [desk.root, *desk.services] if isinstance(obj, dict)}
+    if own not in known:
+        raise missing(_("component"))
+    rows = [(key, value if isinstance(value, str) else str(value)) for key, value in _metadata(known[own]).items()]
+    context = desk.shell(
+        "metadata",
+        of=own,
+        objects=[(id, label_of(obj) if obj is not desk.root else desk.found.name) for id, obj in known.items()],
+    )
+    if request.method == "POST":
+        enforce(caller, "update_environment")
+        rows = list(zip(request.POST.getlist("key"), request.POST.getlist("value"), strict=False))[:_MOST]
+        try:
+            _store(caller, desk, own, rows)
+        except ServiceError as error:
+            return render(request, "environments/metadata.html", {**context, "rows": rows, "problem": error}, 400)
+        messages.success(request, _("The metadata is part of your draft. It takes effect when you deploy."))
+        return go(request, f"/app/environments/{environment}/metadata?of={own}")
+    return render(request, "environments/metadata.html", {**context, "rows": [*rows, *[("", "")] * _MORE]})
+
+
+def _metadata(obj: dict[str, Any]) -> dict[str, Any]:
+    found = obj["?"].get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def _store(caller: Caller, desk: Desk, own: str, rows: list[tuple[str, str]]) -> None:
+    wanted: dict[str, str] = {}
+    for key, value in rows:
+        name = key.strip()
+        if not name:
+            if value.strip():
+                raise Invalid(_("A value needs a key."))
+            continue
+        if name in wanted:
+            raise Invalid(_("The key %s is given twice.") % name)
+        wanted[limits.name_of(name, "", "Metadata")] = limits.text_of(value, "metadata")
+
+    def edit(root: dict[str, Any]) -> None:
+        obj = next(obj for obj in content.objects_in(root) if content.id_of(obj) == own)
+        obj["?"]["metadata"] = {
+            key: (before if str(before := _metadata(obj).get(key)) == value else value)
+            for key, value in wanted.items()
+        }
+
+    session = drafting.wanted(caller, desk.id)
+    drafts.change(caller, desk.id, session.id, edit, what="metadata")

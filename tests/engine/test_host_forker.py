@@ -1,0 +1,117 @@
+"""Effects hosts that are forked: quick, killed with their worker, and the forker is started again when it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vetro.engine.frames import Decoder, encode, read
+from vetro.engine.host import HostProcess
+from vetro.engine.host.forker import HostForker
+from vetro.engine.worker_ports import HostUnavailable
+
+
+@pytest.fixture(scope="module")
+def forker() -> Iterator[HostForker]:
+    with HostForker() as made:
+        made.start()
+        yield made
+
+
+def config(folder: Path, **more: Any) -> dict[str, Any]:
+    cloud = {"kind": "local", "driver": "record", "directory": str(folder / "cloud")}
+    return {"cloud": cloud, "owner": {"project": "p", "environment": "1"}, **more}
+
+
+def perform(host: HostProcess, kind: str, args: dict[str, Any], key: str = "0/1") -> Any:
+    os.write(host.fileno(), encode({"t": "perform", "key": key, "kind": kind, "args": args}))
+    decoder = Decoder()
+    while True:
+        messages = read(host.fileno(), decoder)
+        assert messages is not None
+        for message in messages:
+            if message["t"] == "answer" and message["key"] == key:
+                assert "error" not in message, message
+                return message["answer"]
+
+
+def until_gone(pid: int) -> None:
+    until = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_a_forked_host_works_and_ends(forker: HostForker, tmp_path: Path) -> None:
+    with HostProcess(config(tmp_path), forker) as host:
+        host.start()
+        pid = host.pid
+        assert pid is not None
+        assert perform(host, "identity", {"what": "project", "of": "caller"})["id"] == "p"
+        host.start()
+        assert host.pid not in (pid, None)
+        until_gone(pid)
+        last = host.pid
+    assert last is not None
+    until_gone(last)
+
+
+def test_it_says_why_it_cannot_begin(forker: HostForker, tmp_path: Path) -> None:
+    host = HostProcess(config(tmp_path, nonsense=1), forker)
+    with pytest.raises(HostUnavailable, match="no setting 'nonsense'"):
+        host.start()
+    assert host.pid is None
+
+
+def test_a_forker_that_died_is_started_again(tmp_path: Path) -> None:
+    with HostForker() as forker:
+        first = HostProcess(config(tmp_path), forker)
+        first.start()
+        process: Any = forker._process
+        process.kill()
+        process.wait()
+        assert first.pid is not None
+        until_gone(first.pid)  # the kernel ends hosts with the process that forked them
+        first.start()
+        assert perform(first, "entropy", {"bytes": 2})
+        first.stop()
+
+
+def test_hosts_end_with_their_worker(tmp_path: Path) -> None:
+    code = (
+        "import sys, json, time\nfrom vetro.engine.host import HostProcess\n"
+        "from vetro.engine.host.forker import HostForker\n"
+        "forker = HostForker()\nhost = HostProcess(json.loads(sys.argv[1]), forker)\nhost.start()\n"
+        "print(host.pid, forker._process.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code, json.dumps(config(tmp_path))], stdout=subprocess.PIPE, text=True
+    )
+    assert worker.stdout is not None
+    with worker.stdout:
+        pids = [int(word) for word in worker.stdout.readline().split()]
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    for pid in pids:
+        until_gone(pid)
+
+
+def test_a_rehearsal_waits_for_nothing(forker: HostForker, tmp_path: Path) -> None:
+    with HostProcess(config(tmp_path, rehearsal=True), forker) as host:
+        host.start()
+        begun = time.time()
+        assert perform(host, "clock", {}, "0/1") < begun + 60
+        assert perform(host, "sleep", {"seconds": 3600}, "0/2") is None
+        assert perform(host, "clock", {}, "0/3") >= begun + 3600
+        assert perform(host, "plugin:x/y", {}, "0/4") is None
+        assert perform(host, "entropy", {"bytes": 2}, "0/5")
+        assert time.time() < begun + 60

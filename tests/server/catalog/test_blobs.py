@@ -1,0 +1,124 @@
+"""The blob store: files by hash, checked when read, collected when nothing names them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import FileSystemStorage
+
+from tests.server.catalog.archives import archive
+from vetro.server.catalog import blobs, garbage, service
+from vetro.server.catalog.blobs import BlobMissing, Bucket, Folder
+from vetro.server.catalog.importing import import_packages
+from vetro.server.config import ConfigError
+from vetro.server.errors import Unavailable
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: Any) -> Folder:
+    """A store of its own."""
+    found = Folder(tmp_path / "blobs")
+    monkeypatch.setattr(blobs, "store", lambda: found)
+    return found
+
+
+def test_what_is_put_is_got(folder: Folder) -> None:
+    digest = blobs.put(b"hello")
+    assert blobs.get(digest) == b"hello"
+    assert blobs.put(b"hello") == digest
+    assert blobs.local_file(digest).read_bytes() == b"hello"
+    assert [name for name, _ in folder.listed()] == [digest]
+
+
+def test_damage_is_noticed(folder: Folder) -> None:
+    digest = blobs.put(b"hello")
+    path = folder.path(digest)
+    path.chmod(0o644)
+    path.write_bytes(b"hullo")
+    with pytest.raises(BlobMissing, match="damaged"):
+        blobs.get(digest)
+    folder.remove(digest)
+    with pytest.raises(BlobMissing):
+        blobs.get(digest)
+    with pytest.raises(BlobMissing, match="missing"):
+        blobs.local_file(digest)
+
+
+@pytest.mark.parametrize("name", ["", "../../etc/passwd", "A" * 64, "0" * 63])
+def test_only_digests_are_names(folder: Folder, name: str) -> None:
+    with pytest.raises(BlobMissing, match="no digest"):
+        blobs.get(name)
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(folder: Folder, monkeypatch: Any) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(blobs.os, "fsync", full)
+    with pytest.raises(Unavailable, match="No space left"):
+        blobs.put(b"hello")
+    assert [f for f in folder.root.rglob("*") if f.is_file()] == []
+
+
+def test_a_truncated_file_is_written_again(folder: Folder) -> None:
+    digest = blobs.put(b"hello")
+    folder.path(digest).chmod(0o644)
+    folder.path(digest).write_bytes(b"")
+    blobs.put(b"hello")
+    assert blobs.get(digest) == b"hello"
+
+
+def test_a_bucket_gives_files_of_this_machine(tmp_path: Path, monkeypatch: Any) -> None:
+    bucket = Bucket(FileSystemStorage(location=tmp_path / "far"), "some/prefix")
+    monkeypatch.setattr(blobs, "store", lambda: bucket)
+
+    class Settings:
+        data = tmp_path / "near"
+
+    monkeypatch.setattr(blobs, "config", Settings)
+    digest = blobs.put(b"hello")
+    assert blobs.put(b"hello") == digest
+    assert (tmp_path / "far/some/prefix" / digest[:2] / digest).read_bytes() == b"hello"
+    assert blobs.local_file(digest) == blobs.location_of(digest)
+    assert blobs.local_file(digest).read_bytes() == b"hello"
+    ((name, _),) = bucket.listed()
+    assert name == digest
+    bucket.remove(digest)
+    with pytest.raises(BlobMissing):
+        blobs.get(digest)
+
+
+def test_addresses_of_stores() -> None:
+    with pytest.raises(ConfigError, match="s3://BUCKET"):
+        blobs._open("ftp://x/y")
+
+
+def test_garbage_is_what_nothing_names(ann: Any, folder: Folder) -> None:
+    from vetro.server.dispatch.models import Task
+    from vetro.server.environments.models import Environment, EnvironmentPackage
+
+    kept = import_packages(ann.caller, [archive("com.example.Kept")]).packages[0]
+    gone = import_packages(ann.caller, [archive("com.example.Gone")]).packages[0]
+    stray, queued, pinned = blobs.put(b"stray"), blobs.put(b"queued"), blobs.put(b"pinned")
+    Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={"packages": [queued]})
+    environment = Environment.objects.create(project_id="p", name="e")
+    EnvironmentPackage.objects.create(environment=environment, fqn="x", version="1", digest=pinned)
+    service.delete(ann.caller, gone)
+    assert garbage.collect() == 0  # all of it is young
+    for path in folder.root.rglob("*"):
+        os.utime(path, (0, 0))
+    assert garbage.collect() == 2
+    left = {name for name, _ in folder.listed()}
+    assert {kept.digest, queued, pinned} <= left and not {stray, gone.digest} & left
+
+
+def test_drafts_of_a_crash_are_removed(folder: Folder) -> None:
+    digest = blobs.put(b"hello")
+    draft = folder.path(digest).parent / ".new-left"
+    draft.write_bytes(b"half")
+    os.utime(draft, (0, 0))
+    assert [name for name, _ in folder.listed()] == [digest]
+    assert not draft.exists()

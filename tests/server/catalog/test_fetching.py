@@ -1,0 +1,234 @@
+"""Downloads: only from allowed hosts, never from private networks by accident, within limits."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.server.catalog.archives import archive
+from vetro.server.catalog import fetching, sources
+from vetro.server.catalog.fetching import FetchFailed, FetchRefused, Source, fetch
+from vetro.server.catalog.models import Package
+from vetro.server.errors import Forbidden, Invalid
+
+
+class Site:
+    """A web server on this machine; ``pages``: path -> (status, headers, body)."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.release = threading.Event()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.asked.append((self.path, self.headers["Host"]))
+                if self.path == "/drip":
+                    self.send_response(200)
+                    self.end_headers()
+                    while not site.release.wait(0.02):
+                        try:
+                            self.wfile.write(b"x")
+                        except OSError:
+                            return
+                    return
+                status, headers, body = site.pages.get(self.path, (404, {}, b""))
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                try:
+                    self.wfile.write(body)
+                except OSError:
+                    return
+
+            def log_message(self, *_: Any) -> None:
+                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
+        self.thread.start()
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self.release.set()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    found = Site()
+    yield found
+    found.close()
+
+
+def source(*hosts: str, seconds: float = 10.0, most: int = 1000) -> Source:
+    return Source(hosts, seconds, most)
+
+
+LOCAL = source("127.0.0.1")
+
+
+def test_a_file(site: Site) -> None:
+    site.pages["/a?b=c"] = (200, {}, b"data")
+    assert fetch(f"{site.url}/a?b=c", LOCAL) == b"data"
+    assert fetch(f"{site.url}/a?b=c", source(f"127.0.0.1:{site.port}")) == b"data"
+    assert site.asked[0] == ("/a?b=c", f"127.0.0.1:{site.port}")
+
+
+def test_hosts_that_are_not_named_are_not_asked(site: Site) -> None:
+    for hosts in ((), ("example.com",), ("127.0.0.1:1",)):
+        with pytest.raises(FetchRefused, match="may not be imported"):
+            fetch(f"{site.url}/a", source(*hosts))
+    assert site.asked == []
+
+
+def test_everything_means_everything_public(site: Site, monkeypatch: Any) -> None:
+    with pytest.raises(FetchRefused, match="private network"):
+        fetch(f"{site.url}/a", source("*"))
+    with pytest.raises(FetchRefused, match="private network"):
+        fetch(f"http://[::1]:{site.port}/a", source("*"))
+    for address in (
+        "10.1.2.3",
+        "169.254.169.254",
+        "192.168.0.1",
+        "100.64.0.1",
+        "::ffff:127.0.0.1",
+        "fe80::1",
+        "0.0.0.0",
+    ):
+        answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80))]
+        monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *_, answer=answer, **__: answer)
+        with pytest.raises(FetchRefused, match="private network"):
+            fetch("http://innocent.example/a", source("*"))
+    assert site.asked == []
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_used(site: Site, monkeypatch: Any) -> None:
+    site.pages["/a"] = (200, {}, b"data")
+    asked = []
+
+    def resolve(host: str, port: int, *_: Any, **__: Any) -> Any:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", resolve)
+    assert fetch(f"http://repo.example:{site.port}/a", source("repo.example")) == b"data"
+    assert asked.count("repo.example") == 1
+    assert site.asked == [("/a", f"repo.example:{site.port}")]
+
+
+def test_redirects_are_checked_and_counted(site: Site) -> None:
+    site.pages["/one"] = (302, {"Location": "/two"}, b"")
+    site.pages["/two"] = (200, {}, b"data")
+    assert fetch(f"{site.url}/one", LOCAL) == b"data"
+    site.pages["/away"] = (302, {"Location": f"http://localhost:{site.port}/two"}, b"")
+    with pytest.raises(FetchRefused, match="localhost"):
+        fetch(f"{site.url}/away", LOCAL)
+    site.pages["/file"] = (302, {"Location": "file:///etc/passwd"}, b"")
+    with pytest.raises(Invalid, match="no address"):
+        fetch(f"{site.url}/file", LOCAL)
+    site.pages["/round"] = (307, {"Location": "/round"}, b"")
+    with pytest.raises(FetchFailed, match="more than 5 redirects"):
+        fetch(f"{site.url}/round", LOCAL)
+    site.pages["/nowhere"] = (302, {}, b"")
+    with pytest.raises(FetchFailed, match="not where to"):
+        fetch(f"{site.url}/nowhere", LOCAL)
+
+
+def test_limits(site: Site) -> None:
+    site.pages["/big"] = (200, {}, b"x" * 1001)
+    with pytest.raises(FetchFailed, match="more than 1000 bytes"):
+        fetch(f"{site.url}/big", LOCAL)
+    site.pages["/short"] = (200, {"Content-Length": "10"}, b"x")
+    with pytest.raises(FetchFailed):
+        fetch(f"{site.url}/short", LOCAL)
+    with pytest.raises(FetchFailed, match=r"more than 0\.3 seconds"):
+        fetch(f"{site.url}/drip", source("127.0.0.1", seconds=0.3, most=10**6))
+    with pytest.raises(FetchFailed, match="answered 404"):
+        fetch(f"{site.url}/none", LOCAL)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://h/x", "file:///etc/passwd", "http://", "http://u:p@h/x", "http://h:port/", "http://h/a b", "x"]
+)
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(Invalid, match=r"address"):
+        fetch(url, source("*", "h"))
+
+
+@pytest.fixture
+def repository(site: Site, monkeypatch: Any) -> Site:
+    """A repository with an application, a library that it requires, and a bundle."""
+    monkeypatch.setattr(Source, "configured", classmethod(lambda cls, most=None: source("127.0.0.1", most=1 << 20)))
+    app = archive("com.example.App", "1.0.0", Require={"com.example.Lib": 0})
+    site.pages["/apps/com.example.App.zip"] = (200, {}, app)
+    site.pages["/apps/com.example.App.1.0.0.zip"] = (200, {}, app)
+    site.pages["/apps/com.example.Lib.zip"] = (200, {}, archive("com.example.Lib"))
+    site.pages["/elsewhere.zip"] = (200, {}, archive("com.example.Else"))
+    bundle = (
+        b'{"Packages": [{"Name": "com.example.App", "Version": "1.0.0"}, {"Name": "com.example.Gone"},'
+        b' {"Version": "1"}, {"Name": "com.example.Else", "Url": "elsewhere.zip"}]}'
+    )
+    site.pages["/bundles/all.bundle"] = (200, {}, bundle)
+    return site
+
+
+def names() -> set[str]:
+    return set(Package.objects.filter(embedded=False).values_list("fqn", flat=True))
+
+
+def test_import_from_an_address(ann: Any, repository: Site) -> None:
+    sources.import_url(ann.caller, f"{repository.url}/apps/com.example.Lib.zip")
+    assert names() == {"com.example.Lib"}
+
+
+def test_import_from_a_repository_follows_requirements(ann: Any, repository: Site) -> None:
+    sources.import_repository(ann.caller, repository.url, ["com.example.App"])
+    assert names() == {"com.example.App", "com.example.Lib"}
+    again = sources.import_repository(ann.caller, repository.url, [("com.example.App", "1.0.0")])
+    assert again.packages == [] and [p.fqn for p in again.skipped] == ["com.example.App"]
+    for name in ("../../secret", "a/b", ".", ""):
+        with pytest.raises(Invalid, match="no name"):
+            sources.import_repository(ann.caller, repository.url, [name])
+
+
+def test_import_of_a_bundle_skips_what_is_gone(ann: Any, repository: Site) -> None:
+    _, notes = sources.import_bundle(ann.caller, f"{repository.url}/bundles/all.bundle")
+    assert names() == {"com.example.App", "com.example.Lib", "com.example.Else"}
+    assert len(notes) == 2 and "without Name" in notes[1] and "com.example.Gone is skipped" in notes[0]
+
+
+@pytest.mark.parametrize("data", [b"[]", b"{", b"Packages: 5", b"Packages: [x]", b"a: &x 1\nPackages: [*x]"])
+def test_what_is_no_bundle(data: bytes) -> None:
+    with pytest.raises(Invalid, match="bundle"):
+        sources.read_bundle(data)
+
+
+def test_bundles_may_be_yaml() -> None:
+    assert sources.read_bundle(b"Packages:\n- Name: a.B\n  Version: 1.0\n") == [
+        {"name": "a.B", "version": "1.0", "url": ""}
+    ]
+
+
+def test_folders_are_for_administrators(ann: Any, root: Any, tmp_path: Any) -> None:
+    (tmp_path / "one.zip").write_bytes(archive("com.example.One"))
+    folder = tmp_path / "Two"
+    folder.mkdir()
+    (folder / "manifest.yaml").write_text("Type: Library\nFullName: com.example.Two\nFormat: 1.3\n")
+    with pytest.raises(Forbidden):
+        sources.import_folder(ann.caller, str(tmp_path))
+    sources.import_folder(root.caller, str(tmp_path))
+    assert names() == {"com.example.One", "com.example.Two"}
+    with pytest.raises(Invalid):
+        sources.import_folder(root.caller, str(tmp_path / "none"))
