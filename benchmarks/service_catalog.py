@@ -22,76 +22,14 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-WORDS = [
-    "apache",
-    "server",
-    "database",
-    "cluster",
-    "cache",
-    "queue",
-    "mail",
-    "proxy",
-    "monitor",
-    "backup",
-    "search",
-    "stream",
-    "graph",
-    "block",
-    "object",
-    "key",
-    "value",
-    "secure",
-    "private",
-    "public",
-    "virtual",
-    "network",
-    "storage",
-    "compute",
-    "image",
-    "container",
-    "pod",
-    "volume",
-    "replica",
-    "shard",
-    "index",
-    "log",
-    "metric",
-    "alert",
-    "chart",
-    "wiki",
-    "forum",
-    "blog",
-    "shop",
-    "cart",
-    "payment",
-    "invoice",
-    "ledger",
-    "audit",
-    "report",
-    "form",
-    "survey",
-    "chat",
-    "video",
-    "voice",
-    "meeting",
-    "calendar",
-    "task",
-    "board",
-    "issue",
-    "build",
-    "deploy",
-    "release",
-    "test",
-    "lint",
-    "scan",
-    "patch",
-    "update",
-    "mirror",
-    "registry",
-    "artifact",
-    "secret",
-    "vault",
-]
+_TEXT = """
+    apache server database cluster cache queue mail proxy monitor backup search stream graph block object key
+    value secure private public virtual network storage compute image container pod volume replica shard index log
+    metric alert chart wiki forum blog shop cart payment invoice ledger audit report form survey chat video voice
+    meeting calendar task board issue build deploy release test lint scan patch update mirror registry artifact
+    secret vault
+"""
+WORDS = _TEXT.split()
 CATEGORIES = ("Web", "Databases", "Big Data", "Message Queue", "Load Balancers")
 PROJECTS = [f"{number:032x}" for number in range(50)]
 BATCH = 5000

@@ -114,7 +114,7 @@ class Client:
         """What a DELETE answers; None for nothing."""
         return self.data(self.send("DELETE", path, params=_params(params)))
 
-    def bytes(self, path: str) -> bytes:
+    def content(self, path: str) -> bytes:
         """The bytes at a path: an archive, a file."""
         return self.send("GET", path, timeout=LONG).content
 

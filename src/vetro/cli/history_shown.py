@@ -61,7 +61,9 @@ def _section(title: str, lines: list[str]) -> None:
 
 def _resource_lines(stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for stack in stacks:
-        yield _line(str(stack["what"]), f"stack {stack['name']}" + (f" in {stack['region']}" if stack["region"] else ""))
+        yield _line(
+            str(stack["what"]), f"stack {stack['name']}" + (f" in {stack['region']}" if stack["region"] else "")
+        )
         for resource in stack["resources"]:
             more = f": {', '.join(resource['properties'])}" if resource["properties"] else ""
             yield "  " + _line(str(resource["what"]), f"{resource['name']}  ({resource['type']}){more}")

@@ -90,7 +90,7 @@ def _address(url: str) -> str:
     text = url if "://" in url else f"http{'' if _is_near(url.partition(':')[0]) else 's'}://{url}"
     parts = urlsplit(text)
     with contextlib.suppress(ValueError):
-        if parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1):
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             if parts.username or parts.password:
                 raise click.UsageError("leave name and password out of URL: use --user")
             if re.search(r"/app/link/", parts.path):
@@ -149,7 +149,7 @@ def _label() -> str:
 def _by_password(context: Any, user: str, password: str, project: str | None, days: int | None) -> str:
     from vetro.cli.client import Client
 
-    body = {"name": user, "password": password, "token_name": _label()}
+    body: dict[str, Any] = {"name": user, "password": password, "token_name": _label()}
     body |= {key: value for key, value in (("project", project), ("days", days)) if value is not None}
     with Client(context) as client:
         return str(client.post("/auth/login", body)["token"])

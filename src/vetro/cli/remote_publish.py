@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from vetro.cli import output as out
 from vetro.cli import client_find as find
+from vetro.cli import output as out
 from vetro.cli.client import Client, ClientError, Refused
 
 
@@ -124,7 +124,7 @@ def download(client: Client, row: Mapping[str, Any], folder: Path) -> Path:
             return path
     except OSError:
         pass
-    data = client.bytes(f"/packages/{row['id']}/archive")
+    data = client.content(f"/packages/{row['id']}/archive")
     if hashlib.sha256(data).hexdigest() != row["digest"]:
         raise PublishError(f"{row['fqn']} {row['version']} arrived damaged", "try again")
     from vetro.engine.workspace.files import write_bytes

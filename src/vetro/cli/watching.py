@@ -27,7 +27,7 @@ _STEPS = {
 
 
 class Watch:
-    """Context manager; `event` takes the events of a `Worker`. ``names`` labels ids of objects, ``what`` is going on."""
+    """Context manager; `event` takes events of a `Worker`. ``names`` labels ids of objects, ``what`` is going on."""
 
     def __init__(
         self, names: Mapping[str, str], *, quiet: bool = False, verbose: bool = False, what: str = "deploying"

@@ -31,7 +31,9 @@ def main(words: list[str]) -> int:
                 failed += 1
                 shown = outcome.differences if verbose else outcome.differences[:1]
                 more = len(outcome.differences) - len(shown)
-                print(f"{outcome.exchange}: " + "\n    ".join(shown) + (f" (and {more} more)" if more else ""), flush=True)
+                print(
+                    f"{outcome.exchange}: " + "\n    ".join(shown) + (f" (and {more} more)" if more else ""), flush=True
+                )
         finally:
             site.end()
             sys.stderr.write(Path(folder, "stderr").read_text()[-5000:])

@@ -72,7 +72,9 @@ class Replay:
     def _started(self, exchange: Exchange, answer: Answer) -> None:
         method, path = exchange.request["method"], exchange.request["path"]
         found = _STARTS.fullmatch(path)
-        starts = found and answer.status == 200 and (method == "DELETE" or (method == "POST" and found[0].count("/") > 3))
+        starts = (
+            found and answer.status == 200 and (method == "DELETE" or (method == "POST" and found[0].count("/") > 3))
+        )
         if starts and found:
             self._busy = (self.names.fill(found["id"]), exchange.note)
 

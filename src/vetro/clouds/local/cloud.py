@@ -13,6 +13,7 @@ from vetro.clouds.interface import Catalog, Channel, CloudError, NotFound, Owner
 from vetro.clouds.local.database import Database
 from vetro.clouds.local.drivers.base import ServerDriver
 from vetro.clouds.local.inventory import Inventory, Kind, Record
+from vetro.clouds.local.listing import check_region, listed
 from vetro.clouds.local.networking import Networking, QueryInvalid
 from vetro.clouds.local.seed import seed
 from vetro.clouds.local.services import Services
@@ -21,19 +22,6 @@ from vetro.clouds.local.stacks.service import Stacks
 from vetro.clouds.local.stacks.types.server import addresses
 
 _log = logging.getLogger(__name__)
-
-_KINDS: Mapping[Catalog, Kind] = {
-    "images": "image",
-    "flavors": "flavor",
-    "keypairs": "keypair",
-    "zones": "zone",
-    "networks": "network",
-    "subnets": "subnet",
-    "security_groups": "security_group",
-    "volumes": "volume",
-    "snapshots": "snapshot",
-    "backups": "backup",
-}
 
 
 class LocalCloud:
@@ -135,11 +123,7 @@ class LocalCloud:
 
     def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
         """See `Cloud.catalog`. Private halves of key pairs are left out."""
-        self._known(region)
-        if what not in _KINDS:
-            raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(_KINDS)}")
-        found = self._services.things(region, owner.project).all(_KINDS[what])
-        return [{key: value for key, value in item.items() if key != "private_key"} for item in found]
+        return listed(self._database, self._settings, owner, region, what)
 
     def channel(self, owner: Owner) -> Channel:
         """The queues between engine and agents of the owner's environment."""
@@ -218,9 +202,7 @@ class LocalCloud:
         self.close()
 
     def _known(self, region: str) -> None:
-        if region and region not in self._settings.regions:
-            known = ", ".join(self._settings.regions) or "only the home region ''"
-            raise NotFound(f"the local cloud has no region '{region}'; there are {known}")
+        check_region(self._settings, region)
 
 
 class _Known(Collection[str]):

@@ -24,9 +24,9 @@ the message, the draft is as it was). No expression of a package runs in this pr
     desk.back(caller, id, page) -> Shown                     makes an earlier page due; nothing is lost
     desk.review(caller, id) -> Sequence[ReviewPage]          what was answered, as text, by page; secrets as dots
     desk.finish(caller, id, *, revision=None) -> Finished    puts the object into the session / starts the action
-    desk.switch(caller, id, source) -> Shown                 the other tab: "definition" or "class" (one of Shown.sources)
+    desk.switch(caller, id, source) -> Shown     the other tab: "definition" or "class" (one of Shown.sources)
     desk.start_from(caller, id, builder, answers=None) -> Shown
-        runs a model builder (one of Shown.builders) and loads its result; `desk.builder_form(caller, id, builder)` gives
+        runs a model builder (one of Shown.builders), loads its result; `desk.builder_form(caller, id, builder)` gives
         the Form of its own arguments (without fields: call at once). Problems of these: outcome "invalid", and the
         problems are in `Shown.problems` with paths into the builder's answers.
     desk.choices(caller, id, path, *, what="existing", search="", cursor="") -> Choices

@@ -34,7 +34,7 @@ def caller_of_session(request: HttpRequest) -> Caller | None:
     return Caller(
         user_id,
         rows[0][3],
-        project,
+        str(project),
         name,
         roles,
         config()["accounts.admin_role"] in roles,

@@ -9,7 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
-from vetro.server.environments import deployments as deployed, reading, service
+from vetro.server.environments import deployments as deployed
+from vetro.server.environments import reading, service
 from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
 from vetro.server.web.page import go, page, render

@@ -69,8 +69,7 @@ def _store(caller: Caller, desk: Desk, own: str, rows: list[tuple[str, str]]) ->
     def edit(root: dict[str, Any]) -> None:
         obj = next(obj for obj in content.objects_in(root) if content.id_of(obj) == own)
         obj["?"]["metadata"] = {
-            key: (before if str(before := _metadata(obj).get(key)) == value else value)
-            for key, value in wanted.items()
+            key: (before if str(before := _metadata(obj).get(key)) == value else value) for key, value in wanted.items()
         }
 
     session = drafting.wanted(caller, desk.id)

@@ -59,7 +59,9 @@ def _components(desk: Desk) -> list[dict[str, Any]]:
     """What the page shows of each application."""
     newest = deployments.last_statuses(desk.caller, desk.id, desk.session.id if desk.session is not None else "")
     actions: dict[str, list[dict[str, Any]]] = {}
-    tops = {str(content.id_of(obj)): str(content.id_of(item)) for item in desk.services for obj in content.objects_in(item)}
+    tops = {
+        str(content.id_of(obj)): str(content.id_of(item)) for item in desk.services for obj in content.objects_in(item)
+    }
     for action in offered.actions(desk.caller, desk.id):
         if action["enabled"]:
             actions.setdefault(tops.get(action["object_id"], ""), []).append(action)

@@ -1,0 +1,123 @@
+"""What /v2 promises against what it answers: schemathesis sends what the description allows, and what it does not.
+
+No answer is a 5xx, and each is one that the description has: status, type, headers, shape. Half of the requests are
+about things that are there. Every request is taken back afterwards, so that the order does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.server.api.v2.conftest import tree
+from vetro.server.serving_application import Application
+
+EXAMPLES = 10
+GROUPS = 4
+#: Watching never ends, and has tests of its own; static methods wait for a worker (`test_tasks`).
+APART = {"watchEvents", "callStaticMethod"}
+CHECKS: Any = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+
+def operations() -> list[Any]:
+    schema = schemathesis.openapi.from_wsgi("/v2/openapi.json", Application())
+    found = [result.ok() for result in schema.get_all_operations()]
+    return [one for one in found if one.definition.raw["operationId"] not in APART]
+
+
+@pytest.fixture
+def real(ann: Any, orchard: Any, environment: str, deploy: Callable[..., Any]) -> dict[str, str]:
+    """Values of path parameters that name something."""
+    task = deploy(tree("t1", pin="1234"))
+    session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
+    template = ann.post("/v2/templates", {"name": "grove", "services": [tree()]}).json()["id"]
+    return {
+        "environment_id": environment,
+        "session_id": session,
+        "task_id": task["id"],
+        "template_id": template,
+        "package_id": orchard["id"],
+        "category_id": ann.get("/v2/categories").json()["items"][0]["id"],
+        "object_id": "t1",
+        "action_id": "t1_water",
+        "class_name": "test.Tree",
+        "path": "manifest.yaml",
+        "user": "ann",
+        "project": "demo",
+    }
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Waiting for a task that nobody runs would take its time, and logging in with many wrong passwords ends in 429."""
+    from vetro.server.dispatch import wait as waiting
+
+    real = waiting.wait
+    monkeypatch.setattr(waiting, "wait", lambda task_id, seconds: real(task_id, min(seconds, 0.01)))
+    yield
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_what_is_described_is_what_is_answered(ann: Any, root: Any, real: dict[str, str], group: int) -> None:
+    known = operations()
+    assert len(known) > 75
+    problems: list[str] = []
+    answered: dict[str, set[int]] = {}
+    for operation in known[group::GROUPS]:
+        id = operation.definition.raw["operationId"]
+        person = root if "administration" in operation.tags or "categories" in operation.tags else ann
+        named = {p.name: real[p.name] for p in operation.path_parameters if p.name in real}
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            try:
+                strategy = operation.as_strategy(generation_mode=mode)
+                if named:
+                    strategy = st.one_of(strategy, operation.as_strategy(generation_mode=mode, path_parameters=named))
+                statuses = drive(strategy, person.token)
+            except Unsatisfiable:
+                assert mode is GenerationMode.NEGATIVE  # there is nothing to send wrongly
+            except (AssertionError, FailureGroup) as error:
+                problems.append(f"{id} ({mode.value}): {error}")
+                for one in getattr(error, "exceptions", ()):
+                    problems.append(f"    {one}")
+            else:
+                answered.setdefault(id, set()).update(statuses)
+    assert not problems, "\n".join(problems)
+    # It was no monologue: most operations did something.
+    assert sum(any(status < 300 for status in found) for found in answered.values()) > len(answered) / 2
+
+
+def drive(strategy: Any, token: str) -> set[int]:
+    """Sends examples; their statuses. Raises what a check raises."""
+    statuses: set[int] = set()
+
+    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=strategy)
+    def send(case: Any) -> None:
+        with transaction.atomic():
+            response = case.call(headers={"X-Auth-Token": token})
+            transaction.set_rollback(True)
+        statuses.add(response.status_code)
+        case.validate_response(response, checks=CHECKS)
+
+    send()
+    return statuses
