@@ -23,11 +23,11 @@ def carol(db: None) -> User:
 
 def test_a_page_sends_strangers_to_the_login_and_back(carol: User) -> None:
     client = Client()
-    answer = client.get("/app/environments/?x=1")
+    answer = client.get("/app/?x=1")
     assert answer.status_code == 302
-    assert answer["Location"] == "/app/login?next=%2Fapp%2Fenvironments%2F%3Fx%3D1"
+    assert answer["Location"] == "/app/login?next=%2Fapp%2F%3Fx%3D1"
     answer = client.post(answer["Location"], {"name": "carol", "password": "a long enough phrase"})
-    assert (answer.status_code, answer["Location"]) == (302, "/app/environments/?x=1")
+    assert (answer.status_code, answer["Location"]) == (302, "/app/?x=1")
 
 
 def test_a_wrong_password_is_told_and_keeps_the_name(carol: User) -> None:

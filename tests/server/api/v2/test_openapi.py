@@ -6,12 +6,14 @@ about things that are there. Every request is taken back afterwards, so that the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import schemathesis
-from django.db import transaction
+from django.core import signals
+from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
@@ -27,7 +29,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.server.api.v2.conftest import tree
 from vetro.server.serving_application import Application
 
-EXAMPLES = 10
+EXAMPLES = int(os.environ.get("VETRO_TEST_EXAMPLES", "4"))
 GROUPS = 4
 #: Watching never ends, and has tests of its own; static methods wait for a worker (`test_tasks`).
 APART = {"watchEvents", "callStaticMethod"}
@@ -75,6 +77,20 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     real = waiting.wait
     monkeypatch.setattr(waiting, "wait", lambda task_id, seconds: real(task_id, min(seconds, 0.01)))
     yield
+
+
+@pytest.fixture(autouse=True)
+def _one_connection(real: dict[str, str]) -> Iterator[None]:
+    """Requests close connections that stand in a transaction, and here each does: the test's own.
+
+    Comes after ``real``, as Django's client connects the signals again.
+    """
+    both = (signals.request_started, signals.request_finished)
+    for signal in both:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in both:
+        signal.connect(close_old_connections)
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

@@ -25,8 +25,9 @@ _PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"
 _INERT = {"Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff"}
 
 
-def _binary(media: str) -> dict[str, Any]:
-    return {"responses": {200: {"content": {media: {"schema": {"type": "string", "format": "binary"}}}}}}
+def _binary(*media: str) -> dict[str, Any]:
+    data = {"schema": {"type": "string", "format": "binary"}}
+    return {"responses": {200: {"content": dict.fromkeys(media, data)}}}
 
 
 class ClassShown(Schema):
@@ -128,7 +129,7 @@ def files(request: HttpRequest, package_id: str) -> Any:
     "/packages/{package_id}/files/{path:path}",
     "readFile",
     "download_package",
-    extra=_binary("application/octet-stream"),
+    extra=_binary("text/plain", "application/octet-stream"),
 )
 def read_file(
     request: HttpRequest,
