@@ -219,6 +219,10 @@ def test_cut_off(place: Place) -> None:
     place.ok("deploy", str(package), "--env", "v")  # it is started again, with its disk
     assert place.data("cloud", "status")["servers"][0]["status"] == "ACTIVE"
     assert place.data(*run("cat /srv/kept")) == "kept"
+    assert "server 'v-1' has ended by itself" in cut("4324", "/usr/lib/systemd/systemd")
+    assert "server v-1 is started" in place.ok("cloud", "start").output
+    assert place.data(*run("cat /srv/kept")) == "kept"
+    assert "all servers that should run do so" in place.run("cloud", "start").output
     assert used(place)["links"] == running["links"]
     place.ok("env", "destroy", "v")
     assert place.servers() == []

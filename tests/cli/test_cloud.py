@@ -1,4 +1,4 @@
-"""`vetro cloud`: status and clean, of an empty workspace and of one with recorded servers."""
+"""`vetro cloud`: status, start and clean, of an empty workspace and of one with recorded servers."""
 
 from __future__ import annotations
 
@@ -78,3 +78,9 @@ def test_real_servers_are_cleaned_up(vetro: Vetro, workspace: Path) -> None:
     left = traces(driver.cloud, folder)
     assert not any(left.values()), left
     assert vetro("cloud", "clean", "--yes").exit_code == 0
+
+
+def test_recorded_servers_need_no_start(vetro: Vetro, workspace: Path) -> None:
+    nothing = vetro("cloud", "start")
+    assert nothing.exit_code == 0 and "all servers that should run do so" in nothing.stderr
+    assert not workspace.exists()

@@ -1,4 +1,4 @@
-"""`vetro cloud`: what the local cloud of a workspace holds, and removing all of it."""
+"""`vetro cloud`: what the local cloud of a workspace holds, starting its servers again, and removing all of it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from vetro.cli.deploying import open_workspace, workspace_option
 
 @click.group("cloud")
 def command() -> None:
-    """Look at the local cloud of a workspace, and clean it up.
+    """Look at the local cloud of a workspace, start its servers again, and clean it up.
 
     \b
     Examples:
       vetro cloud status
+      vetro cloud start      after a restart of this machine
       vetro cloud clean
     """
 
@@ -55,6 +56,23 @@ def status(workspace: str | None, output: str) -> None:
         out.print_table(("NETWORK", "DRIVER", "SUBNETS"), nets)
     if not (found.stacks or found.servers):
         out.echo("\nThere is nothing deployed.")
+
+
+@command.command("start")
+@workspace_option
+def start(workspace: str | None) -> None:
+    """Start servers that ended by themselves or with this machine, with their disks.
+
+    Servers that were stopped on purpose stay so. Deploying an environment again does the same for its servers.
+    """
+    from vetro.clouds.local.host.overview import start as start_all
+
+    count = 0
+    with out.explained():
+        for name in start_all(open_workspace(workspace).cloud):
+            out.echo(f"server {name} is started")
+            count += 1
+    out.note("all servers that should run do so" if not count else f"{out.plural(count, 'server')} started")
 
 
 @command.command("clean")

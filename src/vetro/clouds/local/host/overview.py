@@ -1,4 +1,4 @@
-"""What a local cloud holds on this machine, whichever drivers made it; and removing all of it."""
+"""What a local cloud holds on this machine, whichever drivers made it; starting its servers, removing all of it."""
 
 from __future__ import annotations
 
@@ -104,6 +104,24 @@ def clean(directory: Path) -> Iterator[str]:
         size = used(directory)
         delete_tree(directory)
         yield f"{directory} ({size >> 20} MiB)"
+
+
+def start(directory: Path) -> Iterator[str]:
+    """Starts the servers that ended by themselves or with this machine, with their disks; the name of each.
+
+    Servers that somebody stopped stay so. Raises `CloudError` for the first that does not start, after all servers of
+    its stack were tried.
+    """
+    if not (directory / "cloud.db").exists():
+        return
+    from vetro.clouds.local import LocalCloud
+
+    for _, driver in _drivers(directory):
+        with LocalCloud(directory, driver) as cloud:
+            servers = cloud.all_servers()
+            known = driver.statuses([server.id for _, server in servers])
+            for owner in dict.fromkeys(owner for owner, server in servers if server.id in known):
+                yield from cloud.heal(owner)
 
 
 def used(folder: Path) -> int:
