@@ -14,7 +14,7 @@ class KeysUnusable(VetroError):
     """The keys of the service are missing, damaged, or not the ones that data was written with."""
 
     kind = "error"
-    code = "SRV510"
+    code = "SRV511"
     hint = "restore the file of keys that belongs to this database (setting secrets.key_file)"
 
 
