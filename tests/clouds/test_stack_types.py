@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -332,6 +333,10 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, Any]]]] = {
         {"none": {"type": "OS::Heat::None", "properties": {"whatever": 1}}},
         [(attr("none", "anything"), None)],
     ),
+    "OS::Heat::TestResource": (
+        {"test": {"type": "OS::Heat::TestResource", "properties": {"value": "v", "wait_secs": 1}}},
+        [(attr("test", "output"), "v")],
+    ),
     "OS::Heat::ResourceGroup": (
         {
             "group": {
@@ -519,6 +524,28 @@ def test_wait_condition_fails_with_the_signalled_reason_and_in_time(make_world: 
     resources["wait"]["properties"]["timeout"] = 0.1
     with pytest.raises(StackFailed, match=r"timed out after 0\.1 seconds with 0 of 3 signals"):
         world.push(hot(resources))
+
+
+def test_a_test_resource_fails_changes_and_is_replaced_as_it_is_told(world: World) -> None:
+    def test(**properties: Any) -> dict[str, Any]:
+        return {"test": {"type": "OS::Heat::TestResource", "properties": properties}}
+
+    with pytest.raises(StackFailed, match=r"resources.test: the test resource 'test' fails"):
+        world.push(hot(test(fail=True)))
+    got = [world.outputs(test(value=value), {"o": attr("test", "output")})["o"] for value in ("a", "b")]
+    assert got == ["a", "b"]
+    kept = world.ids()
+    with pytest.raises(StackFailed, match=r"UPDATE_FAILED.*the test resource"):
+        world.push(hot(test(value="b", fail=True)))
+    world.push(hot(test(value="c", update_replace=True)))
+    assert world.ids() != kept
+
+
+def test_a_test_resource_takes_its_time_beside_real_servers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world.driver, "executes", True)
+    began = time.monotonic()
+    world.push(hot({"test": {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 0.3}}}))
+    assert time.monotonic() - began >= 0.3
 
 
 def test_addresses_are_given_back_and_fixed_ones_are_kept(world: World) -> None:

@@ -58,7 +58,7 @@ def _archive_of(exchange: Exchange, part: Mapping[str, Any]) -> bytes:
     """The archive of a part of which only the names of the entries are recorded."""
     named = re.search(r'name="(com\.[\w.]+)"', part["headers"]["content-disposition"])
     if named:
-        return zipped(_folder(PACKAGES / named[1]))
+        return zipped(contents_of(PACKAGES / named[1]))
     for recipe in recipes()[exchange.file]:
         if recipe.get("note") == exchange.note:
             return _large(recipe["files"])
@@ -96,7 +96,7 @@ def _made_parts(exchange: Exchange) -> list[tuple[str, bytes]]:
     if not recipe.get("no_file"):
         kind = "Content-Type: application/octet-stream\r\n"
         parts.append((_disposition(recipe.get("part", "file"), "p.zip") + kind, _archive(recipe)))
-    if "meta" in recipe:
+    if "meta" in recipe and "alone" not in exchange.request:
         meta = recipe["meta"]
         parts.append((_disposition("JsonString"), (meta if isinstance(meta, str) else json.dumps(meta)).encode()))
     return parts
@@ -119,7 +119,7 @@ def _archive(recipe: Mapping[str, Any]) -> bytes:
     if "files" in recipe:
         return zipped({path: text.encode() for path, text in recipe["files"].items()})
     if "package" in recipe:
-        files = _folder(_OWN.get(recipe["package"]) or PACKAGES / recipe["package"])
+        files = contents_of(_OWN.get(recipe["package"]) or PACKAGES / recipe["package"])
         if recipe.get("older"):
             # The first text of the class had the types of resources without quotes, which makes them expressions.
             classes = "Classes/HeatApp.yaml"
@@ -145,7 +145,8 @@ def _simple(
     return {"manifest.yaml": manifest.encode(), "Classes/c.yaml": (class_text or text).encode()}
 
 
-def _folder(folder: Path) -> dict[str, bytes]:
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """The files of a folder by their relative paths."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

@@ -42,6 +42,8 @@ class Allowed:
     more: tuple[str, ...] = ()
     #: Places that are not compared.
     free: tuple[str, ...] = ()
+    #: Places where only the type counts.
+    kinds: tuple[str, ...] = ()
     #: Lists that hold the recorded items among others.
     contains: tuple[str, ...] = ()
     #: Ordered lists that are compared as bags.
@@ -98,6 +100,10 @@ def _title(text: str) -> str:
 
 def _values(recorded: Any, given: Any, path: str, names: Names, allowed: Allowed) -> Iterator[str]:
     if _among(path, allowed.free):
+        return
+    if _among(path, allowed.kinds):
+        if type(recorded) is not type(given):
+            yield f"{path}: {_short(given)} is of another type than {_short(recorded)}"
         return
     if isinstance(recorded, dict):
         if not isinstance(given, dict):

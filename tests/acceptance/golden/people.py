@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.acceptance.golden.compare import Answer
 from tests.server.servekit import Service
@@ -18,9 +19,12 @@ _PEOPLE: Final = (
     ("other", "other", "member"),
     ("admin", "admins", "admin"),
 )
+#: Seconds after which a connection is not trusted to be open: the service closes those that nobody uses.
+_IDLE: Final = 1.0
 #: The installation that was recorded: no Neutron, and clouds that make stacks but no servers.
 SETTINGS: Final = {
     "VETRO_CLOUD__DRIVER": "record",
+    "VETRO_CLOUD__SETTINGS": '{"regions": ["RegionOne"]}',
     "VETRO_NETWORKING__DRIVER": "nova",
     "VETRO_ENGINE__HOME_REGION": "RegionOne",
     "VETRO_OBSERVE__LOG_LEVEL": "warning",
@@ -41,32 +45,43 @@ class Site:
         self.host = self.url.removeprefix("http://")
         self.known["<api>"] = self.host
         self._connection = http.client.HTTPConnection(self.host, timeout=60)
+        self._used = time.monotonic()
 
     def _people(self) -> tuple[dict[str, str], dict[str, str]]:
-        known, tokens, projects = {}, {}, {}
+        first = self.service.admin("token", "create", "admin", "-o", "value")
+        known, tokens = {}, {}
+        for project in sorted({project for _, project, _ in _PEOPLE}):
+            known[project] = self._post(first, "/v2/admin/projects", {"name": project})["id"]
+        projects, known = known, {}
         for name, project, role in _PEOPLE:
-            if project not in projects:
-                made = json.loads(self.service.admin("project", "create", project, "-o", "json"))
-                projects[project] = made["id"]
             # The first administrator of an installation is there already, in a project of its own.
-            user = f"{name}-user"
-            made = json.loads(
-                self.service.admin("user", "create", user, "--project", project, "--role", role, "-o", "json")
-            )
-            tokens[name] = self.service.admin("token", "create", user, "-o", "value")
+            user, password = f"{name}-user", f"correct horse of {name}"
+            wanted = {"name": user, "password": password, "project": project, "role": role}
+            known[f"<user:{name}>"] = self._post(first, "/v2/admin/users", wanted)["id"]
             known[f"<project:{name}>"] = projects[project]
-            known[f"<user:{name}>"] = made["id"]
+            tokens[name] = self._post("", "/v2/auth/login", {"name": user, "password": password})["token"]
         return tokens, known
+
+    def _post(self, token: str, path: str, wanted: Mapping[str, str]) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json", **({"X-Auth-Token": token} if token else {})}
+        status, body = self.service.send("POST", path, json.dumps(wanted).encode(), headers)
+        assert status in (200, 201), body
+        found: dict[str, Any] = json.loads(body)
+        return found
 
     def send(self, actor: str, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         """One request as ``actor`` (a name, ``<none>``, ``<invalid token>``), exactly these headers and bytes."""
         token = {"<none>": None, "<invalid token>": "f" * 32}.get(actor, self.tokens.get(actor))
         sent = {"accept": "*/*", **headers, **({"x-auth-token": token} if token else {})}
+        if time.monotonic() - self._used > _IDLE:
+            self._connection.close()
         self._connection.request(method, path, body, sent)
+        self._used = time.monotonic()
         answer = self._connection.getresponse()
         data = answer.read()
         return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
 
-    def end(self) -> None:
+    def end(self) -> int:
+        """Ends the service; its exit status."""
         self._connection.close()
-        self.service.end()
+        return self.service.end()

@@ -17,7 +17,7 @@ def test_a_request_without_token_is_answered_by_401_and_where_to_get_one() -> No
 
 
 def test_anything_but_v1_and_v2_is_answered_by_discovery(db: None) -> None:
-    for path in ("/", "/nope", "/v1.0/environments", "/environments"):
+    for path in ("/", "/nope", "/v1.0/environments", "/environments", "/line%0Abreak", "/end%0A"):
         answer = Client().get(path)
         assert answer.status_code == 300
         assert [v["id"] for v in answer.json()["versions"]] == ["v1.0", "v2"]

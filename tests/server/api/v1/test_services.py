@@ -35,3 +35,6 @@ def test_services_over_the_wire(ann: Any) -> None:
     gone = ann.delete(f"{path}/a", **head)
     assert (gone.status_code, gone.content) == (200, b"")
     assert ann.delete(path, **head).status_code == 200
+    # The published client writes a '/' at the end.
+    assert ann.post(f"{path}/", APP, **head).json() == APP
+    assert ann.post(f"{path}/b", {**APP, "?": {**APP["?"], "id": "b"}}, **head).status_code == 404

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.server.api.v1.call import Call
-from vetro.server.api.v1.paging import limit_of
+from vetro.server.api.v1.paging import counted, limit_of
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.catalog import categories
 from vetro.server.errors import Invalid, NotFound
@@ -16,7 +16,8 @@ _PARAMETERS = ("sort_keys", "sort_dir", "limit", "marker")
 @endpoint("GET", "catalog/categories", "get_category")
 def index(call: Call) -> dict[str, Any]:
     """All categories, sorted and by pages. There are few: they are sorted here."""
-    query = call.query
+    with counted():
+        query = call.query
     for name in query:
         if name not in _PARAMETERS:
             raise Invalid(f"Bad value passed to filter. Got {name}, expected: {', '.join(_PARAMETERS)}")

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django.http import QueryDict
+
+from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.call import Call, Raw
 from vetro.server.api.v1.package_patch import changes
-from vetro.server.api.v1.paging import is_true, limit_of, one_of
+from vetro.server.api.v1.paging import counted, is_true, limit_of, one_of
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.catalog import search, service
+from vetro.server.catalog.limits import check_values
 from vetro.server.catalog.show import package_json, shown
+from vetro.server.catalog.writing import storable
 from vetro.server.errors import Invalid, UnsupportedType
 from vetro.server.setup import config
 
@@ -34,7 +39,8 @@ def index(call: Call) -> dict[str, Any]:
 
 def query_of(call: Call) -> search.Query:
     """The parameters of a list of packages. Raises `Invalid`."""
-    given = {name: [v.replace("\x00", "") for v in call.query.getlist(name)] for name in call.query}
+    query = _query(call)
+    given = {name: [v.replace("\x00", "") for v in query.getlist(name)] for name in query}
     last = {name: values[-1] for name, values in given.items() if values}
     most = int(config()["packages.max_page_size"])
     limit = limit_of(last["limit"]) if "limit" in last else int(config()["packages.page_size"])
@@ -42,9 +48,9 @@ def query_of(call: Call) -> search.Query:
     if direction not in ("asc", "desc"):
         raise Invalid("Unknown sort direction, must be one of: asc, desc")
     return search.Query(
-        ids=one_of(given.get("id", [])),
-        categories=one_of(given.get("category", [])),
-        tags=one_of(given.get("tag", [])),
+        ids=check_values(one_of(given.get("id", [])), "id"),
+        categories=check_values(one_of(given.get("category", [])), "category"),
+        tags=check_values(one_of(given.get("tag", [])), "tag"),
         fqn=last.get("fqn"),
         name=last.get("name"),
         class_name=last.get("class_name"),
@@ -54,7 +60,7 @@ def query_of(call: Call) -> search.Query:
         owned=is_true(last.get("owned")),
         include_disabled=is_true(last.get("include_disabled")),
         catalog=is_true(last.get("catalog")),
-        order_by=[key for key in given.get("order_by", ["name"]) if key in search.ORDERS],
+        order_by=[key for key in dict.fromkeys(given.get("order_by", ["name"])) if key in search.ORDERS],
         descending=direction == "desc",
         limit=min(limit, most),
         marker=last.get("marker"),
@@ -67,7 +73,7 @@ def upload(call: Call) -> dict[str, Any]:
     data, metadata = _parts(call)
     options = _metadata(metadata)
     result = service.import_packages(
-        call.caller, [data], strict=False, allow_missing=is_true(call.query.get("allow_missing")), **options
+        call.caller, [data], strict=False, allow_missing=is_true(_query(call).get("allow_missing")), **options
     )
     return shown(result.packages[0])
 
@@ -84,7 +90,8 @@ def _parts(call: Call) -> tuple[bytes, str | None]:
     too_large = Invalid(f"Uploading file is too large. The limit is {most} Mb")
     if int(call.request.META.get("CONTENT_LENGTH") or 0) > (most + 1) << 20:
         raise too_large
-    files = [file for name in call.request.FILES for file in call.request.FILES.getlist(name)]
+    with counted():
+        files = [file for name in call.request.FILES for file in call.request.FILES.getlist(name)]
     texts = [str(text) for name in call.request.POST for text in call.request.POST.getlist(name)]
     if len(files) + len(texts) > 2:
         raise Invalid("'multipart/form-data' request should contain 1 or 2 parts: json string and zip archive.")
@@ -106,6 +113,7 @@ def _metadata(text: str | None) -> dict[str, Any]:
         raise Invalid("The part beside the archive is no JSON.") from None
     if not isinstance(data, dict):
         raise Invalid("The part beside the archive has to be a JSON object.")
+    data = {storable(key): value for key, value in data.items()}
     value: Any
     for key, value in data.items():
         kind = _UPLOAD.get(key)
@@ -136,7 +144,7 @@ def patch(call: Call, id: str) -> dict[str, Any]:
         raise UnsupportedType(f"The request media type {call.content_type} is not supported by this server.")
     package = service.get_package(call.caller, id, reveal=True)
     values = changes(call.json(PATCH_TYPE), package)
-    package = service.change(call.caller, package, force=is_true(call.query.get("force")), **values)
+    package = service.change(call.caller, package, force=_forced(call), **values)
     return shown(package)
 
 
@@ -144,7 +152,21 @@ def patch(call: Call, id: str) -> dict[str, Any]:
 def delete(call: Call, id: str) -> None:
     """Removes a package; environments that use it keep it."""
     package = service.get_package(call.caller, id, reveal=True)
-    service.delete(call.caller, package, force=is_true(call.query.get("force")))
+    service.delete(call.caller, package, force=_forced(call))
+
+
+def _query(call: Call) -> QueryDict:
+    """The parameters. Raises `Invalid` for too many."""
+    with counted():
+        return call.query
+
+
+def _forced(call: Call) -> bool:
+    """Whether it is to be done although others require the package. Raises `Forbidden`."""
+    forced = is_true(_query(call).get("force"))
+    if forced:
+        enforce(call.caller, "force_delete_package")
+    return forced
 
 
 @endpoint("GET", "catalog/packages/{id}/ui", "get_package", ("text/plain", "text/html"))

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.core.exceptions import TooManyFieldsSent, TooManyFilesSent
+
 from vetro.server.errors import Invalid
+
+_DIGITS = 100
+
+
+@contextmanager
+def counted() -> Iterator[None]:
+    """Around reading parameters or parts of a form. Raises `Invalid` for more of them than Django reads."""
+    try:
+        yield
+    except (TooManyFieldsSent, TooManyFilesSent):
+        raise Invalid("These are too many parameters or parts.") from None
 
 
 def limit_of(text: str) -> int:
     """A positive number. Raises `Invalid`."""
     try:
-        limit = int(text)
+        # Python's own bound of digits is not the same in every process.
+        limit = int(text[: _DIGITS + 1])
+        if len(text) > _DIGITS:
+            raise ValueError
     except ValueError:
         raise Invalid("Limit param must be an integer") from None
     if limit <= 0:

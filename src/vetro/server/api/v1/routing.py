@@ -14,7 +14,7 @@ from html import escape
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 
@@ -95,7 +95,7 @@ def answer(request: HttpRequest, path: str) -> HttpResponse:
         response = error_response(request, error.status, error.message, error.hint)
         if isinstance(error.details, dict) and "retry_after" in error.details:
             response["Retry-After"] = str(error.details["retry_after"])
-    except (RequestDataTooBig, MultiPartParserError) as error:
+    except (SuspiciousOperation, MultiPartParserError) as error:  # too many parameters or parts, too large, malformed
         response = error_response(request, 413 if isinstance(error, RequestDataTooBig) else 400, str(error))
     except VetroError as error:
         response = error_response(request, 400, error.message, error.hint)
@@ -154,14 +154,20 @@ def _unauthorized(request: HttpRequest, message: str) -> HttpResponse:
     """Who has no valid token is told in JSON where to get one, whatever is accepted."""
     body = {"error": {"code": 401, "title": _TITLES[401], "message": message}}
     response = HttpResponse(json.dumps(body), content_type="application/json", status=401)
-    response["WWW-Authenticate"] = f'Keystone uri="{request.scheme}://{request.get_host()}/v2/auth"'
+    response["WWW-Authenticate"] = _where(request)
     return response
+
+
+def _where(request: HttpRequest) -> str:
+    """Where somebody signs in; every 401 says so."""
+    return f'Keystone uri="{request.scheme}://{request.get_host()}/v2/auth"'
 
 
 def error_response(request: HttpRequest, status: int, message: str, hint: str | None = None) -> HttpResponse:
     """An error as the client understands it (API.md 1, "Trap for a new server")."""
     title = _TITLES.get(status, "Error")
     text = f"{message} ({hint})" if hint else message
+    text = text.encode("utf-8", "replace").decode()  # halves of surrogate pairs that a client sent
     accept = request.META.get("HTTP_ACCEPT", "") or "*/*"
     if "text/html" in accept or "*/*" in accept:
         page = (
@@ -176,4 +182,6 @@ def error_response(request: HttpRequest, status: int, message: str, hint: str | 
         response = HttpResponse(
             f"{status} {title}\n\n{text}\n", content_type="text/plain; charset=UTF-8", status=status
         )
+    if status == 401:
+        response["WWW-Authenticate"] = _where(request)
     return response

@@ -7,6 +7,7 @@ from typing import Any
 from vetro.server.api.v1.call import Call, Raw
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.environments import drafts
+from vetro.server.errors import NotFound
 
 
 def steps(path: list[str]) -> list[str]:
@@ -35,6 +36,14 @@ def show_service(call: Call, environment_id: str, path: list[str]) -> Any:
 def add_service(call: Call, environment_id: str) -> Any:
     """Adds applications."""
     return drafts.add_services(call.caller, environment_id, call.session_id, call.json())
+
+
+@endpoint("POST", "environments/{environment_id}/services/{path*}", "update_environment")
+def add_service_below(call: Call, environment_id: str, path: list[str]) -> Any:
+    """The same for clients that write a '/' at the end. Raises `NotFound` for a path below."""
+    if steps(path):
+        raise NotFound("The resource could not be found.", hint="applications are added to the list itself")
+    return add_service(call, environment_id)
 
 
 @endpoint("PUT", "environments/{environment_id}/services", "update_environment")

@@ -62,6 +62,7 @@ TYPES: Mapping[str, ResourceType] = {
     "OS::Heat::RandomString": general.RandomString(),
     "OS::Heat::Value": general.Value(),
     "OS::Heat::None": general.Nothing(),
+    "OS::Heat::TestResource": waiting.TestResource(),
     "OS::Heat::ResourceGroup": ResourceGroup(),
 }
 

@@ -1,4 +1,4 @@
-"""Wait conditions: a stack goes on when servers said so."""
+"""Types that wait: a stack goes on when servers said so, or after some seconds."""
 
 from __future__ import annotations
 
@@ -69,3 +69,36 @@ class WaitCondition(ResourceType):
     def value(self, call: Call, name: str) -> Any:
         """The data of the signals by their ids, as JSON text."""
         return json.dumps(call.data.get("signals", {}))
+
+
+class TestResource(ResourceType):
+    """OS::Heat::TestResource: a value that takes time or fails as its properties say, to try what an author handles."""
+
+    properties: Mapping[str, Prop] = {
+        "value": Prop("string", update=True, default="test_string"),
+        "fail": Prop("boolean", update=True, default=False),
+        "update_replace": Prop("boolean", update=True, default=False),
+        "wait_secs": Prop("number", update=True, default=0),
+    }
+    attributes = ("output",)
+    driven = True
+
+    def create(self, call: Call) -> None:
+        """Waits where servers are real; a recorder's time does not pass. Raises `ResourceFailed` when it is to fail."""
+        services, props = call.services, call.props
+        if services.driver.executes and services.closing.wait(max(props["wait_secs"], 0)):
+            raise ResourceFailed("the cloud was closed while it waited")
+        if props["fail"]:
+            raise ResourceFailed(f"the test resource '{call.name}' fails, as its property fail says")
+
+    def update(self, call: Call, old: Mapping[str, Any]) -> None:
+        """The same again."""
+        self.create(call)
+
+    def replaces(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """When ``update_replace`` says so."""
+        return bool(new.get("update_replace"))
+
+    def value(self, call: Call, name: str) -> Any:
+        """The value."""
+        return call.props.get("value")
