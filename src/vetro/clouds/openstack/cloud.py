@@ -1,0 +1,110 @@
+"""`OpenStackCloud`: the interface of clouds on a real OpenStack."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vetro.clouds.interface import Catalog, NotFound, Owner, ServerState, StackChange, StackState
+from vetro.clouds.openstack import catalog, servers
+from vetro.clouds.openstack.link import Link, sign_in
+from vetro.clouds.openstack.networking import Networking
+from vetro.clouds.openstack.settings import OpenStackSettings
+from vetro.clouds.openstack.stacks import Stacks
+
+
+class OpenStackCloud:
+    """Implements `vetro.clouds.interface.Cloud`. Nothing is asked of the cloud before somebody needs it.
+
+    Every method may raise `CloudUnreachable`, `SignInRefused`, `NotAvailable`, `Refused` and, while the cloud is
+    closed, `Closing` (`vetro.clouds.openstack.errors`).
+    """
+
+    name = "OpenStack"
+
+    def __init__(self, settings: OpenStackSettings) -> None:
+        self._settings = settings
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Any] = {}
+        self._links: dict[tuple[str, str], Link] = {}
+        self._stacks = Stacks(settings)
+        self._networking: dict[tuple[str, str], Networking] = {}
+
+    def regions(self) -> Sequence[str]:
+        """See `Cloud.regions`."""
+        return tuple(region for region in self._settings.regions if region != self._settings.region)
+
+    def read_stack(self, owner: Owner, region: str, name: str, *, settled: bool = False) -> StackState | None:
+        """See `Cloud.read_stack`."""
+        return self._stacks.read(self._link(owner, region), owner, region, name, wait=settled)
+
+    def push_stack(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
+        """See `Cloud.push_stack`. The answer holds no template and no parameters: `read_stack` does."""
+        return self._stacks.push(self._link(owner, region), owner, region, name, change)
+
+    def delete_stack(self, owner: Owner, region: str, name: str) -> None:
+        """See `Cloud.delete_stack`."""
+        self._stacks.delete(self._link(owner, region), owner, name)
+
+    def stacks(self, owner: Owner) -> Sequence[StackState]:
+        """See `Cloud.stacks`."""
+        return [
+            stack for region in ("", *self.regions()) for stack in self._stacks.list(self._link(owner, region), owner)
+        ]
+
+    def servers(self, owner: Owner) -> Sequence[ServerState]:
+        """See `Cloud.servers`."""
+        return [
+            server
+            for region in ("", *self.regions())
+            for server in servers.servers(self._link(owner, region), self._stacks, owner, region)
+        ]
+
+    def console(self, owner: Owner, server: str, lines: int = 200) -> str:
+        """See `Cloud.console`."""
+        for region in ("", *self.regions()):
+            said = servers.console(self._link(owner, region), self._stacks, owner, server, lines)
+            if said is not None:
+                return said
+        raise NotFound(f"there is no server '{server}'")
+
+    def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """See `Cloud.network`."""
+        link = self._link(owner, region)
+        with self._lock:
+            found = self._networking.setdefault((owner.project, link.region), Networking(self._settings))
+        return found.answer(link, query, args)
+
+    def metadef(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """See `Cloud.metadef`: the definitions of Glance."""
+        return catalog.metadef(self._link(owner, region), query, args)
+
+    def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
+        """See `Cloud.catalog`."""
+        return catalog.listed(self._link(owner, region), what)
+
+    def close(self) -> None:
+        """See `Cloud.close`. Who waits for a stack gets `Closing`; Heat goes on."""
+        self._closing.set()
+        with self._lock:
+            sessions, self._sessions = list(self._sessions.values()), {}
+            self._links.clear()
+        for session in sessions:
+            session.session.close()
+
+    def _link(self, owner: Owner, region: str) -> Link:
+        region = region or self._settings.region
+        known = self._settings.regions
+        if region and known and region not in (self._settings.region, *known):
+            raise NotFound(f"cloud.openstack names no region '{region}'; there are {', '.join(known)}")
+        with self._lock:
+            link = self._links.get((owner.project, region))
+            if link is None:
+                session = self._sessions.get(owner.project)
+                if session is None:
+                    session = self._sessions[owner.project] = sign_in(self._settings, owner.project)
+                link = Link(self._settings, session, region, self._closing)
+                self._links[owner.project, region] = link
+            return link

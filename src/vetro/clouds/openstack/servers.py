@@ -1,0 +1,72 @@
+"""Servers of an environment: those that its stacks have made, as Nova sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from vetro.clouds.interface import NotFound, Owner, ServerState
+from vetro.clouds.openstack import marks
+from vetro.clouds.openstack.link import Link
+from vetro.clouds.openstack.stacks import Stacks
+from vetro.clouds.openstack.waiting import path_of
+
+_TYPE = "OS::Nova::Server"
+_STATES = {"BUILD": "BUILD", "ACTIVE": "ACTIVE", "ERROR": "ERROR", "REBUILD": "BUILD", "SHUTOFF": "SHUTOFF"}
+_MOST_LINES = 10_000
+
+
+def servers(link: Link, stacks: Stacks, owner: Owner, region: str) -> Sequence[ServerState]:
+    """Servers in the region of the link; none where there is no Nova."""
+    if not link.offers("compute"):
+        return []
+    found = []
+    for id, stack in _ids(link, stacks, owner):
+        answer = link.get("compute", f"/servers/{id}")
+        if answer is not None:
+            found.append(_state(answer["server"], stack, region))
+    return found
+
+
+def console(link: Link, stacks: Stacks, owner: Owner, server: str, lines: int) -> str | None:
+    """The end of a server's console; None when the environment has no such server in this region."""
+    if not link.offers("compute") or all(id != server for id, _ in _ids(link, stacks, owner)):
+        return None
+    body = {"os-getConsoleOutput": {"length": max(1, min(lines, _MOST_LINES))}}
+    answer = link.request("compute", "POST", f"/servers/{server}/action", json=body)
+    if answer is None:
+        raise NotFound(f"Nova has no server '{server}' any more")
+    return str(answer.get("output") or "")
+
+
+def _ids(link: Link, stacks: Stacks, owner: Owner) -> list[tuple[str, str]]:
+    """(id, name of the stack) of each."""
+    found = []
+    for stack in stacks.ids(link, owner):
+        answer = link.get("orchestration", path_of(stack) + "/resources", type=_TYPE, nested_depth=5)
+        for row in (answer or {}).get("resources") or ():
+            if row.get("resource_type") == _TYPE and row.get("physical_resource_id"):
+                found.append((str(row["physical_resource_id"]), marks.name_in(stack)))
+    return found
+
+
+def _state(record: dict[str, Any], stack: str, region: str) -> ServerState:
+    addresses = [one["addr"] for rows in (record.get("addresses") or {}).values() for one in rows]
+    try:
+        created = datetime.fromisoformat(str(record.get("created")).replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        created = 0.0
+    image, flavor = record.get("image") or {}, record.get("flavor") or {}
+    return ServerState(
+        str(record["id"]),
+        str(record.get("name", "")),
+        stack,
+        region,
+        # What is neither made nor broken does not run: PAUSED, SUSPENDED, STOPPED, DELETED…
+        _STATES.get(str(record.get("status")), "SHUTOFF"),
+        addresses,
+        str(image.get("id", "")) if isinstance(image, dict) else "",
+        str(flavor.get("original_name") or flavor.get("id", "")),
+        created,
+    )
