@@ -45,6 +45,17 @@ def counting(rest: str = "", body: str = "- $.n: $.n + 1\n- Return: $.n") -> dic
     return main_class(body, rest, "  n: {Contract: $.int().notNull(), Usage: InOut, Default: 0}")
 
 
+def test_ctrl_c_is_not_for_the_zygote(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """From its first moment: while Python starts, the engine loads, and later."""
+    with Launcher() as made:
+        assert made.pid is not None
+        os.kill(made.pid, signal.SIGINT)
+        last = run(made, write_package(tmp_path, counting()), model=model(n=1))
+        os.kill(made.pid, signal.SIGINT)
+        assert (last["t"], made.start().close()) == ("done", None)
+    assert capfd.readouterr().err == ""
+
+
 # -- kinds -------------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,14 @@ from typing import Any
 from tests.faults.world import WorldChannel, WorldCloud
 
 
+class ServiceCloud(WorldCloud):
+    """Has networks, but nothing that environments of the service would set up by themselves."""
+
+    def network(self, owner: Any, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        return [] if query == "extensions" else super().network(owner, region, query, args)
+
+
 def make(settings: Mapping[str, Any], owner: Any) -> tuple[Any, Any]:
     """Cloud and channel over the file that the setting ``path`` names."""
     path = Path(settings["path"])
-    return WorldCloud(path), WorldChannel(path)
+    return ServiceCloud(path), WorldChannel(path)

@@ -11,11 +11,22 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from vetro.server.setup import config, setup
+
+
+def halt() -> None:
+    """Halts this process at a moment at which none of its threads holds the lock of the database."""
+    from vetro.server.sqlite import base
+
+    with ExitStack() as stack:
+        for line in base._lines.values():
+            stack.enter_context(line._threads)
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 class Nursery:
@@ -77,8 +88,10 @@ class Nursery:
             nonlocal left
             if left is not None:
                 left -= 1
-                if left == -1:
-                    os.kill(os.getpid(), signal.SIGSTOP if stop else signal.SIGKILL)
+                if left == -1 and stop:
+                    halt()
+                elif left == -1:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         if own:
             return main(config(), step=step)

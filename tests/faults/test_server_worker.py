@@ -126,6 +126,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     made.close()
 
 
+@pytest.mark.timeout(300)
 def test_killed_at_twenty_moments(service: Service) -> None:
     chance = random.Random(4)
     kills = 0

@@ -3,12 +3,11 @@
 
 No journal, no effects host, no database. The effects that such a task may ask for are answered here, in the caller's
 thread: who asks, the time, chance, secrets, and pauses. Everything else is refused. Whatever the task does, the caller
-gets a result or an error within the time it gave: a process that goes on is killed.
+gets a result or an error within the time it gave, and a moment: a process that goes on is killed.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,8 +30,9 @@ from vetro.yaql.errors import VetroError
 if TYPE_CHECKING:
     from vetro.engine.host.secret_store import SecretStore
 
-#: A loop ends with its place in the package when it has used this part of the time, before the process is killed.
-CPU_SHARE = 0.8
+#: When the time is over the task is told to stop, so that a loop ends with its place in the package; this part of the
+#: time later, and so many seconds at most, the process is killed.
+LAST_SHARE, LAST_SECONDS = 0.2, 1.0
 #: Seconds a process may take to say how it ended after its pipe closed.
 _LAST_BREATH = 2.0
 _NOBODY: Mapping[str, None] = {"id": None, "name": None, "domain": None}
@@ -69,7 +69,10 @@ class AskFailed(VetroError):
 
 
 class AskTimeout(AskFailed):
-    """No result came in time; the process was killed."""
+    """No result came in time; the process was killed.
+
+    ``position``: where in a package it was then, if it could say so.
+    """
 
     kind = "limit-exceeded"
     code = "ENG341"
@@ -98,11 +101,10 @@ def ask(
         raise BadTask(f"a task of kind '{task.kind}' cannot be asked, what it does lasts: run it with a journal")
     nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
     small = Small(identities or nobody, cast("SecretStore | None", secrets))
-    bounded = _bounded(task, timeout)
     for attempt in (1, 2):
         with launcher.start() as process:
             try:
-                return _Asking(process, small, on_note, timeout).result(bounded)
+                return _Asking(process, small, on_note, timeout).result(task)
             except TaskProcessEnded:
                 ended = process.wait(_LAST_BREATH)
             except FrameError as error:
@@ -110,7 +112,7 @@ def ask(
         lost = ended is not None and ended.status is None and ended.signal is None
         if not lost or attempt == 2:  # a process whose zygote died is no fault of the task, and nothing was done
             break
-    raise AskFailed(_death(ended, bounded))
+    raise AskFailed(_death(ended, task))
 
 
 class Conversation:
@@ -199,6 +201,8 @@ class _Asking:
         self._on_note = on_note
         self._timeout = timeout
         self._until = time.monotonic() + timeout
+        #: Whether the task was told to stop when its time was over; None: it is not told.
+        self._stopped: bool | None = None
         #: Pauses of the task: (when they end, key).
         self._sleeping: list[tuple[float, str]] = []
 
@@ -233,6 +237,7 @@ class _Asking:
 
     def result(self, task: Task) -> Any:
         """Drives the process to its last frame. Raises `AskFailed`, `TaskProcessEnded`, `FrameError`."""
+        self._stopped = False
         self.send(task)
         while True:
             message = self._next()
@@ -240,7 +245,8 @@ class _Asking:
             if kind == "done":
                 return message.get("result")
             if kind == "failed":
-                raise AskFailed(message.get("error") or {})
+                error = message.get("error") or {}
+                raise AskTimeout(_late(self._timeout, error)) if self._stopped else AskFailed(error)
             if kind == "effect":
                 self._effect(str(message.get("key")), str(message.get("kind")), message.get("args"))
 
@@ -251,12 +257,21 @@ class _Asking:
             message = self._process.receive(max(until - time.monotonic(), 0.0))
             now = time.monotonic()
             if now >= self._until:
-                raise AskTimeout(_late(self._timeout))
+                self._stop(now)
             for item in sorted(item for item in self._sleeping if item[0] <= now):
                 self._sleeping.remove(item)
                 self._process.send({"t": "answer", "key": item[1], "answer": None})
             if message is not None:
                 return message
+
+    def _stop(self, now: float) -> None:
+        """The time is over: tells the task, if it is to say where it is. Raises `AskTimeout` when it was told."""
+        if self._stopped is not False:
+            raise AskTimeout(_late(self._timeout, {}))
+        self._stopped = True
+        self._until = now + min(self._timeout * LAST_SHARE, LAST_SECONDS)
+        self._sleeping.clear()
+        self._process.send({"t": "cancel", "reason": "its time is over"})
 
     def _effect(self, key: str, kind: str, args: Any) -> None:
         request = Request(key, kind, args if isinstance(args, dict) else {})
@@ -276,17 +291,11 @@ class _Asking:
         self._process.send(message)
 
 
-def _bounded(task: Task, timeout: float) -> Task:
-    """The task with no more processor time than fits into ``timeout``."""
-    most = max(timeout * CPU_SHARE, 0.01)
-    given = task.budget.cpu_seconds
-    seconds = most if given is None else min(given, most)
-    budget = dataclasses.replace(task.budget, cpu_seconds=seconds, grace_seconds=min(task.budget.grace_seconds, 1.0))
-    return dataclasses.replace(task, budget=budget)
-
-
-def _late(timeout: float) -> dict[str, Any]:
+def _late(timeout: float, stopped: Mapping[str, Any]) -> dict[str, Any]:
+    """``stopped``: how the task ended that was told to stop."""
+    places = {name: stopped[name] for name in ("position", "frames") if stopped.get(name)}
     return {
+        **places,
         "kind": AskTimeout.kind,
         "code": AskTimeout.code,
         "message": f"no result came within {timeout:g} seconds",

@@ -18,6 +18,7 @@ from vetro.engine.cpu_budget import CpuBudget
 from vetro.engine.failure import describe
 from vetro.engine.frames import MOST_DIGITS, FrameError
 from vetro.engine.installation import Installation
+from vetro.engine.method_spans import MethodSpans
 from vetro.engine.performing import Performance
 from vetro.engine.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.sandbox import Confinement, Layer, enter, kernel
@@ -88,6 +89,7 @@ def _perform(
 ) -> int:
     data = message["task"] if "task" in message else {k: v for k, v in message.items() if k != "t"}
     task = Task.from_json(data)
+    spans = MethodSpans() if message.get("spans") else None
     del message, data
     cpu = None if task.budget.cpu_seconds is None else CpuBudget(task.budget.cpu_seconds, task.budget.grace_seconds)
     if cpu is not None:
@@ -108,12 +110,18 @@ def _perform(
         memory.make_room()
 
     def begun(session: Any) -> None:
+        if spans is not None:
+            spans.watch(session.scheduler)
         if cpu is not None:
             cpu.watch(session.rt)
 
     if cpu is not None:
         cpu.start()
+    if spans is not None:
+        spans.start()
     frame = performance.run(begun, failed)
+    if spans is not None:
+        effects.send({"t": "spans", "spans": spans.stop()})
     if cpu is not None:
         cpu.stop()
     memory.make_room()

@@ -3,6 +3,7 @@
 The sequence of frames (`vetro.engine.frames`) on the pipe of a task:
 
 1. The worker sends ``{"t": "task", "task": task.as_json()}`` (the fields of the task may also stand beside ``t``).
+   With ``"spans": true`` the process tells before its last frame when methods ran: ``{"t": "spans", "spans"}``.
 2. The task process sends ``effect`` frames. For kinds whose `Answer` is NONE it goes on at once and no answer is
    expected (one that comes is ignored); for all others exactly one ``answer`` frame with the same ``key`` is. Branches
    of the run go on in the order in which the answers are sent, so a replay sends them in the recorded order. An answer
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -136,6 +138,9 @@ class Launcher:
             for option, values in given:
                 for value in values:
                     command += [option, value]
+            # Ctrl-C in a terminal is meant for us: the zygote begins with SIGINT blocked, and ignores it before it lets
+            # signals through.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 self._process = subprocess.Popen(
                     command,
@@ -148,6 +153,8 @@ class Launcher:
             except OSError as error:
                 ours.close()
                 raise LauncherError(f"Python cannot be started: {error}") from None
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._control, self._ready, self._owner = ours, False, os.getpid()
 
     def _environment(self) -> dict[str, str]:

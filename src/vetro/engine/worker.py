@@ -106,6 +106,8 @@ class Worker:
     still_mine: Callable[[], bool] = lambda: True
     step: Step = lambda name, key: None
     clock: Callable[[], float] = time.time
+    #: Whether events ``{"event": "spans", "spans"}`` tell when methods ran (`vetro.engine.method_spans`).
+    spans: bool = False
 
     def __post_init__(self) -> None:
         self.wake = _Wake()

@@ -82,7 +82,7 @@ class Run:
         try:
             self.journal.attempt()
             self.worker.commit()
-            self._task.send({"t": "task", "task": self.worker.task.as_json()})
+            self._task.send({"t": "task", "task": self.worker.task.as_json(), "spans": self.worker.spans})
             while self._ended is None:
                 self._wait()
                 self._turn()
@@ -205,6 +205,8 @@ class Run:
             self._checkpoint(message)
         elif kind in ("done", "failed"):
             self._end(message)
+        elif kind == "spans" and self.worker.spans:
+            self.worker.events({"event": "spans", "spans": message.get("spans")})
 
     def _asked(self, message: Mapping[str, Any]) -> Asked | None:
         key, kind, args = message.get("key"), message.get("kind"), message.get("args")

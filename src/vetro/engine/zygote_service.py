@@ -50,8 +50,6 @@ class Zygote:
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        # Ctrl-C in a terminal goes to the whole group: whether tasks end is the launcher's decision.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._selector.register(self._control, selectors.EVENT_READ, None)
         self._selector.register(wake_read, selectors.EVENT_READ, wake_read)
         gc.collect()

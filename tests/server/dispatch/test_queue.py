@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -302,3 +303,19 @@ def test_old_journals_and_events_are_dropped(ann: Any, drain: Callable[..., int]
     assert not JournalTask.objects.exists()
     assert Report.objects.filter(task=made).exists()
     assert sweep(config(), datetime.now(UTC) + timedelta(days=400))["audit"] > 0
+
+
+def test_unused_blobs_are_collected_beside_the_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vetro.server.catalog import garbage
+    from vetro.server.dispatch.sweep import begin_collecting
+    from vetro.server.errors import Unavailable
+
+    seen: list[str] = []
+
+    def collect() -> int:
+        seen.append(threading.current_thread().name)
+        raise Unavailable("the store is away")
+
+    monkeypatch.setattr(garbage, "collect", collect)
+    begin_collecting().join(20)
+    assert seen == ["garbage"]

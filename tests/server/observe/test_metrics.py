@@ -44,7 +44,7 @@ def test_the_page_tells_requests_tasks_queue_and_workers(ann: Any) -> None:
     WorkerProcess.objects.create(id="w1", host="h", pid=1, version="1", seen=now)
     WorkerProcess.objects.create(id="w2", host="h", pid=2, version="1", seen=now - timedelta(minutes=5))
     answered({"REQUEST_METHOD": "BREW", "PATH_INFO": "/v1/catalog/packages", "vetro.request_id": "r"}, 200, 0.02)
-    metrics.task_ended("deploy", "failed", 3.0)
+    metrics.task_ended("brew", "failed", 3.0)
     answer = Client().get("/metrics")
     text = answer.content.decode()
     assert answer["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -54,8 +54,8 @@ def test_the_page_tells_requests_tasks_queue_and_workers(ann: Any) -> None:
         'vetro_tasks{kind="deploy",state="queued"} 1.0',
         "vetro_queue_length 1.0",
         "vetro_workers 1.0",
-        'vetro_tasks_ended_total{kind="deploy",state="failed"} 1.0',
-        'vetro_task_seconds_bucket{kind="deploy",le="5.0"} 1.0',
+        'vetro_tasks_ended_total{kind="brew",state="failed"} 1.0',
+        'vetro_task_seconds_bucket{kind="brew",le="5.0"} 1.0',
     ):
         assert line in text
 

@@ -61,6 +61,17 @@ def test_a_task_is_a_span_and_its_effects_are_below_it(spans: Any) -> None:
     assert not any("hunter2" in span.to_json() for span in spans.get_finished_spans())
 
 
+def test_methods_are_below_those_that_called_them(spans: Any) -> None:
+    found = [[3, 2, "t.Main.inner", BEGUN + 2, BEGUN + 3], [2, 9, "t.Main.deploy", BEGUN + 1, BEGUN + 4]]
+    found.append([1, 1, "t.Main.odd", BEGUN, BEGUN + 1])  # its own caller: nobody checked what the task process said
+    tasks.ended(ended_task(), None, found)
+    told = {span.name: span for span in spans.get_finished_spans()}
+    assert told["t.Main.inner"].parent.span_id == told["t.Main.deploy"].context.span_id
+    for name in ("t.Main.deploy", "t.Main.odd", "stack.push"):
+        assert told[name].parent.span_id == told["task deploy"].context.span_id
+    assert told["t.Main.inner"].end_time - told["t.Main.inner"].start_time == 1_000_000_000
+
+
 def test_without_spans_a_task_is_counted_without_a_query(django_assert_num_queries: Any) -> None:
     task = ended_task()
     labels = {"kind": "deploy", "state": "done"}

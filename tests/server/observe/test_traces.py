@@ -24,7 +24,7 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 def test_spans_of_the_past_have_their_own_times_and_one_parent(spans: Any) -> None:
     push = traces.Past("push", 1000.0, 1002.5, {"vetro.effect": "0/1"}, failed=True)
-    traces.past_tree(traces.Past("task", 999.0, 1003.0, {"vetro.kind": "deploy"}), [push])
+    traces.past_tree(traces.Past("task", 999.0, 1003.0, {"vetro.kind": "deploy"}, parts=[push]))
     inner, outer = spans.get_finished_spans()
     assert (inner.name, inner.parent.span_id) == ("push", outer.context.span_id)
     assert (inner.end_time - inner.start_time, inner.status.is_ok) == (2_500_000_000, False)

@@ -12,7 +12,7 @@ import signal
 from typing import Any, cast
 
 from vetro.engine.frames import Decoder, FrameError, encode, read
-from vetro.engine.host.config import build_host
+from vetro.engine.host.config import build_host, pulse_of
 from vetro.engine.host.forker import die_with, serve
 from vetro.engine.host.performer import EffectsHost, describe
 from vetro.engine.host.rehearsal import Rehearsal
@@ -54,6 +54,9 @@ def serve_worker(fd: int) -> int:
         config = dict(messages[0]["config"])
         rehearsal = config.pop("rehearsal", False)
         made = build_host(config)
+        pulse = pulse_of(config)
+        if pulse is not None:
+            pulse.watch()
         host = cast(EffectsHost, Rehearsal(made)) if rehearsal else made
     except (FrameError, OSError):
         return 1

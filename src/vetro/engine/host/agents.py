@@ -58,7 +58,11 @@ class Agents:
         signer: Signer | None = None,
         clock: Callable[[], float] = time.time,
         servers: Servers | None = None,
+        *,
+        may_drop: Callable[[], bool] = lambda: True,
     ) -> None:
+        """``may_drop``: whether answers that nobody asked for may be acknowledged (`vetro.engine.host.pulse`)."""
+        self._may_drop = may_drop
         self._watch = Watch(servers or Unwatched(), self._ended)
         self._channel = channel
         self._signer = signer
@@ -216,7 +220,9 @@ class Agents:
                 calls = list(plan.calls)
         if plan is None:
             # Nobody asks: the answer to a plan that was only sent, one that came too late, or one stored already.
-            self._outbox.acknowledge(queue, message.id)
+            # Without a lease that is the successor's business.
+            if self._may_drop():
+                self._outbox.acknowledge(queue, message.id)
             return
         for call in calls:
             self._answered(call, message)

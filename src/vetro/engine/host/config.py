@@ -4,11 +4,13 @@
 {"cloud": {"kind": "local", "driver": "record|nspawn|proot", "directory": PATH,
            "script": PATH or null (what a recorder answers),
            "settings": {...}}  see `vetro.clouds.local.LocalSettings`,
+ or       {"kind": "openstack", "settings": {...}}  see `vetro.clouds.openstack.OpenStackSettings`,
  "owner": {"project": ID, "environment": ID, "user": ID},
  "signing_key": PATH or null,          made when it is missing; null: plans are not signed
  "broker": {...} or null,              settings of an AMQP broker; null: the channel of the cloud's servers
  "secrets": PATH or null,              folder of the secret store
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
+ "pulse": {"path": PATH, "seconds": S} or null,   of the worker, see `vetro.engine.host.pulse`
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
 ```
 Only ``cloud`` and ``owner`` are needed. The kind of a cloud may also be ``module:function``: a function that takes the
@@ -25,10 +27,12 @@ from typing import Any
 from vetro.clouds.interface import Channel, Cloud, Owner
 from vetro.engine.host.answers import HostConfigError
 from vetro.engine.host.local_cloud import local_cloud
+from vetro.engine.host.openstack_cloud import openstack_cloud
 from vetro.engine.host.performer import EffectsHost
+from vetro.engine.host.pulse import Pulse
 from vetro.engine.host.secret_store import SecretStore
 
-_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins"})
+_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse"})
 
 MakeCloud = Callable[[Mapping[str, Any], Owner], tuple[Cloud, Channel]]
 
@@ -42,7 +46,7 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
     settings = config.get("cloud")
     if not isinstance(settings, Mapping):
         raise HostConfigError("setting 'cloud' of the effects host must be a mapping with the kind of the cloud")
-    cloud, channel = _maker(str(settings.get("kind")))(settings, owner)
+    cloud, channel = cloud_of(settings, owner)
     try:
         if config.get("broker") is not None:
             channel.close()
@@ -56,11 +60,25 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             secrets=None if folder is None else SecretStore(folder, owner.project),
             identities=config.get("identities"),
             plugins=config.get("plugins"),
+            pulse=pulse_of(config),
         )
     except BaseException:
         channel.close()
         cloud.close()
         raise
+
+
+def pulse_of(config: Mapping[str, Any]) -> Pulse | None:
+    """The pulse that these settings name. Raises `HostConfigError`."""
+    try:
+        return Pulse.from_json(config.get("pulse"))
+    except (TypeError, ValueError, KeyError):
+        raise HostConfigError("setting 'pulse' of the effects host must have 'path' and 'seconds'") from None
+
+
+def cloud_of(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Channel]:
+    """The cloud that these settings name, and its channel. Raises as `build_host`."""
+    return _maker(str(settings.get("kind")))(settings, owner)
 
 
 def _owner(data: Any) -> Owner:
@@ -89,9 +107,11 @@ def _broker(settings: Mapping[str, Any], owner: Owner) -> Channel:
 def _maker(kind: str) -> MakeCloud:
     if kind == "local":
         return local_cloud
+    if kind == "openstack":
+        return openstack_cloud
     module, colon, name = kind.partition(":")
     if not colon:
-        raise HostConfigError(f"there is no cloud of kind '{kind}'; there is 'local'")
+        raise HostConfigError(f"there is no cloud of kind '{kind}'; there are 'local' and 'openstack'")
     try:
         found: MakeCloud = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:

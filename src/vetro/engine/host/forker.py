@@ -24,6 +24,7 @@ START_SECONDS = 60.0
 _LOADED = (
     "vetro.engine.host.config",
     "vetro.engine.host.local_cloud",
+    "vetro.engine.host.pulse",
     "vetro.engine.host.serving",
     "vetro.engine.host.secret_store",
     "vetro.clouds.local",

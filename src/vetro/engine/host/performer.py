@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 from vetro.clouds.interface import Channel, Cloud, Owner
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answers import Abandoned, Effect, Handler, Request
+from vetro.engine.host.pulse import Pulse
 from vetro.engine.host.secret_store import SecretStore
 from vetro.engine.host.small import Small
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
@@ -35,6 +36,7 @@ class EffectsHost:
 
     Functions that installed extensions declare with ``@effect`` are performed, too; ``plugins`` limits them to these
     distributions. ``identities`` is ``{caller|environment: {user|project: record}}``, by default made of the owner.
+    ``pulse`` is that of the worker, if it may stand still.
     """
 
     def __init__(
@@ -51,10 +53,17 @@ class EffectsHost:
         on_note: Callable[[str, Mapping[str, Any]], None] = lambda kind, args: None,
         clock: Callable[[], float] = time.time,
         conflict_pauses: tuple[float, ...] = CONFLICT_PAUSES,
+        pulse: Pulse | None = None,
     ) -> None:
         self.cloud = cloud
         self.owner = owner
-        self._agents = Agents(channel, signer, clock, _Seen(self) if isinstance(cloud, Watchful) else None)
+        self._agents = Agents(
+            channel,
+            signer,
+            clock,
+            _Seen(self) if isinstance(cloud, Watchful) else None,
+            may_drop=(lambda: True) if pulse is None else pulse.lives,
+        )
         self._stacks = Stacks(cloud, owner, conflict_pauses)
         small = Small(identities or _identities(owner), secrets, clock)
         self._handlers: dict[str, Handler] = {

@@ -10,6 +10,7 @@ import os
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from vetro.engine import asking
@@ -22,13 +23,15 @@ from vetro.server.dispatch.gate import Gate
 from vetro.server.setup import config as current
 
 _lock = threading.Lock()
+#: What answers questions of `converse`, by name: definitions of forms.
+ANSWERING = ("form=vetro.forms.asked:answerer",)
 
 
 class _Answering:
     """What a process that asks keeps."""
 
     def __init__(self, config: Config) -> None:
-        self.launcher = Launcher(cache=spec.compiled(config))
+        self.launcher = Launcher(cache=spec.compiled(config), answering=ANSWERING)
         self.gate = Gate(config["ask.children"])
         self.settings = spec.engine_settings(config)
         self.configs = spec.class_configs(config)
@@ -79,19 +82,39 @@ def ask(
     """
     mine, config = _mine(), current()
     seconds = config["ask.seconds"] if timeout is None else timeout
-    task = Task(
+    task = _task(
+        mine, config, kind, packages, model=dict(model or {}), method=method, args=dict(args or {}),
+        object_id=object_id, on_class=on_class,
+    )  # fmt: skip
+    with mine.gate.entered(caller.project_id, seconds):
+        return asking.ask(task, launcher=mine.launcher, timeout=seconds, identities=spec.identities(caller))
+
+
+def converse(caller: Caller, about: str, packages: Sequence[Any] = ()) -> asking.Conversation:
+    """A task process that answers one question after another (`ANSWERING`). Ask it, and make it, within `turn`.
+
+    Raises what `ask` raises. It lives until it is closed, or this process ends.
+    """
+    mine, config = _mine(), current()
+    task = _task(mine, config, "questions", packages, method=about)
+    return asking.Conversation(
+        task, launcher=mine.launcher, timeout=config["ask.seconds"], identities=spec.identities(caller)
+    )
+
+
+def turn(caller: Caller) -> AbstractContextManager[None]:
+    """The turn of the caller's project to ask; at most so many questions are answered at once. Raises `Unavailable`."""
+    return _mine().gate.entered(caller.project_id, current()["ask.seconds"])
+
+
+def _task(mine: _Answering, config: Config, kind: str, packages: Sequence[Any], **more: Any) -> Task:
+    return Task(
         id="ask",
         kind=kind,  # type: ignore[arg-type]
         packages=tuple(spec.local_paths([package.digest for package in packages])),
-        model=dict(model or {}),
-        method=method,
-        args=dict(args or {}),
-        object_id=object_id,
-        on_class=on_class,
         seed=secrets.token_hex(16),
         settings=mine.settings,
         configs=mine.configs,
         budget=spec.budget(config),
+        **more,
     )
-    with mine.gate.entered(caller.project_id, seconds):
-        return asking.ask(task, launcher=mine.launcher, timeout=seconds, identities=spec.identities(caller))

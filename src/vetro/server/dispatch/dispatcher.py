@@ -1,7 +1,8 @@
 """`Dispatcher`: how whoever is to run a task hears of it. Which task it is then, the database says (`claim`).
 
-`Embedded` is the one of the server's own machine: datagrams, and a look about once a second at what was missed. One on
-procrastinate has the same three methods.
+`Embedded` needs nothing but the database: datagrams on one machine, PostgreSQL's NOTIFY between several
+(`vetro.server.dispatch.listening`), and a look about once a second at what was missed. One on procrastinate has the
+same three methods.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from vetro.server.config import Config
-from vetro.server.dispatch import wakeup
+from vetro.server.dispatch import listening, wakeup
+from vetro.server.dispatch.clock import on_postgresql
 
 #: Seconds between two looks without a wake-up.
 SWEEP_SECONDS = 1.0
@@ -44,7 +46,9 @@ class Embedded:
         self._inbox: wakeup.Inbox | None = None
 
     def notify(self, task_id: str) -> None:
-        """See `Dispatcher.notify`."""
+        """See `Dispatcher.notify`. Where the workers hear it from the database, nothing is left to do."""
+        if task_id and on_postgresql():
+            return
         try:
             wakeup.send(wakeup.folder(self._data), wakeup.WORKER, task_id)
         except OSError:  # the sweep finds it
@@ -52,7 +56,8 @@ class Embedded:
 
     def serve(self, handler: Callable[[], None], stop: threading.Event) -> None:
         """See `Dispatcher.serve`."""
-        with wakeup.Inbox(wakeup.folder(self._data), f"{wakeup.WORKER}{self._name}") as inbox:
+        name = f"{wakeup.WORKER}{self._name}"
+        with wakeup.Inbox(wakeup.folder(self._data), name, listening.TASKS) as inbox:
             swept = 0.0
             while not stop.is_set():
                 if inbox.wait(swept + SWEEP_SECONDS - time.monotonic()) or time.monotonic() - swept >= SWEEP_SECONDS:

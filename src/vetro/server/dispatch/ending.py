@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -18,19 +18,20 @@ from vetro.server.dispatch.wait import tell_waiting
 LASTING = frozenset({"deploy", "destroy", "action"})
 
 
-def finish(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> Task:
+def finish(task_id: str, outcome: Outcome, hold: Callable[..., None], methods: Sequence[Any] = ()) -> Task:
     """Ends a task. ``hold`` makes sure, inside the transaction, that nobody else does (`Lease.hold`).
 
+    ``methods``: what `vetro.engine.method_spans` found, for those who trace.
     Raises what ``hold`` raises; then nothing was written.
     """
     with transaction.atomic():
         hold()
         task = Task.objects.get(id=task_id)
-        close(task, outcome)
+        close(task, outcome, methods)
     return task
 
 
-def close(task: Task, outcome: Outcome) -> None:
+def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     """The same inside the caller's transaction, for a task that nobody runs."""
     task.state = outcome.state
     task.result = outcome.result
@@ -52,7 +53,7 @@ def close(task: Task, outcome: Outcome) -> None:
     if task.state in Task.FINAL:
         from vetro.server.observe.tasks import ended
 
-        transaction.on_commit(partial(ended, task, (task.spec or {}).get("trace")))
+        transaction.on_commit(partial(ended, task, (task.spec or {}).get("trace"), methods))
 
 
 def first_report(task: Task) -> None:

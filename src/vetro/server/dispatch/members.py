@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vetro import __version__
+from vetro.server.config import Config
 from vetro.server.dispatch import clock
 from vetro.server.dispatch.claim import release
 from vetro.server.dispatch.models import WorkerProcess
+from vetro.server.dispatch.wakeup import folder
+
+_PULSE = "pulse-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,16 @@ def join(labels: list[str]) -> Member:
     return member
 
 
+def pulse_of(config: Config, member: Member) -> Path:
+    """The file in which the worker writes down that it lives, for its effects hosts; those of the dead are removed."""
+    place = folder(config.data)
+    known = set(WorkerProcess.objects.values_list("id", flat=True))
+    for file in place.glob(f"{_PULSE}*"):
+        if file.name.removeprefix(_PULSE) not in known:
+            file.unlink(missing_ok=True)
+    return place / f"{_PULSE}{member.id}"
+
+
 def beat(member: Member, *, draining: bool = False) -> None:
     """The worker lives."""
     WorkerProcess.objects.filter(id=member.id).update(seen=clock.after(), draining=draining)
@@ -71,7 +85,7 @@ def forget_silent(seconds: float) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Whether the process runs, and is a worker: ids are used again. One that only waits to be reaped is dead."""
+    """Whether the process runs. One that only waits to be reaped is dead; that an id is used again costs a lease."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
     except (OSError, IndexError):

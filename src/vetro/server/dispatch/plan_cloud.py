@@ -72,13 +72,24 @@ def stacks_of(cloud: Cloud, owner: Owner) -> Stacks:
 
 
 def _open(folder: Path, real: Mapping[str, Any]) -> LocalCloud:
-    settings = LocalSettings.from_json(real.get("settings") or {}) if real.get("kind") == "local" else LocalSettings()
+    settings = _settings(real)
     driver = RecordDriver(folder)
     try:
         return LocalCloud(folder, driver, settings)
     except BaseException:
         driver.close()
         raise
+
+
+def _settings(real: Mapping[str, Any]) -> LocalSettings:
+    """Settings of a recorder that plays the real cloud."""
+    given = real.get("settings") or {}
+    if real.get("kind") == "local":
+        return LocalSettings.from_json(given)
+    if real.get("kind") == "openstack":
+        regions = [name for name in (given.get("region"), *(given.get("regions") or ())) if name]
+        return LocalSettings(regions=list(dict.fromkeys(regions)), inert_types=True)
+    return LocalSettings()
 
 
 def _copy(directory: Path, folder: Path) -> None:
@@ -114,10 +125,9 @@ def _copy(directory: Path, folder: Path) -> None:
 
 def _ask(real: Mapping[str, Any], owner: Owner, cloud: LocalCloud) -> None:
     """Makes the stacks of another cloud in the recorder."""
-    import importlib
+    from vetro.engine.host.config import cloud_of
 
-    module, _, name = str(real["kind"]).partition(":")
-    theirs, channel = getattr(importlib.import_module(module), name)(real, owner)
+    theirs, channel = cloud_of(real, owner)
     try:
         for (region, stack), parts in stacks_of(theirs, owner).items():
             put = [[*part, value] for part, value in parts.items()]

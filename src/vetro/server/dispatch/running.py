@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from django.db import Error as DatabaseFailed
@@ -21,6 +22,7 @@ from vetro import __version__
 from vetro.engine.host import HostProcess
 from vetro.engine.journal import OtherEngine, OtherTask
 from vetro.engine.launcher import LauncherError
+from vetro.engine.method_spans import MOST as MOST_SPANS
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker import Limits, Worker
 from vetro.engine.worker_ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
@@ -28,8 +30,10 @@ from vetro.server.config import Config
 from vetro.server.dispatch import spec
 from vetro.server.dispatch.claim import Lease, release
 from vetro.server.dispatch.ending import finish
+from vetro.server.dispatch.errors import BegunTooOften, Stumbled
 from vetro.server.dispatch.journal import DbJournal
 from vetro.server.dispatch.models import Task
+from vetro.server.observe import traces
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")
@@ -60,6 +64,8 @@ class Runner:
         self._lock = threading.Lock()
         self._running: dict[str, Worker] = {}
         self._held: list[Lease] = []
+        #: The file of the worker's pulse (`vetro.engine.host.pulse`); None: its leases are never renewed.
+        self.pulse: Path | None = None
 
     def running(self) -> list[str]:
         """Ids of the tasks that run now."""
@@ -93,8 +99,9 @@ class Runner:
 
     def _run(self, lease: Lease) -> Outcome | None:
         try:
-            outcome = self._outcome(lease)
-            finish(lease.task_id, outcome, lease.hold)
+            methods: list[Any] = []
+            outcome = self._outcome(lease, methods)
+            finish(lease.task_id, outcome, lease.hold, methods)
             return outcome
         except LeaseLost as error:
             _log.warning("task %s: %s", lease.task_id, error.message)
@@ -103,27 +110,29 @@ class Runner:
             self._give_back(lease, PAUSES[0])
         return None
 
-    def _outcome(self, lease: Lease) -> Outcome:
+    def _outcome(self, lease: Lease, methods: list[Any]) -> Outcome:
         task = Task.objects.get(id=lease.task_id)
         journal = DbJournal(task.id, lease.hold)
         try:
             if task.attempts > MOST_CLAIMS:
-                return _failed(journal, "SRV520", f"the task was begun {task.attempts} times without coming to its end")
-            return self._perform(task, journal)
+                return _failed(journal, BegunTooOften(f"the task was begun {task.attempts} times without an end"))
+            return self._perform(task, journal, methods)
         except LeaseLost:
             raise
         except DatabaseFailed:
             raise
-        except OtherEngine as error:
-            return _failed(journal, error.code, error.message, error.hint)
-        except OtherTask as error:
-            return _failed(journal, error.code, error.message)
+        except (OtherEngine, OtherTask) as error:
+            return _failed(journal, error)
         except Exception as error:
             return self._stumbled(task, journal, lease, error)
         finally:
             journal.close()
 
-    def _perform(self, task: Task, journal: DbJournal) -> Outcome:
+    def _perform(self, task: Task, journal: DbJournal, methods: list[Any]) -> Outcome:
+        def heard(event: Mapping[str, Any]) -> None:
+            if event["event"] == "spans" and isinstance(event["spans"], list):
+                methods.extend(event["spans"][:MOST_SPANS])
+
         engine_task = spec.engine_task(task)
         timeout = self._config["worker.timeout"]
         with self._host(task) as (host, folder):
@@ -132,10 +141,12 @@ class Runner:
                 journal,
                 self._launcher,
                 host,
+                heard,
                 engine=__version__,
                 limits=Limits(timeout=timeout or None),
                 policies=Policies(plugins=spec.plugins(self._config)),
                 step=self._step,
+                spans=traces.enabled(),
             )
             if task.cancel:
                 worker.cancel(task.cancel)
@@ -156,7 +167,10 @@ class Runner:
     def _host(self, task: Task) -> Iterator[tuple[HostPort, str]]:
         """The host of a task, and the folder in which a plan is recorded."""
         if task.kind != "plan":
-            host = self._hosts(spec.host_config(self._config, task))
+            config = spec.host_config(self._config, task)
+            if self.pulse is not None:
+                config["pulse"] = {"path": str(self.pulse), "seconds": float(self._config["worker.lease_seconds"])}
+            host = self._hosts(config)
             try:
                 yield host, ""
             finally:
@@ -182,7 +196,7 @@ class Runner:
         if passing and task.failures + 1 < MOST_FAILURES:
             self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)])
             raise LeaseLost("it is tried again later")
-        return _failed(journal, known.code if known else "SRV521", message, known.hint if known else None)
+        return _failed(journal, known or Stumbled(message))
 
     def _give_back(self, lease: Lease, pause: float) -> None:
         try:
@@ -191,7 +205,9 @@ class Runner:
             pass  # the lease lapses
 
 
-def _failed(journal: DbJournal, code: str, message: str, hint: str | None = None) -> Outcome:
+def _failed(journal: DbJournal, error: VetroError) -> Outcome:
     """The end of a task that cannot be run: what it had is kept."""
-    error: dict[str, Any] = {"kind": "error", "code": code, "message": message, "hint": hint, "names": []}
-    return Outcome("failed", model=journal.model(), error=error)
+    told: dict[str, Any] = {
+        "kind": "error", "code": error.code, "message": error.message, "hint": error.hint, "names": [],
+    }  # fmt: skip
+    return Outcome("failed", model=journal.model(), error=told)

@@ -147,17 +147,31 @@ def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:
 
 def cloud(config: Config) -> dict[str, Any]:
     """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
+    if config["cloud.kind"] == "openstack":
+        return {"kind": "openstack", "settings": {**_networking(config), **config["cloud.openstack"]}}
     if config["cloud.kind"] != "local":
         return {"kind": config["cloud.kind"], **config["cloud.settings"]}
-    found = {
-        "kind": "local",
-        "driver": driver(config),
-        "directory": str(config.path("cloud.directory")),
-        "settings": {**_networking(config), **config["cloud.settings"]},
-    }
+    found = {"kind": "local", "driver": driver(config), **local_settings(config)}
     if config["cloud.script"]:
         found["script"] = str(config.path("cloud.script"))
     return found
+
+
+def check_cloud(config: Config) -> None:
+    """Raises `vetro.clouds.openstack.SettingWrong` for settings of an OpenStack that cannot work."""
+    if config["cloud.kind"] == "openstack":
+        from vetro.clouds.openstack import OpenStackSettings
+        from vetro.clouds.openstack.link import sign_in
+
+        sign_in(OpenStackSettings.from_json(cloud(config)["settings"]), "").session.close()
+
+
+def local_settings(config: Config) -> dict[str, Any]:
+    """Where the local cloud is, and its settings."""
+    return {
+        "directory": str(config.path("cloud.directory")),
+        "settings": {**_networking(config), **config["cloud.settings"]},
+    }
 
 
 def _networking(config: Config) -> dict[str, Any]:

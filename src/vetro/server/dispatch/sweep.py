@@ -1,13 +1,21 @@
-"""What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``)."""
+"""What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``), blobs."""
 
 from __future__ import annotations
 
+import logging
+import threading
 from datetime import UTC, datetime, timedelta
 
+from django.db import Error, connections
+
 from vetro.server.audit.models import AuditRecord
+from vetro.server.catalog import garbage
 from vetro.server.config import Config
 from vetro.server.dispatch import journal
 from vetro.server.dispatch.models import Event, JournalTask, Task
+from vetro.server.errors import ServiceError
+
+_log = logging.getLogger("vetro.worker")
 
 #: Days for which watchers may resume from an event.
 EVENT_DAYS = 7
@@ -29,6 +37,24 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     if days:
         found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
     return found
+
+
+def begin_collecting() -> threading.Thread:
+    """Removes blobs that nothing names, in a thread: looking through a large store takes longer than a lease."""
+    thread = threading.Thread(target=_collect, name="garbage", daemon=True)
+    thread.start()
+    return thread
+
+
+def _collect() -> None:
+    try:
+        count = garbage.collect()
+        if count:
+            _log.info("%d blobs that nothing names are removed", count)
+    except (Error, OSError, ServiceError) as error:  # the next round tries again
+        _log.warning("unused blobs could not be removed: %s", error)
+    finally:
+        connections.close_all()
 
 
 def _drop(table: type[Event] | type[AuditRecord], key: str, before: datetime) -> int:

@@ -1,16 +1,16 @@
-"""`wait`: until a task has ended. Woken by the worker on the same machine, else by looking."""
+"""`wait`: until a task has ended. Woken by the worker on the same machine or by PostgreSQL, else by looking."""
 
 from __future__ import annotations
 
 import secrets
 import time
 
-from vetro.server.dispatch import wakeup
+from vetro.server.dispatch import listening, wakeup
 from vetro.server.dispatch.models import Task
 from vetro.server.errors import NotFound
 
-#: Seconds between two looks: at first, and at most.
-_FIRST, _MOST = 0.02, 0.25
+#: Seconds between two looks: at first, at most, and at most where the database tells of the end.
+_FIRST, _MOST, _HEARING = 0.02, 0.25, 2.0
 
 
 def wait(task_id: str, seconds: float) -> Task:
@@ -21,7 +21,8 @@ def wait(task_id: str, seconds: float) -> Task:
     from vetro.server.setup import config
 
     until = time.monotonic() + seconds
-    with wakeup.Inbox(wakeup.folder(config().data), f"{wakeup.WAITER}{task_id}-{secrets.token_hex(4)}") as inbox:
+    name = f"{wakeup.WAITER}{task_id}-{secrets.token_hex(4)}"
+    with wakeup.Inbox(wakeup.folder(config().data), name, listening.ENDED, task_id) as inbox:
         pause = _FIRST
         while True:
             state = Task.objects.filter(id=task_id).values_list("state", flat=True).first()
@@ -29,7 +30,7 @@ def wait(task_id: str, seconds: float) -> Task:
             if state is None or state in Task.FINAL or state == Task.NEEDS_PERSON or left <= 0:
                 break
             inbox.wait(min(pause, left))
-            pause = min(pause * 1.5, _MOST)
+            pause = min(pause * 1.5, _HEARING if listening.hearing() else _MOST)
     found = Task.objects.filter(id=task_id).first()
     if found is None:
         raise NotFound(f"There is no task {task_id}.")

@@ -1,11 +1,18 @@
-"""Wake-ups between processes of one machine: datagrams to sockets in a folder. One that is lost costs a second."""
+"""Wake-ups: datagrams to sockets in a folder between processes of one machine, and what PostgreSQL tells of others.
+
+One that is lost costs a second.
+"""
 
 from __future__ import annotations
 
 import os
 import select
 import socket
+import threading
+from collections import deque
 from pathlib import Path
+
+from vetro.server.dispatch import listening
 
 #: Names of sockets: of workers, and of those who wait for the end of a task (their id follows).
 WORKER, WAITER = "worker-", "wait-"
@@ -19,19 +26,36 @@ def folder(data: Path) -> Path:
 
 
 class Inbox:
-    """A socket ``name`` in ``place``; a context manager that removes it."""
+    """A socket ``name`` in ``place``; a context manager that removes it.
 
-    def __init__(self, place: Path, name: str) -> None:
+    With ``channel`` (`vetro.server.dispatch.listening`) messages of PostgreSQL arrive here, too: all, or those whose
+    text is ``only``.
+    """
+
+    def __init__(self, place: Path, name: str, channel: str = "", only: str = "") -> None:
         self._path = place / name
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
         with _Short(place) as short:
             self._socket.bind(f"{short}/{name}")
+        self._only = only
+        self._told: deque[str] = deque()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._lock, self._open = threading.Lock(), True
+        self._unsubscribe = listening.subscribe(channel, self._hear) if channel else None
+
+    def _hear(self, message: str) -> None:
+        if not self._only or message in ("", self._only):
+            with self._lock:
+                if self._open:
+                    self._told.append(message)
+                    os.eventfd_write(self._bell, 1)
 
     def wait(self, seconds: float) -> list[str]:
         """The messages that came; none after ``seconds``."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
+        poll.register(self._bell, select.POLLIN)
         found = []
         if poll.poll(max(seconds, 0.0) * 1000):
             try:
@@ -39,10 +63,21 @@ class Inbox:
                     found.append(self._socket.recv(256).decode("utf-8", "replace"))
             except BlockingIOError:
                 pass
+            try:
+                os.eventfd_read(self._bell)
+            except BlockingIOError:
+                pass
+            while self._told:
+                found.append(self._told.popleft())
         return found
 
     def close(self) -> None:
         """Removes the socket."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        with self._lock:
+            self._open = False
+        os.close(self._bell)
         self._socket.close()
         self._path.unlink(missing_ok=True)
 

@@ -20,7 +20,7 @@ from functools import partial
 from django.db import Error as DatabaseFailed
 from django.db import connections
 
-from vetro.engine.host import HostProcess
+from vetro.engine.host import HostProcess, pulse
 from vetro.engine.host.forker import HostForker
 from vetro.engine.launcher import Launcher
 from vetro.engine.worker_ports import Step
@@ -54,6 +54,8 @@ class WorkerPool:
         self._stop = False
         self._threads: list[threading.Thread] = []
         self.member = members.join(self._labels)
+        self.pulse = runner.pulse = members.pulse_of(config, self.member)
+        pulse.beat(self.pulse)
 
     def start(self) -> None:
         """Starts the threads."""
@@ -122,17 +124,22 @@ class WorkerPool:
         try:
             while not over.wait(self._lease / 3):
                 try:
+                    now = pulse.moment()
                     renew(self._runner.held())
+                    pulse.beat(self.pulse, now)  # only when they were renewed, and for no longer
                     members.beat(self.member, draining=self._stop)
                     if members.take_over():
                         self.look()
                     if time.monotonic() - swept > _SWEEP_EVERY:
                         swept = time.monotonic()
                         sweep.sweep(self._config)
+                        sweep.begin_collecting()
                         members.forget_silent(_SILENT)
                 except DatabaseFailed as error:
                     _log.error("the leases cannot be renewed, the database failed: %s", error)
                     connections.close_all()
+                except OSError as error:
+                    _log.error("the pulse of this worker cannot be written: %s", error)
         finally:
             connections.close_all()
 
@@ -180,6 +187,7 @@ def main(
             drained = pool.stop(DRAIN_SECONDS)
             over.set()
             members.leave(pool.member)
+            pool.pulse.unlink(missing_ok=True)
         if not drained:
             _log.warning("tasks were left to other workers: %s", ", ".join(runner.running()))
             os._exit(0)  # their threads wait for servers; hosts and task processes end with us

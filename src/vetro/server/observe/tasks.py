@@ -7,7 +7,8 @@ several workers carried on has one trace.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from vetro.server.dispatch.models import JournalEntry, Task
 from vetro.server.observe import metrics, traces
@@ -17,11 +18,11 @@ _log = logging.getLogger("vetro.worker")
 _MOST = 2000
 
 
-def ended(task: Task, parent: Mapping[str, str] | None = None) -> None:
+def ended(task: Task, parent: Mapping[str, str] | None = None, methods: Sequence[Sequence[Any]] = ()) -> None:
     """Counts a task that ended, and sends its spans if spans are wanted.
 
     Call it after the transaction that ended it (``transaction.on_commit``), in the worker. ``parent``: what
-    `traces.carrier` gave where the task was enqueued.
+    `traces.carrier` gave where the task was enqueued. ``methods``: what `vetro.engine.method_spans` found.
     """
     begun, over = task.started, task.finished
     seconds = (over - begun).total_seconds() if begun is not None and over is not None else None
@@ -29,12 +30,14 @@ def ended(task: Task, parent: Mapping[str, str] | None = None) -> None:
     if not traces.enabled() or begun is None or over is None:
         return
     try:
-        _spans(task, begun.timestamp(), over.timestamp(), parent)
+        _spans(task, begun.timestamp(), over.timestamp(), parent, methods)
     except Exception:  # spans are no reason to fail: the task has ended
         _log.exception("the spans of task %s could not be sent", task.id)
 
 
-def _spans(task: Task, begun: float, over: float, parent: Mapping[str, str] | None) -> None:
+def _spans(
+    task: Task, begun: float, over: float, parent: Mapping[str, str] | None, methods: Sequence[Sequence[Any]]
+) -> None:
     attributes = {
         "vetro.task": task.id,
         "vetro.kind": task.kind,
@@ -52,4 +55,23 @@ def _spans(task: Task, begun: float, over: float, parent: Mapping[str, str] | No
         for key, kind, started, ended in rows[:_MOST]
     ]
     failed = task.state != "done"
-    traces.past_tree(traces.Past(f"task {task.kind}", begun, over, attributes, failed), effects, parent)
+    parts = [*effects, *_called(methods)]
+    traces.past_tree(traces.Past(f"task {task.kind}", begun, over, attributes, failed, parts), parent)
+
+
+def _called(methods: Sequence[Sequence[Any]]) -> list[traces.Past]:
+    """Spans of methods, each below its caller; what the task process says is not trusted."""
+    known: dict[int, tuple[int, traces.Past, list[traces.Past]]] = {}
+    for number, caller, name, began, over in methods:
+        parts: list[traces.Past] = []
+        known[int(number)] = (
+            int(caller),
+            traces.Past(str(name)[:255], float(began), float(over), {}, parts=parts),
+            parts,
+        )
+    top: list[traces.Past] = []
+    for number, (caller, past, _) in known.items():
+        # A caller began before what it called: so there are no circles.
+        above = known.get(caller) if caller < number else None
+        (top if above is None else above[2]).append(past)
+    return top

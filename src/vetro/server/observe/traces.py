@@ -6,7 +6,7 @@ the request that enqueued it, through `carrier` and ``parent``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -101,19 +101,22 @@ class Past:
     ended: float
     attributes: Mapping[str, Any]
     failed: bool = False
+    #: What is below it.
+    parts: Sequence[Past] = ()
 
 
-def past_tree(root: Past, parts: Iterable[Past], parent: Mapping[str, str] | None = None) -> None:
-    """Sends a span and those below it, below ``parent`` (see `carrier`) or the current span."""
+def past_tree(root: Past, parent: Mapping[str, str] | None = None) -> None:
+    """Sends a span and all below it, below ``parent`` (see `carrier`) or the current span."""
     if _State.tracer is None:
         return
     from opentelemetry.trace import set_span_in_context
 
-    top = _begin(root, _context(parent))
-    below = set_span_in_context(top)
-    for part in parts:
-        _end(_begin(part, below), part)
-    _end(top, root)
+    opened = [(root, _begin(root, _context(parent)))]
+    for above, span in opened:  # it grows meanwhile
+        below = set_span_in_context(span)
+        opened += [(part, _begin(part, below)) for part in reversed(above.parts)]
+    for past, span in reversed(opened):
+        _end(span, past)
 
 
 def _begin(past: Past, context: Any) -> Any:

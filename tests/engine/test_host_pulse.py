@@ -1,0 +1,72 @@
+"""Effects hosts of a worker that stands still end, and leave the answers of agents to its successor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.faults.world import WorldChannel
+from vetro.clouds.interface import Message
+from vetro.engine.host import HostConfigError, build_host
+from vetro.engine.host import pulse as pulses
+from vetro.engine.host.agents import Agents
+from vetro.engine.host.forker import HostForker
+from vetro.engine.host.process import HostProcess
+from vetro.engine.host.pulse import Pulse, beat, moment
+
+OWNER = {"project": "p", "environment": "e", "user": "u"}
+
+
+def test_a_worker_is_heard_of_for_a_while(tmp_path: Path) -> None:
+    pulse = Pulse(tmp_path / "pulse", 60.0)
+    assert pulse.silence() == float("inf") and not pulse.lives()
+    beat(pulse.path)
+    assert pulse.lives()
+    beat(pulse.path, moment() - 59.0)
+    assert pulse.lives() and pulse.silence() > 58.0
+    beat(pulse.path, moment() - 61.0)
+    assert not pulse.lives()
+    assert len(pulse.path.read_bytes()) == 21  # written in place: each time as long
+    pulse.path.write_text("nonsense")
+    assert not pulse.lives()
+
+
+def test_answers_that_nobody_asked_for_are_the_successors(tmp_path: Path) -> None:
+    """Once such an answer was acknowledged by the host of a halted worker, and the deployment waited for ever."""
+    channel, queue = WorldChannel(tmp_path / "world.db"), "-execution-results-x"
+    mine = [True]
+    agents = Agents(channel, may_drop=lambda: mine[0])
+    try:
+        for number, may in enumerate((False, True)):
+            mine[0] = may
+            channel.send("e-h-web", Message(f"m{number}", json.dumps({"Name": f"n{number}"}), None, queue, None))
+            message = channel.receive(queue, 10.0)
+            assert message is not None
+            agents._take(queue, message)
+        assert channel.waiting() == ["m0"]
+    finally:
+        agents.close()
+
+
+def test_a_host_ends_when_its_worker_is_silent(tmp_path: Path) -> None:
+    path = tmp_path / "pulse"
+    beat(path)
+    config = {
+        "cloud": {"kind": "local", "driver": "record", "directory": str(tmp_path / "cloud"), "settings": {}},
+        "owner": OWNER,
+        "pulse": {"path": str(path), "seconds": 0.5},
+    }
+    with HostForker() as forker, HostProcess(config, forker) as host:
+        host.start()
+        assert host._ours is not None
+        host._ours.settimeout(60)
+        assert host._ours.recv(1) == b""  # it has gone
+
+
+def test_wrong_settings_are_named(tmp_path: Path) -> None:
+    cloud = {"kind": "local", "driver": "record", "directory": str(tmp_path / "cloud"), "settings": {}}
+    with pytest.raises(HostConfigError, match="'pulse'"):
+        build_host({"cloud": cloud, "owner": OWNER, "pulse": {"path": "/x"}})
+    assert pulses.Pulse.from_json(None) is None
