@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 
 from tests.server.catalog.archives import archive
+from tests.server.catalog.s3site import Site
 from vetro.server.catalog import blobs, garbage, service
 from vetro.server.catalog.blobs import BlobMissing, Bucket, Folder
 from vetro.server.catalog.importing import import_packages
@@ -89,6 +91,69 @@ def test_a_bucket_gives_files_of_this_machine(tmp_path: Path, monkeypatch: Any) 
     bucket.remove(digest)
     with pytest.raises(BlobMissing):
         blobs.get(digest)
+
+
+@pytest.fixture
+def site(monkeypatch: Any) -> Iterator[Site]:
+    """An S3 of this machine, and the environment that leads to it."""
+    pytest.importorskip("storages.backends.s3")
+    found = Site()
+    for name, value in {
+        "AWS_ENDPOINT_URL_S3": found.url, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "here", "AWS_MAX_ATTEMPTS": "1", "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    yield found
+    found.close()
+
+
+def test_a_bucket_of_s3(site: Site, tmp_path: Path, monkeypatch: Any) -> None:
+    bucket = blobs._open("s3://store/some/prefix")
+    monkeypatch.setattr(blobs, "store", lambda: bucket)
+
+    class Settings:
+        data = tmp_path / "near"
+
+    monkeypatch.setattr(blobs, "config", Settings)
+    monkeypatch.setattr(garbage, "config", Settings)
+    digest = blobs.put(b"hello")
+    assert blobs.put(b"hello") == digest
+    place = f"store/some/prefix/{digest[:2]}/{digest}"
+    assert site.objects == {place: b"hello"}
+    assert blobs.get(digest) == b"hello" and blobs.local_file(digest).read_bytes() == b"hello"
+    assert list(bucket.listed()) == [(digest, 1795255200.0)]
+    site.objects[place] = b"hullo"
+    with pytest.raises(BlobMissing, match="damaged"):
+        blobs.get(digest)
+    bucket.remove(digest)
+    with pytest.raises(BlobMissing):
+        blobs.get(digest)
+    site.refuses = 403
+    with pytest.raises(BlobMissing):
+        blobs.get(digest)
+    with pytest.raises(Unavailable, match="blob store cannot be written"):
+        blobs.put(b"other")
+
+
+def test_a_bucket_that_is_away(site: Site, monkeypatch: Any) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    bucket = blobs._open("s3://store")
+    monkeypatch.setattr(blobs, "store", lambda: bucket)
+    with pytest.raises(Unavailable, match="blob store cannot be written"):
+        blobs.put(b"hello")
+    with pytest.raises(BlobMissing, match="cannot be read"):
+        blobs.get("0" * 64)
+
+
+def test_garbage_in_a_bucket(db: None, site: Site, tmp_path: Path, monkeypatch: Any) -> None:
+    bucket = blobs._open("s3://store")
+    monkeypatch.setattr(blobs, "store", lambda: bucket)
+    digest = blobs.put(b"hello")
+    monkeypatch.setattr(garbage.time, "time", lambda: 1795255200.0 + garbage.GRACE - 1)
+    assert garbage.collect() == 0
+    monkeypatch.setattr(garbage.time, "time", lambda: 1795255200.0 + garbage.GRACE + 1)
+    assert garbage.collect() == 1
+    assert digest not in str(site.objects)
 
 
 def test_addresses_of_stores() -> None:

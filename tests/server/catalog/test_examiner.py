@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from vetro.server.catalog import examiner
 from vetro.server.catalog.examiner import Pool
-from vetro.server.errors import Invalid, Unavailable
+from vetro.server.errors import Invalid, TooMany, Unavailable
 
 
 class Child:
@@ -63,6 +64,54 @@ def test_a_defect_refuses_the_package_only(pool: Pool) -> None:
     with pytest.raises(Invalid, match="nested too deeply"):
         pool.ask("p", {"answer": {"defect": "it is nested too deeply"}})
     assert not Child.made[0].closed
+
+
+def test_a_project_holds_few_threads(pool: Pool, monkeypatch: Any) -> None:
+    monkeypatch.setattr(examiner, "MOST_TOGETHER", examiner.MOST_WAITING + 1)
+    running, go = threading.Event(), threading.Event()
+    answers: list[Any] = []
+
+    def slow() -> dict[str, Any]:
+        running.set()
+        assert go.wait(10)
+        return {"slow": True}
+
+    def ask(owner: str) -> threading.Thread:
+        thread = threading.Thread(target=lambda: answers.append(pool.ask(owner, {"answer": slow})[0]))
+        thread.start()
+        return thread
+
+    def waiting(count: int) -> None:
+        with pool._free:
+            assert _soon(pool, count)
+
+    threads = [ask("greedy")]
+    assert running.wait(10)
+    threads += [ask("greedy") for _ in range(examiner.MOST_WAITING)]
+    waiting(examiner.MOST_WAITING)
+    with pytest.raises(TooMany) as caught:
+        pool.ask("greedy", {"answer": {}})
+    assert caught.value.details == {"retry_after": 10}
+    assert pool.ask("other", {"answer": {"x": 1}})[0] == {"x": 1}
+    running.clear()
+    threads.append(ask("second"))
+    assert running.wait(10)
+    threads.append(ask("third"))
+    waiting(examiner.MOST_WAITING + 1)
+    with pytest.raises(Unavailable, match="many packages"):
+        pool.ask("fourth", {"answer": {}})
+    go.set()
+    for thread in threads:
+        thread.join(10)
+    assert answers == [{"slow": True}] * len(threads) and not pool._waiting
+
+
+def _soon(pool: Pool, count: int) -> bool:
+    """Waiters give the lock away only while they wait, so they are counted soon."""
+    end = time.monotonic() + 10
+    while pool._waiting.total() != count and time.monotonic() < end:
+        pool._free.wait(0.01)
+    return pool._waiting.total() == count
 
 
 def test_a_project_occupies_one_child(pool: Pool) -> None:

@@ -14,6 +14,7 @@ from tests.server.catalog.archives import archive
 from vetro.server.catalog import fetching, sources
 from vetro.server.catalog.fetching import FetchFailed, FetchRefused, Source, fetch
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.sources import BasketFull
 from vetro.server.errors import Forbidden, Invalid
 
 
@@ -207,6 +208,39 @@ def test_import_of_a_bundle_skips_what_is_gone(ann: Any, repository: Site) -> No
     _, notes = sources.import_bundle(ann.caller, f"{repository.url}/bundles/all.bundle")
     assert names() == {"com.example.App", "com.example.Lib", "com.example.Else"}
     assert len(notes) == 2 and "without Name" in notes[1] and "com.example.Gone is skipped" in notes[0]
+
+
+def test_what_one_import_fetches_is_limited(ann: Any, repository: Site, monkeypatch: Any) -> None:
+    def refused(match: str) -> None:
+        with pytest.raises(BasketFull, match=match):
+            sources.import_repository(ann.caller, repository.url, ["com.example.App"])
+        with pytest.raises(Invalid, match=match):
+            sources.import_bundle(ann.caller, f"{repository.url}/bundles/all.bundle")
+        assert not names()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sources, "MOST", 1)
+        refused("more than 1 packages")
+    with monkeypatch.context() as patched:
+        patched.setattr(sources, "MOST_BYTES", 600)
+        refused("more than 0 MiB")
+    with monkeypatch.context() as patched:
+        patched.setattr(sources, "PATIENCE", 0)
+        refused("more than 0 seconds")
+    bundle = b'{"Packages": [{"Name": "com.example.Lib"}, {"Name": "com.example.Lib"}]}'
+    repository.pages["/bundles/twice.bundle"] = (200, {}, bundle)
+    sources.import_bundle(ann.caller, f"{repository.url}/bundles/twice.bundle")
+    assert names() == {"com.example.Lib"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["64:ff9b::a00:1", "64:ff9b:1::7f00:1", "::7f00:1", "::1", "::ffff:10.0.0.1",
+                                     "2002:a00:1::", "fe80::1%eth0", "169.254.169.254", "100.64.0.1", "ff0e::1"]
+)  # fmt: skip
+def test_private_addresses_in_any_dress(address: str) -> None:
+    assert not fetching._public(address)
+    assert fetching._public("64:ff9b::808:808") and fetching._public("8.8.8.8") and fetching._public("2606:4700::1")
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{", b"Packages: 5", b"Packages: [x]", b"a: &x 1\nPackages: [*x]"])

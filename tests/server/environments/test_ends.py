@@ -73,11 +73,16 @@ def test_the_packages_of_a_deployment_are_kept_for_the_next(planting: Any) -> No
     assert garden.plant("p1")["?"]["type"] == "test.Plant/1.0.0@test.garden"
 
 
-def test_packages_of_a_failed_deployment_are_kept_but_can_still_be_mended(planting: Any) -> None:
+def test_packages_of_a_failed_deployment_are_kept_but_can_still_be_mended(planting: Any, drain: Any) -> None:
     from vetro.server.catalog.models import Package
 
     garden = planting(plant(complain=True))
     assert EnvironmentPackage.objects.filter(environment_id=garden.id).exists()
+    assert not Package.objects.get(fqn="test.garden").deployed
+    # An action that goes well does not make up for it.
+    deploying.call_action(garden.caller, garden.id, "p1_water", {"litres": 1})
+    drain()
+    assert garden.show()["status"] == "ready"
     assert not Package.objects.get(fqn="test.garden").deployed
 
 

@@ -6,6 +6,7 @@ removed by `vetro.server.catalog.garbage`.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -175,14 +176,15 @@ class Bucket:
         from django.core.files.base import ContentFile
 
         name = self._name(digest)
-        saved = self._storage.save(name, ContentFile(data))
-        if saved != name:  # the storage does not overwrite: the object was there already
-            self._storage.delete(saved)
+        with _as_os_errors():
+            saved = self._storage.save(name, ContentFile(data))
+            if saved != name:  # the storage does not overwrite: the object was there already
+                self._storage.delete(saved)
 
     def read(self, digest: str) -> bytes:
         """The bytes. Raises `BlobMissing`."""
         try:
-            with self._storage.open(self._name(digest), "rb") as file:
+            with _as_os_errors(), self._storage.open(self._name(digest), "rb") as file:
                 return bytes(file.read())
         except OSError as error:
             raise BlobMissing(f"blob {digest[:12]}… cannot be read: {error}") from None
@@ -199,6 +201,17 @@ class Bucket:
             for name in self._storage.listdir(path)[1]:
                 if len(name) == 64:
                     yield name, self._storage.get_modified_time(f"{path}/{name}").timestamp()
+
+
+@contextlib.contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """Errors of clients of storages are of classes of their own; that of a file is one that all of them may be."""
+    try:
+        yield
+    except (OSError, ValueError):
+        raise
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 _stores: dict[str, Store] = {}

@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Category
+from vetro.server.catalog.writing import storable
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.ids import stamp
 
@@ -44,7 +45,7 @@ def shown(caller: Caller, id: str) -> dict[str, Any]:
 
 def create(caller: Caller, name: Any) -> dict[str, Any]:
     """A new category. Raises `Invalid` for a name that is none, `Conflict` for one that is taken."""
-    if not isinstance(name, str) or not name.strip() or "\x00" in name:
+    if not isinstance(name, str) or not name.strip() or storable(name) != name:
         raise Invalid("Please, specify a name of the category to create")
     if len(name) > MAX_NAME:
         raise Invalid(f"Category name should be {MAX_NAME} characters maximum")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs
+from vetro.server.catalog import blobs, limits
 from vetro.server.catalog.examining import PREFIX, read_archive
 from vetro.server.catalog.models import Package
-from vetro.server.catalog.writing import row_of, sort_name
+from vetro.server.catalog.writing import row_of, sort_name, storable
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
 
@@ -56,13 +56,14 @@ def read(caller: Caller, data: bytes, chosen: Options) -> Draft:
     facts, data = read_archive(caller.project_id, data, place, strict=chosen.strict)
     row = row_of(facts, caller.project_id, hashlib.sha256(data).hexdigest(), len(data))
     if facts["name"] is None and chosen.name:
-        row.name = chosen.name
+        row.name = storable(chosen.name)
     row.sort_name = sort_name(row.name)
-    row.description = row.description or chosen.description or ""
+    row.description = row.description or storable(chosen.description or "")
     row.tag_names = list(dict.fromkeys([*chosen.tags, *row.tag_names]))
     row.is_public, row.enabled = chosen.is_public, chosen.enabled
     if len(row.name) > MAX_NAME:
         raise Invalid(f"Package name should be {MAX_NAME} characters maximum")
+    limits.check_size(row, PREFIX)
     _check_lengths(row)
     return Draft(data, row.digest, facts, row)
 
@@ -78,7 +79,5 @@ def _check_lengths(row: Package) -> None:
     ):
         if len(text) > most:
             raise Invalid(f"{PREFIX}{what} is longer than {most} characters")
-        if "\x00" in text:
-            raise Invalid(f"{PREFIX}{what} has a character that cannot be stored")
-    row.description = row.description.replace("\x00", "")
-    row.author = row.author.replace("\x00", "")
+        if storable(text) != text:
+            raise Invalid(f"{PREFIX}{storable(what)} has a character that cannot be stored")

@@ -16,14 +16,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import IO, Any
 
-from vetro.server.errors import Invalid, Unavailable
+from vetro.server.errors import Invalid, TooMany, Unavailable
 
 #: Children at once, and what each may use.
 CHILDREN = 2
 MEMORY = 2 << 30
+#: Questions that wait at most, of one owner and of all: each holds a thread of the server, and there are not many.
+MOST_WAITING, MOST_TOGETHER = 4, 10
 _HEAD = struct.Struct("<I")
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV")
 
@@ -107,20 +110,19 @@ class Pool:
         self._free = threading.Condition()
         self._idle: list[_Child] = []
         self._busy: set[str] = set()
+        self._waiting: Counter[str] = Counter()
 
     def ask(
         self, owner: str, head: dict[str, Any], blobs: Blobs = (), seconds: float = 30.0
     ) -> tuple[dict[str, Any], list[bytes]]:
         """The answer of a child; ``owner`` waits while another question of the same owner is being answered.
 
-        Raises `Invalid` when the child takes too long or dies of the question, `Unavailable` when none can be had.
+        Raises `Invalid` when the child takes too long or dies of the question, `Unavailable` when none can be had,
+        `TooMany` when too many questions of the owner wait already.
         """
         until = time.monotonic() + 2 * seconds
         with self._free:
-            if not self._free.wait_for(
-                lambda: owner not in self._busy and len(self._busy) < self._size, timeout=2 * seconds
-            ):
-                raise Unavailable("other packages are being examined; try again later")
+            self._wait(owner, 2 * seconds)
             self._busy.add(owner)
             child = self._idle.pop() if self._idle else None
         try:
@@ -148,6 +150,24 @@ class Pool:
         if "defect" in answer[0]:
             raise Invalid(f"Couldn't load package from file: {answer[0]['defect']}")
         return answer
+
+    def _wait(self, owner: str, seconds: float) -> None:
+        """Until a child is free for the owner. The lock is held. Raises `Unavailable`, `TooMany`."""
+        if self._waiting[owner] >= MOST_WAITING:
+            text = "packages of this project are being examined, and others wait already"
+            raise TooMany(text, hint="send one after the other", details={"retry_after": 10})
+        if self._waiting.total() >= MOST_TOGETHER:
+            raise Unavailable("many packages are being examined; try again later")
+        self._waiting[owner] += 1
+        try:
+            if not self._free.wait_for(
+                lambda: owner not in self._busy and len(self._busy) < self._size, timeout=seconds
+            ):
+                raise Unavailable("other packages are being examined; try again later")
+        finally:
+            self._waiting[owner] -= 1
+            if not self._waiting[owner]:
+                del self._waiting[owner]
 
     def close(self) -> None:
         """Ends all children."""
@@ -193,13 +213,17 @@ def main() -> int:
 
 def _answer(question: dict[str, Any], blobs: Blobs) -> tuple[dict[str, Any], Blobs]:
     from vetro.packages.archive import ArchiveLimits
-    from vetro.server.catalog import reading
+    from vetro.server.catalog import describing, reading
 
     limits = ArchiveLimits(**question["limits"])
     try:
         if question["op"] == "read":
             facts, data = reading.read(blobs[0], question["location"], limits, strict=question["strict"])
             return {"facts": facts}, [data] if data != blobs[0] else []
+        if question["op"] == "describe":
+            return {"described": describing.describe(blobs[0], question["location"], question["others"], limits)}, []
+        if question["op"] == "highlight":
+            return {"lines": describing.highlight(blobs[0].decode(), question["path"])}, []
         archives = list(zip(blobs, question["locations"], strict=True))
         return {"checked": reading.check(archives, question["others"], question["cache"], limits)}, []
     except MemoryError:

@@ -9,6 +9,7 @@ from typing import Any
 
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog.examiner import pool
+from vetro.server.catalog.limits import shortened
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
 
@@ -26,7 +27,7 @@ class ArchiveRefused(Invalid):
 
 def read_archive(owner: str, data: bytes, location: str, *, strict: bool) -> tuple[dict[str, Any], bytes]:
     """(facts, the archive as it is to be stored). Raises `ArchiveRefused`."""
-    head = {"op": "read", "location": location, "strict": strict, "limits": _limits()}
+    head = {"op": "read", "location": location, "strict": strict, "limits": archive_limits()}
     answer, changed = pool().ask(owner, head, [data], SECONDS)
     facts = answer["facts"]
     if "refused" in facts:
@@ -41,7 +42,7 @@ def check_archives(owner: str, archives: Sequence[tuple[bytes, str]], others: Se
         "locations": [location for _, location in archives],
         "others": list(others),
         "cache": cache_folder(),
-        "limits": _limits(),
+        "limits": archive_limits(),
     }
     answer, _ = pool().ask(owner, head, [data for data, _ in archives], SECONDS)
     found: list[dict[str, Any]] = answer["checked"]
@@ -66,10 +67,11 @@ def refusal(findings: Sequence[Mapping[str, Any]]) -> ArchiveRefused:
         message = f"{PREFIX}{file}, line {place['line']}: {first['message']}"
     if len(errors) > 1:
         message += f" (and {len(errors) - 1} more)"
-    return ArchiveRefused(message, hint=first["hint"], details={"findings": list(findings)})
+    return ArchiveRefused(message, hint=first["hint"], details={"findings": shortened([dict(f) for f in findings])})
 
 
-def _limits() -> dict[str, int]:
+def archive_limits() -> dict[str, int]:
+    """What an archive may be and unpack to, for a question to the child."""
     unpacked = int(config()["packages.max_unpacked_mib"]) << 20
     most = (int(config()["packages.max_upload_mib"]) << 20) + 1
     limits = ArchiveLimits(archive=most, file=min(unpacked, 64 << 20), total=unpacked)

@@ -21,6 +21,7 @@ from vetro.server.setup import config
 
 REDIRECTS = 5
 _PORTS = {"http": 80, "https": 443}
+_CARRIERS = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "::/96"))
 
 
 class FetchRefused(Forbidden):
@@ -176,5 +177,10 @@ def _address(host: str, port: int, source: Source, url: str) -> str:
 
 def _public(text: str) -> bool:
     address = ipaddress.ip_address(text.partition("%")[0])
-    mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    return (mapped or address).is_global and not (mapped or address).is_multicast
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = address.ipv4_mapped or address.sixtofour
+        if any(address in network for network in _CARRIERS):  # NAT64 and old forms: the last four bytes are IPv4
+            inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inside is not None:
+            return inside.is_global and not inside.is_multicast
+    return address.is_global and not address.is_multicast

@@ -19,7 +19,7 @@ from vetro.server.catalog.drafts import MAX_NAME, Draft, Options, read
 from vetro.server.catalog.examining import check_archives, refusal
 from vetro.server.catalog.models import Category, Package, PackageClass
 from vetro.server.catalog.rows import Rows
-from vetro.server.catalog.writing import NewPackage, note, store_new
+from vetro.server.catalog.writing import NewPackage, hold, note, storable, store_new
 from vetro.server.errors import Conflict, Invalid
 
 __all__ = [
@@ -90,6 +90,7 @@ def import_packages(
         _put(draft)
     try:
         with transaction.atomic():
+            hold()
             check_conflicts(caller, drafts, chosen)  # somebody may have been faster
             check_requirements(caller, drafts, chosen, result)
             for draft in drafts:
@@ -106,10 +107,11 @@ def import_packages(
 def categories_named(names: Iterable[str]) -> list[Category]:
     """The categories with these names, in this order. Raises `Invalid` for one that does not exist."""
     wanted = list(dict.fromkeys(names))
-    found = {c.name: c for c in Category.objects.filter(name__in=wanted)} if wanted else {}
+    # There are few categories; databases refuse some texts, and too many at once.
+    found = {c.name: c for c in Category.objects.all()} if wanted else {}
     for name in wanted:
         if name not in found:
-            raise Invalid(f"Category '{name}' doesn't exist")
+            raise Invalid(f"Category '{storable(name)[:80]}' doesn't exist")
     return [found[name] for name in wanted]
 
 

@@ -98,8 +98,9 @@ class _Page:
         if self.sqlite and self.query.order_by and self.query.order_by[0] in _INDEXES:
             source += f" INDEXED BY {_INDEXES[self.query.order_by[0]]}"
         if tier is not None:
-            source += f" {self._join('catalog_packagetext t', 't.package_id = p.id')}"
             where.extend(tier)
+        if tier is not None and any("t." in part for part in tier.parts):
+            source += f" {self._join('catalog_packagetext t', 't.package_id = p.id')}"
         return self._select("0", source, where, self.order, marker, limit)
 
     def _sorted(self, driver: Conditions, marker: Sequence[Any] | None) -> list[tuple[Any, ...]]:
@@ -149,6 +150,8 @@ class _Page:
                 tier.add(f"NOT ({text})", *params)
         if matches > self.few:
             own = [trigrams.has(name, word) for word in words]
+            if number == 0:  # lists are ordered by the very same text: nothing else has to be read
+                own = [(text.replace("t.name", "p.sort_name"), params) for text, params in own]
             tier.add("(" + " OR ".join(text for text, _ in own) + ")", *(p for _, params in own for p in params))
             return self._walk(limit, marker, tier)
         where = Conditions()

@@ -10,11 +10,11 @@ from django.db.models import Q, QuerySet
 
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, embedded, requirements
+from vetro.server.catalog import blobs, embedded, limits, requirements
 from vetro.server.catalog.importing import MAX_NAME, ImportResult, categories_named, import_packages
 from vetro.server.catalog.models import Package, RetiredVersion
 from vetro.server.catalog.show import COLUMNS
-from vetro.server.catalog.writing import note, store_changed
+from vetro.server.catalog.writing import hold, note, store_changed
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 
 __all__ = [
@@ -92,8 +92,9 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
     if len(name) > MAX_NAME:
         raise Invalid(f"Package name should be {MAX_NAME} characters maximum")
     categories = categories_named(values["categories"]) if "categories" in values else None
-    if any(len(tag) > 255 for tag in values.get("tags", ())):
-        raise Invalid("A tag should be 255 characters maximum")
+    limits.check_tags(values.get("tags", ()))
+    if len(values.get("description", "")) > limits.LONGEST_TEXT:
+        raise Invalid(f"A description should be {limits.LONGEST_TEXT:,} characters maximum")
     public = values.get("is_public", package.is_public)
     enabled = values.get("enabled", package.enabled)
     if package.embedded and not (enabled and public):
@@ -105,6 +106,7 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
             raise Conflict("Package with the same Name is already made public")
     try:
         with transaction.atomic():
+            hold()
             package = Package.objects.select_for_update().get(id=package.id)
             if not force and package.enabled and not enabled:
                 requirements.guard(caller, package)
@@ -131,9 +133,14 @@ def delete(caller: Caller, package: Package, *, force: bool = False) -> None:
     if package.embedded:
         raise Forbidden(f"Package '{package.fqn}' is part of the installation.")
     with transaction.atomic():
+        hold()
+        found = Package.objects.filter(id=package.id).first()
+        if found is None:
+            raise NotFound(f"Package id '{package.id}' not found")
+        package = found  # a deployment may have ended since it was read
         if not force:
             requirements.guard(caller, package)
-        if package.deployed:
+        if package.deployed or _is_being_deployed(package):
             RetiredVersion.objects.update_or_create(
                 project_id=package.project_id,
                 fqn=package.fqn,
@@ -144,6 +151,17 @@ def delete(caller: Caller, package: Package, *, force: bool = False) -> None:
         package.delete()
         if package.fqn in embedded.NAMES:
             embedded.ensure()
+
+
+def _is_being_deployed(package: Package) -> bool:
+    """Whether a task that has not ended uses it: its version is as good as deployed."""
+    from vetro.server.dispatch.models import Task
+    from vetro.server.dispatch.spec import packages_of
+
+    tasks = Task.objects.filter(kind__in=("deploy", "destroy", "action")).exclude(state__in=Task.FINAL)
+    if not package.is_public:
+        tasks = tasks.filter(project_id=package.project_id)
+    return any(package.digest == used["digest"] for task in tasks.iterator() for used in packages_of(task))
 
 
 def _may_change(caller: Caller, package: Package) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
-
-from vetro.server.ids import stamp
 
 #: The columns that `package_json` wants, in this order.
 COLUMNS = (
     "id", "fqn", "version", "name", "type", "author", "description", "supplier", "enabled", "is_public", "project_id",
     "tag_names", "category_names", "class_names", "created", "updated",
 )  # fmt: skip
+
+
+_decoded = json.JSONDecoder().raw_decode
 
 
 def package_json(row: Sequence[Any]) -> dict[str, Any]:
@@ -49,11 +50,16 @@ def shown(package: Any) -> dict[str, Any]:
 
 def _data(value: Any) -> Any:
     """JSON columns come as text where the query was not made by Django's models."""
-    return json.loads(value) if isinstance(value, str) else value
+    return _decoded(value)[0] if isinstance(value, str) else value
 
 
 def _time(value: Any) -> str | None:
-    """Times too, from SQLite: ``2026-01-01 10:00:00.123456``, in UTC."""
+    """A time as text, also one that SQLite gives as text or without a zone: it is in UTC."""
     if isinstance(value, str):
         return f"{value[:10]}T{value[11:19]}"
-    return stamp(value) if isinstance(value, datetime) else None
+    if not isinstance(value, datetime):
+        return None
+    if value.tzinfo not in (None, UTC):
+        value = value.astimezone(UTC)
+    text: str = value.isoformat()
+    return text[:19]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urljoin
 
-import yaml
-
 from vetro.packages.errors import PackageError
+from vetro.packages.yamltree import TreeError, plain, read_documents
 from vetro.server.caller import Caller
 from vetro.server.catalog.choose import packages_for
 from vetro.server.catalog.examining import read_archive
@@ -18,9 +19,12 @@ from vetro.server.catalog.fetching import FetchFailed, Source, fetch
 from vetro.server.catalog.importing import ImportResult, import_packages
 from vetro.server.errors import Forbidden, Invalid
 
-#: Packages of one import from elsewhere, and bytes of a bundle file.
+#: Packages of one import from elsewhere, their bytes together, and bytes of a bundle file.
 MOST = 200
+MOST_BYTES = 128 << 20
 BUNDLE = 1 << 20
+#: How long all downloads of one import may take, as a multiple of what one may take: they hold a thread of the server.
+PATIENCE = 4
 _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
@@ -38,7 +42,9 @@ def import_repository(
     already is left alone. Raises `Invalid`, and like `fetch` and `import_packages`.
     """
     wanted = [(n, "") if isinstance(n, str) else n for n in names]
-    return import_packages(caller, _collect(caller, base, wanted), **{"skip_existing": True, **options})
+    basket = _Basket()
+    _collect(caller, base, wanted, basket, set())
+    return import_packages(caller, basket.archives, **{"skip_existing": True, **options})
 
 
 def import_bundle(caller: Caller, url: str, **options: Any) -> tuple[ImportResult, list[str]]:
@@ -50,7 +56,7 @@ def import_bundle(caller: Caller, url: str, **options: Any) -> tuple[ImportResul
     """
     entries = read_bundle(fetch(url, Source.configured(BUNDLE)))
     base = urljoin(url, "../")
-    archives: list[bytes] = []
+    basket = _Basket()
     notes: list[str] = []
     named: list[tuple[str, str]] = []
     for entry in entries:
@@ -60,14 +66,16 @@ def import_bundle(caller: Caller, url: str, **options: Any) -> tuple[ImportResul
             continue
         try:
             if place:
-                archives.append(fetch(urljoin(base, place)))
-            else:
-                fetch_named(base, name, version)
+                basket.add(urljoin(base, place))
+            elif (name, version) not in named:
+                basket.add(named_url(base, name, version))
                 named.append((name, version))
+        except BasketFull:
+            raise
         except (FetchFailed, Invalid) as error:
             notes.append(f"{name} is skipped: {error.message}")
-    archives += _collect(caller, base, named, archives)
-    return import_packages(caller, archives, **{"skip_existing": True, **options}), notes
+    _collect(caller, base, [], basket, {name for name, version in named if not version})
+    return import_packages(caller, basket.archives, **{"skip_existing": True, **options}), notes
 
 
 def import_folder(caller: Caller, path: str, **options: Any) -> ImportResult:
@@ -98,13 +106,17 @@ def _archive(path: str) -> bytes | None:
 
 def read_bundle(data: bytes) -> list[dict[str, str]]:
     """The entries of a bundle: [{name, version, url}], '' for what is not given. Raises `Invalid`."""
+    parsed: Any = None
     try:
         parsed = json.loads(data)
+    except RecursionError:
+        pass
     except ValueError:
         try:
-            parsed = yaml.safe_load(data) if b"&" not in data else None  # no aliases: a bundle is a plain list
-        except (yaml.YAMLError, RecursionError):
-            parsed = None
+            documents = read_documents(data, "the bundle")  # within limits, also of nesting and aliases
+            parsed = plain(documents[0]) if len(documents) == 1 else None
+        except TreeError:
+            pass
     entries = parsed.get("Packages") if isinstance(parsed, Mapping) else None
     if not isinstance(entries, list) or not all(isinstance(e, Mapping) for e in entries):
         raise Invalid("the bundle has to be a mapping with a list 'Packages' of {Name, Version, Url}")
@@ -113,32 +125,58 @@ def read_bundle(data: bytes) -> list[dict[str, str]]:
     return [{k: str(e.get(k.capitalize()) or "") for k in ("name", "version", "url")} for e in entries]
 
 
-def fetch_named(base: str, name: str, version: str = "") -> bytes:
-    """A package of a repository. Raises `Invalid` for a name that is a path, and like `fetch`."""
+def named_url(base: str, name: str, version: str = "") -> str:
+    """Where a repository has a package. Raises `Invalid` for a name that is a path."""
     if not _NAME.fullmatch(name) or (version and not re.fullmatch(r"[\w.+-]+", version)):
         raise Invalid(f"'{name[:80]}' {version[:40]} is no name and version of a package in a repository")
     file = f"{name}.{version}.zip" if version else f"{name}.zip"
-    return fetch(urljoin(base if base.endswith("/") else base + "/", f"apps/{quote(file)}"))
+    return urljoin(base if base.endswith("/") else base + "/", f"apps/{quote(file)}")
 
 
-def _collect(caller: Caller, base: str, wanted: list[tuple[str, str]], given: Iterable[bytes] = ()) -> list[bytes]:
-    """The archives of these packages and of what they and ``given`` require, as far as the catalog lacks it."""
-    archives: list[bytes] = []
-    seen: set[str] = set()
+class BasketFull(Invalid):
+    """An import from elsewhere is of too many packages, too large, or takes too long."""
+
+    kind = "limit"
+    code = "SRV532"
+
+
+class _Basket:
+    """What one import has fetched, within limits that hold for all of it."""
+
+    def __init__(self) -> None:
+        self.archives: list[bytes] = []
+        self._source = Source.configured()
+        self._until = time.monotonic() + PATIENCE * self._source.seconds
+        self._left = MOST_BYTES
+
+    def add(self, url: str) -> bytes:
+        """Fetches one more. Raises `BasketFull`, and like `fetch`."""
+        left = self._until - time.monotonic()
+        if len(self.archives) >= MOST:
+            raise BasketFull(f"these are more than {MOST} packages at once", hint="import them in parts")
+        if left <= 0:
+            text = f"fetching them took more than {PATIENCE * self._source.seconds:g} seconds"
+            raise BasketFull(text, hint="import them in parts")
+        data = fetch(url, replace(self._source, seconds=min(left, self._source.seconds)))
+        self._left -= len(data)
+        if self._left < 0:
+            text = f"together they have more than {MOST_BYTES >> 20} MiB"
+            raise BasketFull(text, hint="import them in parts")
+        self.archives.append(data)
+        return data
+
+
+def _collect(caller: Caller, base: str, wanted: list[tuple[str, str]], basket: _Basket, seen: set[str]) -> None:
+    """Fetches these packages, and what they and those in the basket require, as far as the catalog lacks it."""
     asked = [*wanted]
-    for data in given:
+    for data in list(basket.archives):
         asked += _lacking(caller, data, seen)
     while asked:
         name, version = asked.pop()
         if name in seen and not version:
             continue
         seen.add(name)
-        if len(archives) >= MOST:
-            raise Invalid(f"these are more than {MOST} packages at once")
-        data = fetch_named(base, name, version)
-        archives.append(data)
-        asked += _lacking(caller, data, seen)
-    return archives
+        asked += _lacking(caller, basket.add(named_url(base, name, version)), seen)
 
 
 def _lacking(caller: Caller, data: bytes, seen: set[str]) -> list[tuple[str, str]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import connection
+
 from vetro.muranopl.versions import parse_version
 from vetro.server.caller import Caller
+from vetro.server.catalog.limits import shortened
 from vetro.server.catalog.models import (
     Ancestor,
     Category,
@@ -18,6 +22,9 @@ from vetro.server.catalog.models import (
     Requirement,
 )
 from vetro.server.catalog.versions import sort_key
+
+#: Any number that nothing else in the database locks.
+_LOCK = 0x7665_7472_6F01
 
 
 @dataclass
@@ -33,6 +40,7 @@ class NewPackage:
 def row_of(facts: Mapping[str, Any], project_id: str, digest: str, size: int) -> Package:
     """The row for the facts that `reading.read` found; not saved."""
     version = parse_version(facts["version"])
+    facts = {**facts, **{key: storable(facts[key]) for key in ("name", "author", "description", "supplier")}}
     name = facts["name"] or facts["fqn"]
     return Package(
         project_id=project_id, fqn=facts["fqn"], version=str(version), version_key=sort_key(version),
@@ -44,15 +52,39 @@ def row_of(facts: Mapping[str, Any], project_id: str, digest: str, size: int) ->
     )  # fmt: skip
 
 
+def storable(value: Any) -> Any:
+    """A copy of texts for people without what some database cannot hold: U+0000, halves of surrogate pairs, numbers
+    that JSON does not know.
+    """
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return [storable(item) for item in value] if isinstance(value, list) else value
+
+
 def sort_name(name: str) -> str:
     """What lists are ordered by."""
     return name.lower()[:160]
+
+
+def hold() -> None:
+    """Waits until nobody else changes what the catalog offers, to the end of the transaction: whether a requirement is
+    met, or a class name free, is seen by looking at many rows, which no constraint of a table can do. SQLite has one
+    writer at a time anyway.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
 def store_new(new: NewPackage) -> None:
     """Writes the row and everything around it. Raises `IntegrityError` where the tables refuse it."""
     package = new.row
     package.category_names = [c.name for c in new.categories]
+    package.findings = storable(shortened(package.findings))
     package.save(force_insert=True)
     classes = PackageClass.objects.bulk_create(
         PackageClass(package=package, name=name, abstract=bool(new.classes.get(name, {}).get("abstract")))

@@ -79,23 +79,8 @@ def _changes(before: Any, after: Any) -> Iterator[_Changed]:
         if own is None or known is None:
             continue
         for name, value in obj.items():
-            if name != "?" and name in known and not same(known[name], value):
+            if name != "?" and name in known and not content.same(known[name], value):
                 yield _Changed(own, str(obj["?"].get("type") or ""), name)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, with nested objects seen as the references they are."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        if content.id_of(one) is not None or content.id_of(other) is not None:
-            return bool(content.id_of(one) == content.id_of(other))
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, str) and isinstance(other, dict):
-        return bool(one == content.id_of(other))
-    if isinstance(one, dict) and isinstance(other, str):
-        return bool(other == content.id_of(one))
-    return type(one) is type(other) and bool(one == other)
 
 
 def _finished(environment_id: str) -> set[Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from vetro.server.environments.consts import same
+from vetro.server.environments.content import same
 
 #: What is shown instead of a secret.
 MASK = "••••••"

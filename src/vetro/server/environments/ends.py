@@ -34,6 +34,8 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         return
     before = State.objects.filter(environment=row).order_by("-number").first()
     session = Session.objects.filter(id=task.session_id, environment=row).first()
+    # An action that goes well on what a deployment left unfinished does not finish it.
+    finished = well and (task.kind == "deploy" or not row.failure)
     row.version += 1
     row.failure = "" if well else Session.DELETE_FAILED if task.kind == "destroy" else Session.FAILED
     row.save(update_fields=["version", "failure"])
@@ -46,7 +48,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     )
     if task.kind != "destroy" and outcome.model is not None:
         # After a failure the environment keeps what it used, but an author may mend the package without a new version.
-        packages.keep(row, (task.spec or {}).get("packages") or (), outcome.model, deployed=well)
+        packages.keep(row, (task.spec or {}).get("packages") or (), outcome.model, deployed=finished)
     if session is not None:
         session.state = row.failure or Session.DEPLOYED
         session.save(update_fields=["state", "updated"])

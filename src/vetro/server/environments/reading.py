@@ -37,7 +37,10 @@ class Found:
     version: int
     description_text: str
     created: datetime
+    #: When a person last changed it; a deployment does not count (API.md 5.1).
     updated: datetime
+    #: When a person or a task last changed it.
+    changed: datetime
     status: str
     #: The task that works on it; '' when none does.
     task_id: str
@@ -71,19 +74,17 @@ def of_project(project_id: str | None) -> list[Found]:
 
 @cache
 def _statement(condition: str, model: bool, order: bool) -> str:
-    from vetro.server.dispatch.models import Task
-
-    over = ", ".join(f"'{state}'" for state in Task.FINAL)
     newest = (
         "(SELECT n.model FROM environments_state n WHERE n.environment_id = e.id ORDER BY n.number DESC LIMIT 1)"
         if model
         else "NULL"
     )
     return (
-        f"SELECT {_FIELDS}, t.id, t.kind, t.session_id, EXISTS(SELECT 1 FROM environments_session s"
+        f"SELECT {_FIELDS}, t.id, t.kind, t.session_id, t.state, t.started, t.finished,"
+        " EXISTS(SELECT 1 FROM environments_session s"
         " WHERE s.environment_id = e.id AND s.version = e.version AND s.state = 'opened'),"
         f" {newest} FROM environments_environment e LEFT JOIN dispatch_task t ON t.id = e.task_id"
-        f" AND t.state NOT IN ({over}) WHERE {condition}" + (" ORDER BY e.name, e.id" if order else "")
+        f" WHERE {condition}" + (" ORDER BY e.name, e.id" if order else "")
     )
 
 
@@ -102,8 +103,12 @@ def _fetched(cursor: Any) -> Iterable[Sequence[Any]]:
 
 def _found(row: Sequence[Any]) -> Found:
     from vetro.server.crypto import loads
+    from vetro.server.dispatch.models import Task
 
-    id, project, name, version, text, created, updated, failure, task, kind, session, open_drafts, model = row
+    id, project, name, version, text, created, updated, failure = row[:8]
+    task, kind, session, state, started, finished, open_drafts, model = row[8:]
+    if state in Task.FINAL:
+        task = session = None
     if task is not None:
         status = DELETING if kind == "destroy" else DEPLOYING
     else:
@@ -116,6 +121,7 @@ def _found(row: Sequence[Any]) -> Found:
         text,
         _aware(created),
         _aware(updated),
+        max(_aware(at) for at in (updated, started, finished) if at is not None),
         status,
         task or "",
         session or "",

@@ -26,6 +26,7 @@ from django.db import transaction
 
 from vetro.engine.workspace.folder import FORMAT
 from vetro.muranopl.stacks import deep_calls
+from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Report, Task
@@ -38,6 +39,8 @@ from vetro.server.ids import new_id
 LARGEST: Final = 512 << 20
 MOST_FILES: Final = 20_000
 _MODEL = re.compile(r"model-(\d{1,18})\.json")
+#: What `new_id` gives.
+_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def export_environment(caller: Caller, environment_id: str) -> bytes:
@@ -93,14 +96,14 @@ def import_environment(
                 raise Invalid("the newest model of the archive has no objects")
             made = history.begin(caller, wanted, root, consts.usages_of([e["digest"] for e in used]), imported=True)
             return {"environment_id": made["environment_id"], "session_id": made["session_id"]}
-        return {"environment_id": _restore(caller, wanted, str(head.get("id") or ""), states, used), "session_id": None}
+        return {"environment_id": _restore(caller, wanted, head.get("id"), states, used), "session_id": None}
 
 
 def _restore(
-    caller: Caller, name: str, id: str, states: Mapping[int, dict[str, Any]], used: list[dict[str, str]]
+    caller: Caller, name: str, id: Any, states: Mapping[int, dict[str, Any]], used: list[dict[str, str]]
 ) -> str:
     # Its root object has the environment's id: a second copy beside the first one gets another.
-    own = id if limits.known_id(id) and len(id) <= 32 and not Environment.objects.filter(id=id).exists() else new_id()
+    own = id if _is_free(caller, id) else new_id()
     first, *rest = sorted(states)
     row = service.insert(caller, own, name, {}, _with_root_id(states[first], own))
     State.objects.filter(environment=row).update(number=first)
@@ -113,6 +116,20 @@ def _restore(
     )
     record(caller, "environment.import", own, name)
     return own
+
+
+def _is_free(caller: Caller, id: Any) -> bool:
+    """Whether an environment can have this id again: the caller's project had it, and nobody has it now.
+
+    An id opens what outlives its environment: tasks with their models and reports, events, stacks that were abandoned,
+    queues of agents, whose names hold it in lower case. So whoever says an id must have owned it.
+    """
+    if not isinstance(id, str) or not _ID.fullmatch(id) or Environment.objects.filter(id=id).exists():
+        return False
+    begun = AuditRecord.objects.filter(target_id=id, action__in=("environment.create", "environment.import"))
+    owners = set(begun.values_list("project_id", flat=True))
+    owners |= set(Task.objects.filter(environment_id=id).values_list("project_id", flat=True))
+    return owners == {caller.project_id}
 
 
 def _with_root_id(model: dict[str, Any], own: str) -> dict[str, Any]:
@@ -239,6 +256,8 @@ def _read_packages(caller: Caller, archive: zipfile.ZipFile, listed: Any) -> lis
     for entry in entries:
         if not isinstance(entry, dict) or not all(isinstance(entry.get(k), str) for k in ("name", "version", "digest")):
             raise Invalid("environment.json: 'packages' must list objects with name, version and digest")
+        for key in ("name", "version", "digest"):
+            limits.writable(entry[key], f"environment.json: '{key}' of a package")
         row = visible(caller, everything=False).filter(fqn=entry["name"], version=entry["version"]).first()
         if row is None:
             missing.append(entry)
