@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import Result
 
@@ -72,3 +74,79 @@ def test_paths_without_a_package(here: Path, vetro: Callable[..., Result]) -> No
     rows = [line.split("  ")[0] for line in result.stdout.splitlines()]
     assert sorted(rows[1:]) == ["empty:1:1", "missing:1:1", "noise.zip:1:1"]
     assert vetro("check", "--require", "missing", "empty").exit_code == 1
+
+
+DEFINITION = """\
+Version: 2.3
+Application: {'?': {type: t.Good}}
+Forms:
+  - main:
+      fields:
+        - {name: a, type: string, widgetMedia: {js: ['muranodashboard/js/mixed-mode.js', 'own/a.js']}}
+        - {name: b, type: string, initial: $.main.c}
+"""
+
+
+def _with_definition(folder: Path, text: str | bytes = DEFINITION) -> Path:
+    made = write_package(folder, {"t.Good": GOOD})
+    (made / "UI").mkdir()
+    (made / "UI" / "ui.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return made
+
+
+def _found(vetro: Callable[..., Result], *args: str) -> list[tuple[str, str, int, int, str]]:
+    data = json.loads(vetro("check", *args, "-o", "json").stdout)
+    return [(p["severity"], p["file"], p["line"], p["column"], p["code"]) for p in data]
+
+
+def test_definitions_of_folders_archives_and_alone(here: Path, vetro: Callable[..., Result]) -> None:
+    made = _with_definition(here / "apps" / "good")
+    with zipfile.ZipFile(here / "good.zip", "w") as archive:
+        for file in sorted(made.rglob("*.yaml")):
+            archive.write(file, file.relative_to(made))
+    for given, file in (
+        ("apps/good", "apps/good/UI/ui.yaml"),
+        ("apps", "apps/good/UI/ui.yaml"),
+        ("good.zip", "good.zip/UI/ui.yaml"),
+        ("apps/good/UI/ui.yaml", "apps/good/UI/ui.yaml"),
+    ):
+        found = _found(vetro, given)
+        assert [(s, f, line, code) for s, f, line, _, code in found] == [
+            ("warning", file, 6, "DUI114"),
+            ("warning", file, 7, "DUI113"),
+        ]
+    assert vetro("check", "apps").exit_code == 0
+    assert vetro("check", "apps", "--strict").exit_code == 1
+
+
+def test_media_of_own_folders(here: Path, vetro: Callable[..., Result]) -> None:
+    _with_definition(here / "good")
+    (here / "static" / "own").mkdir(parents=True)
+    (here / "static" / "own" / "a.js").touch()
+    assert [code for *_, code in _found(vetro, "good", "--media", "static")] == ["DUI113"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("Version: 2\nForms: [", "DUI100", 3),
+        (DEFINITION.replace("2.3", "9"), "DUI101", 1),
+        (DEFINITION.replace("type: string, initial", "type: string, inital: 1, label"), "DUI102", 7),
+        (DEFINITION.replace("$.main.c", "range(0).select(1)"), "DUI200", 7),
+        (DEFINITION.replace("initial: $.main.c", "regexpValidator: '(a+)+('"), "DUI103", 7),
+        (b"\xff\xfe\0bad", "DUI100", 1),
+        ("[" * 100_000, "DUI100", 1),
+        ("a: " + "x" * 3_000_000, "DUI100", 1),
+    ],
+    ids=["yaml", "version", "attribute", "endless", "regex", "bytes", "nested", "megabytes"],
+)
+def test_bad_definitions_have_a_place_and_a_message(
+    here: Path, vetro: Callable[..., Result], text: str | bytes, code: str, line: int
+) -> None:
+    _with_definition(here / "good", text)
+    result = vetro("check", "good", "-o", "json")
+    assert result.exit_code == 1, result.output
+    errors = [p for p in json.loads(result.stdout) if p["severity"] == "error"]
+    assert [(p["file"], p["line"]) for p in errors] == [("good/UI/ui.yaml", line)], errors
+    assert errors[0]["code"] == code
+    assert errors[0]["message"]

@@ -20,24 +20,36 @@ from vetro.cli import output as out
     type=click.Path(),
     help="Packages that the checked ones may require. Repeatable.",
 )
+@click.option(
+    "--media",
+    "media",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(),
+    help="Folder with files that UI definitions name in widgetMedia. Repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Warnings fail the check, too.")
 @out.output_option("text", "table", "json", "yaml")
-def command(paths: tuple[str, ...], others: tuple[str, ...], strict: bool, output: str) -> None:
-    """Check packages without running them: manifest, files, classes, contracts, methods.
+def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, ...], strict: bool, output: str) -> None:
+    """Check packages without running them: manifest, files, classes, contracts, methods, UI definitions.
 
-    PATH is a package folder, an archive, or a folder of packages. Packages given together may require each other. The
-    exit status is 1 when there are errors, so it fits into CI; '-o table' prints one line a problem.
+    PATH is a package folder, an archive, a folder of packages, or the file of a UI definition. Packages given together
+    may require each other. The exit status is 1 when there are errors, so it fits into CI; '-o table' prints one line
+    a problem.
 
     \b
     Examples:
       vetro check ./my.app
       vetro check ./my.app --require ./libraries
       vetro check ./apps -o json
+      vetro check ./my.app/UI/ui.yaml --media ./static
     """
+    from vetro.cli.form_check import check_definitions, is_definition
     from vetro.packages.check_all import check_paths
 
+    packages = [path for path in paths if not is_definition(path)]
     with out.explained():
-        findings = check_paths(paths, others)
+        findings = check_paths(packages, others) + check_definitions(paths, media)
     errors = sum(1 for _, p in findings if p.severity == "error")
     warnings = len(findings) - errors
     if output == "text":

@@ -13,6 +13,7 @@ A question is a mapping: ``do`` and ``about`` ({package: {fqn, name, version}, q
 ``validate``   ``state, page, raw``                             {problems: [{path, message}]}
 ``submit``     ``state, page, raw, partial, stored``            {outcome, state, page, form}, when done {model, stays}
 ``pages``      ``state``                                        {pages}: all of them, with the answers
+``makes``                                                       {class}: of `Application`, None if it is computed
 ``check``      ``text, origin``                                 {problems}: what an author should know
 =============  ===============================================  ====================================================
 
@@ -21,18 +22,17 @@ A definition that cannot be used is the answer ``{failed: {code, kind, message, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from vetro.engine.performing import Performance, packages_of, session_for
+from vetro.forms.asked_outside import EFFECT, Outside
 from vetro.forms.dynamic import (
     Catalog,
-    ChoicesUnavailable,
     Cloud,
     Definition,
     DynamicFormError,
-    EncryptionUnavailable,
     Package,
     StaticCall,
     Surroundings,
@@ -41,15 +41,11 @@ from vetro.forms.dynamic import (
     check,
     load,
 )
-from vetro.forms.dynamic.surroundings import Row
+from vetro.forms.dynamic.parameters import own_class
 from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.forms.model import Field, Page
 from vetro.forms.values import pointer
-from vetro.muranopl.effects import EffectFailed
 from vetro.muranopl.results import plain_result
-
-#: Kind of the effects; ``what`` says what is wanted: see `Outside`.
-EFFECT = "form"
 
 Question = Mapping[str, Any]
 
@@ -57,69 +53,6 @@ Question = Mapping[str, Any]
 def answerer(performance: Performance) -> Callable[[Question], Any]:
     """What answers the questions of one task process."""
     return _Answerer(performance).answer
-
-
-class Outside:
-    """Implements `Cloud` and `Catalog` by asking the other side. ``choices`` name the lists of the cloud."""
-
-    def __init__(self, performance: Performance) -> None:
-        self._performance = performance
-        self._asked = 0
-
-    def ask(self, what: str, **args: Any) -> Any:
-        """The answer of the other side. Raises `EffectFailed`."""
-        self._asked += 1
-        return self._performance.effects.perform(f"form{self._asked}", EFFECT, {"what": what, **args})
-
-    def _list(self, what: str, **args: Any) -> Sequence[Any]:
-        try:
-            found: Sequence[Any] = self.ask(what, **args)
-        except EffectFailed as error:
-            raise ChoicesUnavailable(error.message) from None
-        return found
-
-    def flavors(self, region: str | None) -> Sequence[Row]:
-        return self._list("cloud", source="flavors", region=region)
-
-    def images(self, region: str | None) -> Sequence[Row]:
-        return self._list("cloud", source="images", region=region)
-
-    def keypairs(self, region: str | None) -> Sequence[str]:
-        return self._list("cloud", source="keypairs", region=region)
-
-    def availability_zones(self, region: str | None) -> Sequence[Row]:
-        return self._list("cloud", source="availability_zones", region=region)
-
-    def networks(self, region: str | None) -> Sequence[Row]:
-        return self._list("cloud", source="networks", region=region)
-
-    def security_groups(self, region: str | None) -> Sequence[str]:
-        return self._list("cloud", source="security_groups", region=region)
-
-    def volumes(self, region: str | None) -> Sequence[Row]:
-        return self._list("cloud", source="volumes", region=region)
-
-    def snapshots(self, region: str | None) -> Sequence[Row]:
-        return self._list("cloud", source="snapshots", region=region)
-
-    def zones(self, region: str | None) -> Sequence[str]:
-        return self._list("cloud", source="zones", region=region)
-
-    def packages(self, class_name: str) -> Sequence[Row]:
-        return self._list("packages", class_name=class_name)
-
-    def services(self) -> Sequence[Row]:
-        return self._list("services")
-
-    def environment_names(self) -> Sequence[str]:
-        return self._list("environment_names")
-
-    def encrypt(self, text: str) -> str:
-        """Keeps a text in the secret store; its id."""
-        try:
-            return str(self.ask("encrypt", text=text))
-        except EffectFailed as error:
-            raise EncryptionUnavailable(error.message) from None
 
 
 class _Answerer:
@@ -140,6 +73,9 @@ class _Answerer:
         self._definition = load(question["text"], question["origin"])
         return {}
 
+    def do_makes(self, question: Question) -> Any:
+        return {"class": None if self._definition is None else own_class(self._definition)}
+
     def do_check(self, question: Question) -> Any:
         media = question.get("media")
         exists = None if media is None else frozenset(media).__contains__
@@ -154,7 +90,7 @@ class _Answerer:
     def do_start(self, question: Question) -> Any:
         wizard = self._wizard(question)
         left = question.get("reopen")
-        state = wizard.start() if left is None else wizard.reopen(left)
+        state = wizard.start() if left is None else _reopened(wizard, left)
         return {"state": state, "form": wizard.form(state).as_json()}
 
     def do_show(self, question: Question) -> Any:
@@ -239,6 +175,20 @@ class _Answerer:
             if value is not None:
                 raw[field.name] = value
         return raw
+
+
+def _reopened(wizard: Wizard, left: Mapping[str, Any]) -> dict[str, Any]:
+    """A new beginning with earlier answers, taken as far as they are still good: those pages can be gone to at once."""
+    state = wizard.reopen(dict(left))
+    for step in range(len(wizard.steps)):
+        raw = state["steps"][step]["raw"]
+        if raw is None:
+            break
+        outcome = wizard.submit(state, raw, step)
+        state = outcome.state
+        if outcome.kind == "invalid":
+            break
+    return wizard.back(state, 0)
 
 
 def _complete(wizard: Wizard, step: int, state: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:

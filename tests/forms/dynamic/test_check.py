@@ -51,6 +51,7 @@ def test_nothing_to_say() -> None:
         (definition("name: a, type: string, validators: [{expr: $ = 1}]"), ("warning", "DUI110", 7, 47), "no message"),
         (definition(validators="- expr: $.main = 1"), ("warning", "DUI110", 8, 11), "no message"),
         (definition("name: a, type: string, bogus: 1"), ("error", "DUI102", 7, 34), "does not know"),
+        (definition("name: a, type: strnig"), ("warning", "DUI115", 7, 11), "no type of fields 'strnig'"),
         (definition(version="1.0"), ("error", "DUI101", 1, 10), "supported family 2"),
         ("a: [", ("error", "DUI100", 2, 1), "not valid YAML"),
     ],

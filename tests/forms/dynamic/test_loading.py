@@ -97,7 +97,7 @@ def test_bad_values(attribute: str, message: str) -> None:
     ("field", "hint"),
     [
         ("type: string, imageType: linux", "known are"),
-        ("type: string, minlenght: 2", "did you mean min_length?"),
+        ("type: string, minlenght: 2", "did you mean minLength?"),
         ("type: boolean, minValue: 2", "known are"),
         ("type: com.example.X, choices: []", "known are"),
     ],

@@ -7,7 +7,7 @@ A desk keeps nothing. Its *work* is plain JSON that the caller stores (encrypted
     form = desk.form(work)                                     # model.Form, the due page filled in
     work = desk.evaluate(work, answers)                        # what was typed so far; nothing is complained about
     turn = desk.submit(work, answers)                          # Turn: outcome next | invalid | ready
-    work = desk.back(turn.work, 0)
+    work = desk.back(turn.work, 0)                             # desk.done(work): pages that were answered
     result = desk.result(turn.work)                            # once turn.outcome is "ready"
 
 Answers are those of one page and complete: what is shown, not read-only and missing was emptied; with ``partial`` it

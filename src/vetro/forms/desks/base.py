@@ -24,7 +24,7 @@ class FormFailed(VetroError):
         super().__init__(message)
         #: {code, kind, message, hint, position}: what the author wants to know; None where nobody but us is at fault.
         self.author = author
-        self.details = None if author is None else {"author": dict(author)}
+        self.details: dict[str, Any] | None = None if author is None else {"author": dict(author)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,14 @@ class Desk(ABC):
     @abstractmethod
     def page(self, work: Work) -> int:
         """The number of the page that is due."""
+
+    def count(self, work: Work) -> int:
+        """How many pages there are."""
+        return 1
+
+    def done(self, work: Work) -> Sequence[int]:
+        """Numbers of the pages that were answered already."""
+        return ()
 
     @abstractmethod
     def pages(self, work: Work) -> Form:

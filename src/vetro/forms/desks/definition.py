@@ -46,12 +46,24 @@ class DefinitionDesk(Desk):
         found = self._question("start", reopen=self._left)
         return self._kept({"state": found["state"], "typed": {}}, found)
 
+    def makes(self) -> str | None:
+        """The class of the objects that the definition makes; None where an expression says it."""
+        found: str | None = self._question("makes")["class"]
+        return found
+
     def page(self, work: Work) -> int:
         step: int = work["state"]["step"]
         return step
 
+    def count(self, work: Work) -> int:
+        return len(work["state"]["steps"])
+
+    def done(self, work: Work) -> Sequence[int]:
+        steps = work["state"]["steps"]
+        return [number for number in range(self._reachable(work) + 1) if steps[number]["raw"] is not None]
+
     def form(self, work: Work, page: int | None = None) -> Form:
-        due = self.page(work) if page is None else page
+        due = self._due(work, page)
         typed = work["typed"].get(str(due))
         if self._shown is not None and self._shown[0] is work["state"] and page is None and typed is None:
             form = self._shown[1]
@@ -65,7 +77,7 @@ class DefinitionDesk(Desk):
         return form_of(self._question("pages", state=work["state"])["form"])
 
     def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
-        due = self.page(work) if page is None else page
+        due = self._due(work, page)
         before = work["typed"].get(str(due)) or {}
         typed = self._typed(work, answers, due)
         if partial:
@@ -73,12 +85,12 @@ class DefinitionDesk(Desk):
         return {"state": work["state"], "typed": {**work["typed"], str(due): typed}}
 
     def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
-        due = self.page(work) if page is None else page
+        due = self._due(work, page)
         found = self._question("validate", state=work["state"], page=due, raw=self._typed(work, answers, due))
         return [Problem(**item) for item in found["problems"]]
 
     def submit(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Turn:
-        due = self.page(work) if page is None else page
+        due = self._due(work, page)
         raw = self._typed(work, answers, due)
         if partial:
             raw = {**(work["typed"].get(str(due)) or {}), **raw}
@@ -95,10 +107,7 @@ class DefinitionDesk(Desk):
         return Turn("invalid", kept, problems_in(self.form(kept).pages[found["page"]]))
 
     def back(self, work: Work, page: int) -> Work:
-        count = len(work["state"]["steps"])
-        if not 0 <= page < count:
-            raise FormFailed(f"There is no page {page + 1}, only {count}.")
-        return {"state": {**work["state"], "step": page}, "typed": work["typed"]}
+        return {"state": {**work["state"], "step": self._due(work, page)}, "typed": work["typed"]}
 
     def ready(self, work: Work) -> bool:
         return work.get("made") is not None
@@ -106,6 +115,21 @@ class DefinitionDesk(Desk):
     def result(self, work: Work) -> dict[str, Any]:
         made: dict[str, Any] = work["made"]
         return made
+
+    def _reachable(self, work: Work) -> int:
+        """The number of the last page that can be shown: expressions of later ones see pages that nobody answered."""
+        steps = work["state"]["steps"]
+        return next((number for number, step in enumerate(steps) if step["cleaned"] is None), len(steps) - 1)
+
+    def _due(self, work: Work, page: int | None) -> int:
+        if page is None:
+            return self.page(work)
+        count = self.count(work)
+        if not 0 <= page < count:
+            raise FormFailed(f"There is no page {page + 1}, only {count}.")
+        if page > self._reachable(work) and page != self.page(work):
+            raise FormFailed(f"Page {page + 1} can be shown once the pages before it are answered.")
+        return page
 
     def _typed(self, work: Work, answers: Answers, page: int) -> dict[str, Any]:
         """What was typed, with secrets that were typed before and are not sent again."""

@@ -45,6 +45,12 @@ def fold(name: str) -> str:
     return _CAPITAL_AFTER.sub(r"\1_\2", _WORD_BEGINS.sub(r"\1_\2", name)).lower().replace("__", "_")
 
 
+def usual(name: str) -> str:
+    """How authors mostly write an attribute: ``minLength`` for ``min_length``."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
 def default_label(name: str) -> str:
     """What a field is called that has no label."""
     return name.replace("_", " ").capitalize()

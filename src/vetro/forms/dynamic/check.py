@@ -12,6 +12,7 @@ from vetro.forms.dynamic.expressions import Expression, expressions_in, form_dia
 from vetro.forms.dynamic.loading import load_all
 from vetro.forms.dynamic.names import calls, data_paths, variables
 from vetro.forms.dynamic.softening import nowhere
+from vetro.forms.dynamic.types import TYPES
 from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.packages.errors import Problem
 from vetro.yaql.didyoumean import suggest
@@ -76,6 +77,14 @@ class _Checker:
             yield from self.snippet(rule.message, self.variables)
             if rule.condition is not None:
                 yield from self.expression(rule.condition, {"1"}, plain_dialect().table)
+        if isinstance(field.declared, str) and "." not in field.declared and field.declared not in TYPES:
+            meant = suggest(field.declared, TYPES)
+            yield _warning(
+                f"there is no type of fields '{field.declared}': it is taken as the name of a class",
+                field.position,
+                f"did you mean {meant}?" if meant else f"types are {', '.join(TYPES)}",
+                "DUI115",
+            )
         static = field.static
         if _impassable(field):
             yield _warning(

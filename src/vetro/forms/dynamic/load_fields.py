@@ -7,7 +7,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from vetro.forms.dynamic.attributes import COMMON, PRESENTATION, convert, fold, is_safe_html
+from vetro.forms.dynamic.attributes import COMMON, PRESENTATION, convert, fold, is_safe_html, usual
 from vetro.forms.dynamic.definition import FieldDefinition, Rule, Setting
 from vetro.forms.dynamic.errors import BadAttribute, DefinitionError, UnknownAttribute
 from vetro.forms.dynamic.expressions import Expression, expressions_in, form_dialect, is_dynamic
@@ -109,8 +109,8 @@ def _setting(
     reader: Reader, attribute: str, key: YNode, value: YNode, field: str, field_type: FieldType
 ) -> Setting | None:
     if not field_type.knows(attribute):
-        known = sorted(COMMON | field_type.own)
-        meant = suggest(attribute, known)
+        known = sorted(map(usual, COMMON | field_type.own))
+        meant = suggest(usual(attribute), known)
         raise UnknownAttribute(
             f"field '{field}' has an attribute '{key.value}' that its type does not know",
             position=reader.at(key),

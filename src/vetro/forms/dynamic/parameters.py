@@ -37,10 +37,10 @@ def static_call(definition: Definition, surroundings: Surroundings) -> StaticCal
         return None
     package = surroundings.package
     class_name, _, method = definition.parameters_source.rpartition(".")
-    return StaticCall(class_name or _own_class(definition) or package.fqn, method, package.fqn, package.version)
+    return StaticCall(class_name or own_class(definition) or package.fqn, method, package.fqn, package.version)
 
 
-def _own_class(definition: Definition) -> str | None:
+def own_class(definition: Definition) -> str | None:
     """The class that the header of `Application` names as plain text."""
     found = _member(_member(definition.application, "?"), "type")
     return found.partition("/")[0] if isinstance(found, str) and found else None

@@ -2,8 +2,11 @@
 
 A form in work is a *draft* (`models.FormDraft`, encrypted): it survives a reload, belongs to one person, and goes away
 when its session does or after `DAYS`. All functions are in `desk`; they take the `Caller`, give a `Shown` (what a page
-or client shows) and raise `NotFound` for a draft of somebody else, `Invalid`, `Unavailable` (no answer in time: show
-the message, the draft is as it was). No expression of a package runs in this process::
+or client shows) and raise `NotFound` for a draft of somebody else, `Invalid`, `vetro.forms.desks.FormFailed` (the
+package's fault, or no answer in time: show the message; ``details["author"]`` is for the author of the package,
+``details["sources"]`` names what can be begun instead), `FormChanged` (another window was faster: show the form anew),
+`Unavailable` (too many ask at once). After an error the draft is as it was. No expression of a package runs in this
+process, and none of this may be called inside of a transaction::
 
     desk.begin(caller, *, environment_id=None, session_id=None, package=None, class_name=None, version=None,
                object_id=None, action=None, method=None, source="auto", into=None) -> Shown
@@ -11,8 +14,9 @@ the message, the draft is as it was). No expression of a package runs in this pr
         edit     object_id=<any object of the session's draft>
         action   action=<action id of the deployed environment>  (no session)
         static   class_name=<class>, method=<public static method>  (no environment)
-        For add without environment_id the wizard is "quick": `finish` makes an environment. Without session_id `finish`
-        opens a session; give one where the person has a draft already. source: auto | definition | class.
+        For add without environment_id the wizard is "quick": `finish` makes an environment. Without session_id, and
+        when the session got stale, it is the person's newest usable session, else `finish` opens one.
+        source: auto | definition | class.
         into: id of another draft: this wizard was opened from a field of it (its box "stay" is left out).
     desk.describe(caller, id, page=None) -> Shown           the page that is due, or a look at another one
     desk.evaluate(caller, id, answers, *, page=None, partial=False) -> Shown
@@ -23,15 +27,20 @@ the message, the draft is as it was). No expression of a package runs in this pr
         "ready": everything is answered and the real contracts agree: show `review`, then `finish`.
     desk.back(caller, id, page) -> Shown                     makes an earlier page due; nothing is lost
     desk.review(caller, id) -> Sequence[ReviewPage]          what was answered, as text, by page; secrets as dots
-    desk.finish(caller, id, *, revision=None) -> Finished    puts the object into the session / starts the action
+    desk.finish(caller, id, *, revision=None) -> Finished
+        puts the object into the session / starts the action, and removes the form. Needs rule update_environment,
+        create_environment or execute_action. An object that was changed in the draft since the form was begun keeps
+        those changes; `DraftChanged` (with ``details["paths"]``) where the form changed the same values.
     desk.switch(caller, id, source) -> Shown     the other tab: "definition" or "class" (one of Shown.sources)
     desk.start_from(caller, id, builder, answers=None) -> Shown
-        runs a model builder (one of Shown.builders), loads its result; `desk.builder_form(caller, id, builder)` gives
-        the Form of its own arguments (without fields: call at once). Problems of these: outcome "invalid", and the
-        problems are in `Shown.problems` with paths into the builder's answers.
-    desk.choices(caller, id, path, *, what="existing", search="", cursor="") -> Choices
+        runs a model builder (one of Shown.builders), loads its result; `desk.builder_form(caller, id, builder,
+        answers=None)` gives the Form of its own arguments (without fields: call at once), filled in with answers.
+        Problems of these: outcome "invalid", and the problems are in `Shown.problems` with paths into the builder's
+        answers.
+    desk.choices(caller, id, path, *, what="existing", search="", cursor="", page=None, builder="") -> Choices
         path: JSON pointer of a field into the answers ("/host", "/hosts/0/image"); what: existing (objects of the
         environment), types (classes for a new object), choices (of any other field). Paged: give `next` as cursor.
+        builder: the field is one of this model builder's own form.
     desk.discard(caller, id) -> None
     desk.mine(caller, environment_id=None) -> list[dict]     drafts of the person, newest first: {id, title, purpose, …}
 
@@ -53,7 +62,7 @@ id in the header and its fields as sections; keep the id), or None.
     environment_id, session_id, object_id (of the object that is edited or was made), revision, kept (date of last save)
 
 ``Finished``: purpose, environment_id, session_id, object_id, task_id (actions: wait for it with `dispatch.wait`), stay
-(the person wants to go on adding), message.   ``ReviewPage``: title, rows: [(label, text, path)].
+(the person wants to go on adding).   ``ReviewPage``: title, rows: [(label, text, path)].
 ``Choices``: items: Sequence[model.Choice], next: cursor or None.
 
 `media` finds the files of ``widgetMedia``: `media.find(name) -> (path or bytes, type) | None`,
