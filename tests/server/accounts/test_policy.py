@@ -174,3 +174,10 @@ def test_every_rule_is_documented() -> None:
         f"| `{name}` | `{text or chr(34) * 2}` | {RULES[name][1]} |" for name, text in default_rules("admin").items()
     ]
     assert [line for line in lines if line not in page] == []
+
+
+def test_a_refusal_says_who_one_is() -> None:
+    caller = Caller("1", "rita", "2", "demo", roles=("reader",))
+    with pytest.raises(Forbidden) as caught:
+        policy.enforce(caller, "upload_package")
+    assert caught.value.hint == "you act as reader in project demo; administrators grant roles"

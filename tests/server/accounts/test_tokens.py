@@ -139,3 +139,28 @@ def test_bearer_tokens_are_for_v2_only(ann: Any) -> None:
     assert Client(headers=header).get("/v1/nope").status_code == 401
     request = RequestFactory(headers=header).get("/v2/x")
     assert caller_of(request, bearer=True).user_name == "ann"
+
+
+def test_who_missed_the_first_link_gets_another_until_somebody_has_signed_in() -> None:
+    from vetro.server.serving_prepare import first_account
+
+    missed, link = first_account(), first_account()
+    assert missed is not None and link is not None and missed != link
+    user, _ = service.redeem_link(link)
+    assert user.username == "admin"
+    assert first_account() is None
+
+
+@pytest.mark.parametrize("otherwise", ["token", "password", "account"])
+def test_there_is_no_other_first_link_where_one_can_sign_in_otherwise(otherwise: str) -> None:
+    from vetro.server.serving_prepare import first_account
+
+    assert first_account() is not None
+    user, project = service.find_user("admin"), service.find_project("default")
+    if otherwise == "token":
+        service.create_token(SYSTEM, user, project)
+    elif otherwise == "password":
+        service.set_password(SYSTEM, user, "correct horse")
+    else:
+        service.create_user(SYSTEM, "bea")
+    assert first_account() is None

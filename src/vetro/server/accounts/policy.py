@@ -30,7 +30,9 @@ def enforce(caller: Caller, rule: str) -> None:
     """Raises `Forbidden` when the rule does not let the caller; for ``get_schema`` `NotSignedIn` (seed 001)."""
     if not allows(caller, rule):
         kind = NotSignedIn if rule == "get_schema" else Forbidden
-        raise kind(f"Rule '{rule}' does not allow this.")
+        roles = ", ".join(sorted(caller.roles)) or "without a role"
+        where = f" in project {caller.project_name}" if caller.project_name else ""
+        raise kind(f"Rule '{rule}' does not allow this.", hint=f"you act as {roles}{where}; administrators grant roles")
 
 
 def allows(caller: Caller, rule: str) -> bool:

@@ -171,3 +171,25 @@ def deploy(ann: Any, environment: str, drain: Callable[..., Any]) -> Callable[..
         return ann.get(f"/v2/tasks/{begun.json()['id']}").json()
 
     return make
+
+
+@pytest.fixture
+def real(ann: Any, orchard: Any, environment: str, deploy: Callable[..., Any]) -> dict[str, str]:
+    """Values of path parameters that name something, all of it ann's project's."""
+    task = deploy(tree("t1", pin="1234"))
+    session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
+    template = ann.post("/v2/templates", {"name": "grove", "services": [tree()]}).json()["id"]
+    return {
+        "environment_id": environment,
+        "session_id": session,
+        "task_id": task["id"],
+        "template_id": template,
+        "package_id": orchard["id"],
+        "category_id": ann.get("/v2/categories").json()["items"][0]["id"],
+        "object_id": "t1",
+        "action_id": "t1_water",
+        "class_name": "test.Tree",
+        "path": "manifest.yaml",
+        "user": "ann",
+        "project": "demo",
+    }

@@ -86,10 +86,11 @@ def test_without_a_token_nothing_is_told(db: None, headers: dict[str, str]) -> N
 def browser(person: Any) -> Client:
     from django.contrib.sessions.backends.db import SessionStore
 
-    from vetro.server.web.signed_in import PROJECT, USER
+    from vetro.server.accounts.models import User
+    from vetro.server.web.signed_in import session_of
 
     session = SessionStore()
-    session[USER], session[PROJECT] = person.caller.user_id, person.caller.project_id
+    session.update(session_of(User.objects.get(id=person.caller.user_id), person.caller.project_id))
     session.create()
     client = Client(enforce_csrf_checks=True)
     client.cookies[settings.SESSION_COOKIE_NAME] = str(session.session_key)

@@ -71,6 +71,7 @@ def test_readers_read_and_write_nothing(people: Any, environment: str) -> None:
     assert reader.post("/v2/environments", {"name": "x"}).status_code == 403
     assert reader.post(f"/v2/environments/{environment}/sessions").status_code == 403
     assert reader.delete(f"/v2/environments/{environment}").status_code == 403
+    assert reader.get(f"/v2/environments/{environment}/export").status_code == 403
 
 
 def test_deleting_what_is_deployed_is_a_task(ann: Any, environment: str, deploy: Deploy, drain: Deploy) -> None:
@@ -81,6 +82,14 @@ def test_deleting_what_is_deployed_is_a_task(ann: Any, environment: str, deploy:
     drain()
     assert ann.get(f"/v2/environments/{environment}").status_code == 404
     assert ann.get(f"/v2/tasks/{task['id']}").json()["state"] == "done"
+
+
+def test_a_deployment_changes_an_environment(ann: Any, environment: str, deploy: Deploy) -> None:
+    before = ann.get(f"/v2/environments/{environment}").json()
+    assert before["changed"] == before["updated"]
+    deploy(tree())
+    after = ann.get(f"/v2/environments/{environment}").json()
+    assert after["updated"] == before["updated"] < after["changed"]
 
 
 def test_states_are_listed_compared_and_restored(ann: Any, environment: str, deploy: Deploy) -> None:

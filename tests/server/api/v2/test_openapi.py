@@ -7,7 +7,7 @@ about things that are there. Every request is taken back afterwards, so that the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,7 +26,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.server.api.v2.conftest import tree
 from vetro.server.serving_application import Application
 
 EXAMPLES = int(os.environ.get("VETRO_TEST_EXAMPLES", "4"))
@@ -47,28 +46,6 @@ def operations() -> list[Any]:
     return [one for one in found if one.definition.raw["operationId"] not in APART]
 
 
-@pytest.fixture
-def real(ann: Any, orchard: Any, environment: str, deploy: Callable[..., Any]) -> dict[str, str]:
-    """Values of path parameters that name something."""
-    task = deploy(tree("t1", pin="1234"))
-    session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
-    template = ann.post("/v2/templates", {"name": "grove", "services": [tree()]}).json()["id"]
-    return {
-        "environment_id": environment,
-        "session_id": session,
-        "task_id": task["id"],
-        "template_id": template,
-        "package_id": orchard["id"],
-        "category_id": ann.get("/v2/categories").json()["items"][0]["id"],
-        "object_id": "t1",
-        "action_id": "t1_water",
-        "class_name": "test.Tree",
-        "path": "manifest.yaml",
-        "user": "ann",
-        "project": "demo",
-    }
-
-
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Waiting for a task that nobody runs would take its time, and logging in with many wrong passwords ends in 429."""
@@ -81,16 +58,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _one_connection(real: dict[str, str]) -> Iterator[None]:
-    """Requests close connections that stand in a transaction, and here each does: the test's own.
+    """The end of a request closes connections that stand in a transaction, and here each does: the test's own.
 
-    Comes after ``real``, as Django's client connects the signals again.
+    After ``real``, since Django's test client puts the signal back in its place.
     """
-    both = (signals.request_started, signals.request_finished)
-    for signal in both:
-        signal.disconnect(close_old_connections)
+    signals.request_finished.disconnect(close_old_connections)
     yield
-    for signal in both:
-        signal.connect(close_old_connections)
+    signals.request_finished.connect(close_old_connections)
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

@@ -101,37 +101,93 @@ def test_schemas_are_of_2020(ann: Any, eve: Any, orchard: Any) -> None:
     assert ann.get("/v2/schemas/test.Tree?version=~~").status_code == 400
 
 
-@pytest.mark.django_db(transaction=True)
-def test_static_methods_answer(people: Any) -> None:
-    from threading import Thread
+def test_static_methods_answer(ann: Any, orchard: Any, drain: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vetro.server.api.v2 import actions
 
-    from tests.server.api.v2.conftest import archive, upload
-    from vetro.server.catalog import embedded
-    from vetro.server.dispatch.worker import run_queued
+    waiting = actions.wait
 
-    ann = people("ann")
-    embedded.ensure()
-    assert upload(ann, archive()).status_code == 201
-    answers: list[Any] = []
+    def work(task_id: str, seconds: float) -> Any:
+        drain()  # what a worker does meanwhile
+        return waiting(task_id, seconds)
+
+    monkeypatch.setattr(actions, "wait", work)
 
     def call(**given: Any) -> Any:
-        def work() -> None:
-            from django.db import connections
-
-            answers.append(ann.post("/v2/actions", {"class": "test.Tree", **given}))
-            connections.close_all()
-
-        thread = Thread(target=work)
-        before = Task.objects.count()
-        thread.start()
-        while thread.is_alive() and Task.objects.count() == before:
-            thread.join(0.02)
-        run_queued()
-        thread.join()
-        return answers[-1]
+        return ann.post("/v2/actions", {"class": "test.Tree", **given})
 
     assert call(method="sum", args={"a": 2, "b": 3}).json()["result"] == 5
     wrong = call(method="sum", args={"a": "x", "b": 3})
     assert (wrong.status_code, "task_id" in wrong.json()["error"]["details"]) == (400, True)
     assert call(method="nothing").status_code == 404
     assert ann.post("/v2/actions", {"class": "test.Nothing", "method": "x"}).status_code == 404
+
+
+def test_a_person_says_what_became_of_an_effect(ann: Any, people: Any, environment: str) -> None:
+    from vetro.engine.journal import Ended, Entry
+    from vetro.engine.outcome import Outcome
+    from vetro.server.dispatch.claim import Lease, claim
+    from vetro.server.dispatch.ending import finish
+    from vetro.server.dispatch.journal import DbJournal
+
+    session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
+    ann.post(f"/v2/sessions/{session}/components", tree())
+    task = ann.post(f"/v2/sessions/{session}/deploy").json()["id"]
+    lease = claim("me", 60.0)
+    assert isinstance(lease, Lease)
+    journal = DbJournal(task, lease.hold)
+    journal.begin(Task.objects.get(id=task).spec, "1.0", 1.0)
+    for key in ("0/1", "0/2"):
+        journal.intent(Entry(key, "workflow", "d", {"name": "pay"}, 1.0))
+    journal.end(Ended("needs_person"))
+    journal.commit()
+    finish(task, Outcome("needs_person"), lease.hold)
+    address = f"/v2/tasks/{task}"
+    shown = ann.get(address).json()
+    assert (shown["state"], shown["final"]) == ("needs_person", False)
+    assert [(d["key"], d["kind"], d["args"]) for d in shown["decisions"]] == [
+        ("0/1", "workflow", {"name": "pay"}), ("0/2", "workflow", {"name": "pay"}),
+    ]  # fmt: skip
+    assert ann.post(f"{address}/resolve", {"key": "0/9", "decision": "redo"}).status_code == 409
+    assert ann.post(f"{address}/resolve", {"key": "0/1", "decision": "perhaps"}).status_code == 400
+    reader = people("reed", "demo", "reader")
+    assert reader.post(f"{address}/resolve", {"key": "0/1", "decision": "redo"}).status_code == 403
+    one = ann.post(f"{address}/resolve", {"key": "0/1", "decision": "done", "answer": {"paid": 5}}).json()
+    assert (one["state"], [d["key"] for d in one["decisions"]]) == ("needs_person", ["0/2"])
+    both = ann.post(f"{address}/resolve", {"key": "0/2", "decision": "redo"}).json()
+    assert (both["state"], both["decisions"]) == ("queued", [])
+    assert DbJournal(task).entries()[0].answer == {"paid": 5}
+
+
+#: (rule, method, address, body): T, S, E, P stand for ids of a task, session, environment, package.
+CLOSED: list[tuple[str, str, str, Any]] = [
+    ("list_tasks", "GET", "/v2/tasks", None), ("show_task", "GET", "/v2/tasks/T", None),
+    ("cancel_task", "POST", "/v2/tasks/T/cancel", {}), ("retry_task", "POST", "/v2/tasks/T/retry", None),
+    ("resolve_task", "POST", "/v2/tasks/T/resolve", {"key": "0", "decision": "redo"}),
+    ("statuses_deployments", "GET", "/v2/tasks/T/log", None), ("watch_events", "GET", "/v2/events", None),
+    ("plan_environment", "POST", "/v2/sessions/S/plan", None),
+    ("show_history", "GET", "/v2/environments/E/states", None),
+    ("show_history", "GET", "/v2/environments/E/states/0", None),
+    ("show_history", "GET", "/v2/environments/E/diff?from=0", None), ("list_audit", "GET", "/v2/audit", None),
+    ("import_from_address", "POST", "/v2/packages/import", {"url": "http://localhost/x.zip"}),
+    ("upload_package", "POST", "/v2/packages/import", {"url": "http://localhost/x.zip"}),
+    ("force_delete_package", "DELETE", "/v2/packages/P?force=true", None),
+    ("force_delete_package", "PATCH", "/v2/packages/P?force=true", {"enabled": False}),
+    ("publicize_package", "PATCH", "/v2/packages/P", {"public": True}),
+    ("execute_action", "POST", "/v2/actions", {"class": "test.Tree", "method": "sum"}),
+    ("use_forms", "GET", "/v2/forms", None),
+]  # fmt: skip
+
+
+def test_each_rule_closes_its_routes(ann: Any, real: dict[str, str], monkeypatch: Any, tmp_path: Any) -> None:
+    from vetro.server import setup
+
+    file = tmp_path / "policy.yaml"
+    for rule, method, path, body in CLOSED:
+        file.write_text(f'{rule}: "!"\n')
+        monkeypatch.setattr(setup, "_current", setup.config().changed({"accounts.policy_file": str(file)}))
+        for short, name in (("T", "task_id"), ("S", "session_id"), ("E", "environment_id"), ("P", "package_id")):
+            path = path.replace(f"/{short}", f"/{real[name]}")
+        answer = ann.request(method, path, body)
+        assert answer.status_code == 403, (rule, path, answer.content)
+        assert rule in answer.json()["error"]["message"]
+        assert rule not in ann.get("/v2/me").json()["allowed"]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from ninja.security import APIKeyHeader, HttpBearer
 from ninja.utils import check_csrf
 
@@ -95,6 +95,16 @@ def access(rule: str, takes: Takes = "") -> list[Any]:
     return [Token(rule, takes), Bearer()]
 
 
+def check_fields(fields: QueryDict) -> None:
+    """Raises `Invalid` for parameters of an address or a form that no database holds."""
+    for name, values in fields.lists():
+        for value in (name, *values):
+            if "\0" in value:
+                raise Invalid(f"Parameter '{name[:80]}' holds the character U+0000.".replace("\0", ""))
+            if any("\ud800" <= c <= "\udfff" for c in value):
+                raise Invalid("A parameter holds half of a surrogate pair.")
+
+
 def check_body(request: HttpRequest, takes: Takes) -> None:
     """Raises `UnsupportedType` for a body of another type, `TooLarge`, `Invalid` for one that is no JSON."""
     if not takes:
@@ -109,8 +119,10 @@ def check_body(request: HttpRequest, takes: Takes) -> None:
                 raise UnsupportedType(f"The body must be of type {wanted}, not '{given[:80] or 'none'}'.")
             body_of(request)
         elif given != wanted:
-            if not given and not int(request.META.get("CONTENT_LENGTH") or 0):
+            if not given and request.META.get("CONTENT_LENGTH") in (None, "", "0"):
                 raise Invalid(f"The body is missing; send {wanted}.")
             raise UnsupportedType(f"The body must be of type {wanted}, not '{given[:80] or 'none'}'.")
+        elif takes == "multipart":
+            check_fields(request.POST)
     except RequestDataTooBig:
         raise TooLarge(f"The body has at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0:,} bytes.") from None

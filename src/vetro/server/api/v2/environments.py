@@ -32,7 +32,8 @@ class EnvironmentShown(Schema):
     )
     description: str
     created: datetime
-    updated: datetime
+    updated: datetime = Field(description="When a person last changed it.")
+    changed: datetime = Field(description="When a person or a task last changed it.")
     task_id: str | None = Field(None, description="The task that works on it.")
 
 
@@ -124,6 +125,7 @@ def environment_json(found: reading.Found) -> dict[str, Any]:
         "description": found.description_text,
         "created": found.created,
         "updated": found.updated,
+        "changed": found.changed,
         "task_id": found.task_id or None,
     }
 
@@ -224,7 +226,7 @@ def clone(request: HttpRequest, environment_id: str, given: Copy) -> Answer:
     "GET",
     "/environments/{environment_id}/export",
     "exportEnvironment",
-    "show_environment",
+    "update_environment",  # whoever only looks around gets no secrets
     extra={"responses": {200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}}},
 )
 def export(request: HttpRequest, environment_id: str) -> HttpResponse:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 from django.http import HttpRequest, HttpResponseBase
 from ninja import Header, Query
 
+from vetro.server.accounts.policy import enforce
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import find_caller, who
 from vetro.server.api.v2.routes import Routes
 from vetro.server.api.v2.stream import Watch
-from vetro.server.errors import Invalid
+from vetro.server.errors import Forbidden, Invalid
 from vetro.server.serving_streams import event_stream
 
 routes = Routes("events")
@@ -57,8 +58,12 @@ def watch(
             raise Invalid("Last-Event-ID must be the id of an event.")
         start = int(last_event_id)
 
-    def still() -> Any:
-        return find_caller(request)
+    def still() -> None:
+        now = find_caller(request)
+        enforce(now, "watch_events")
+        # A web session may have moved on to another project, an administrator may be one no longer.
+        if (now.project_id, now.is_admin) != (caller.project_id, caller.is_admin):
+            raise Forbidden("You act in another project, or with other rights, than when the stream began.")
 
     watched = Watch(caller.project_id, environment, task, start, still)
     return event_stream(watched.parts)

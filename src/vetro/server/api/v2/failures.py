@@ -113,6 +113,8 @@ def _invalid(error: ValidationError) -> Invalid:
     problems = []
     for item in error.errors[:_MOST]:
         where = [str(step) for step in item.get("loc", ())]
+        if where[:2] == ["body", "given"]:  # the name that the body has in our code says nothing to its sender
+            del where[1]
         problems.append({"where": "/".join(where), "problem": str(item.get("msg", ""))})
     first = problems[0] if problems else {"where": "", "problem": "it is not what is expected"}
     # The value itself is not repeated: it may be a password.

@@ -2,25 +2,32 @@
 
 Numbers of events are given before transactions commit, so on PostgreSQL one may appear after a higher one. Therefore
 each look goes back a little and leaves out what was sent; after a reconnection the last seconds are sent again.
+
+PostgreSQL tells of events as they are committed, by whatever server or worker (`vetro.server.dispatch.listening`): then
+a look follows at once, and else only now and then. SQLite is looked at all the time.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import close_old_connections, connection
+from django.db import connection
 
+from vetro.server.dispatch import listening
 from vetro.server.dispatch.models import Event
 from vetro.server.errors import Forbidden, NotSignedIn
 from vetro.server.serving_streams import RETRY_MS, stopping
 
 #: Seconds between two looks: at first after something happened, and at most.
 FIRST, MOST = 0.1, 0.7
+#: Seconds between two looks where the database tells what happens.
+TOLD = 10.0
 #: Seconds without anything after which a comment is sent, and between two looks at the token.
 HEARTBEAT, TOKEN = 15.0, 2.0
 #: How far a look goes back: no transaction of ours takes longer.
@@ -44,7 +51,7 @@ class Watch:
         after: int | None,
         still: Callable[[], Any],
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         self._filter = {"environment_id": environment_id} if environment_id is not None else {"project_id": project_id}
         if task_id is not None:
@@ -53,19 +60,34 @@ class Watch:
                 del self._filter["project_id"]  # administrators may watch a task of any project
         self._last = after
         self._still = still
-        self._clock, self._sleep = clock, sleep
+        self._told = threading.Event()
+        self._clock, self._sleep = clock, sleep or self._told.wait
         self._sent: OrderedDict[int, None] = OrderedDict()
 
     def parts(self) -> Iterator[str]:
         """The text, for ever: until the client goes, the token ends, or the service stops."""
+        leave = listening.subscribe(listening.EVENTS, self._hear)
+        try:
+            yield from self._parts()
+        finally:
+            leave()
+
+    def _hear(self, message: str) -> None:
+        project, environment, task = message.split(" ") if message else ("", "", "")
+        about = {"project_id": project, "environment_id": environment, "task_id": task}
+        if not message or all(about[name] == value for name, value in self._filter.items()):
+            self._told.set()
+
+    def _parts(self) -> Iterator[str]:
         yield f"retry: {RETRY_MS}\n\n"
         if self._last is None:
             self._last = Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
             self._forget_past()
             yield f"id: {self._last}\nevent: begin\ndata: {{}}\n\n"
-        pause, spoken, checked = FIRST, self._clock(), self._clock()
+        pause, spoken, checked, looked = FIRST, self._clock(), self._clock(), -TOLD
         while not stopping():
-            close_old_connections()
+            if not connection.in_atomic_block:
+                connection.close_if_unusable_or_obsolete()
             now = self._clock()
             if now - checked >= TOKEN:
                 checked = now
@@ -74,7 +96,13 @@ class Watch:
                 except (NotSignedIn, Forbidden) as error:
                     yield f"event: end\ndata: {json.dumps({'reason': error.message})}\n\n"
                     return
-            texts = [text_of(row) for row in self._look()]
+            texts = []
+            if self._told.is_set() or not listening.hearing() or now - looked >= TOLD:
+                self._told.clear()
+                looked = now
+                texts = [text_of(row) for row in self._look()]
+            if len(texts) >= _AT_ONCE:
+                self._told.set()  # there may be more
             if texts:
                 spoken, pause = now, FIRST
                 yield "".join(texts)
@@ -82,7 +110,9 @@ class Watch:
             if now - spoken >= HEARTBEAT:
                 spoken = now
                 yield ": nothing new\n\n"
-            self._sleep(pause)
+            if connection.settings_dict["CONN_MAX_AGE"] == 0 and not connection.in_atomic_block:
+                connection.close()  # a pool lends it to others meanwhile
+            self._sleep(MOST if listening.hearing() else pause)
             pause = min(pause * 1.4, MOST)
 
     def _look(self) -> list[dict[str, Any]]:

@@ -7,9 +7,10 @@ from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import URLPattern, path
+from django.urls import URLPattern, re_path
 
 from vetro.server.api.v2 import failures
+from vetro.server.api.v2.access import check_fields
 from vetro.server.api.v2.api import api
 from vetro.server.errors import Invalid
 
@@ -27,7 +28,7 @@ def guarded(view: View) -> View:
         except Exception as error:
             return failures.of_anything(request, error)
         if response.status_code == 405:
-            allowed = response.get("Allow", "")
+            allowed = ", ".join(sorted(response.get("Allow", "").split(", ")))
             text = f"{request.method} cannot be used here; allowed: {allowed}."
             return failures.respond(405, "SRV405", text, Allow=allowed)
         response.headers.setdefault("Cache-Control", "no-store")
@@ -41,12 +42,7 @@ def guarded(view: View) -> View:
 def _check_address(request: HttpRequest) -> None:
     if "\0" in request.path_info:
         raise Invalid("The address holds the character U+0000.")
-    for name, values in request.GET.lists():
-        for value in (name, *values):
-            if "\0" in value:
-                raise Invalid(f"Parameter '{name[:80]}' holds the character U+0000.".replace("\0", ""))
-            if any("\ud800" <= c <= "\udfff" for c in value):
-                raise Invalid("A parameter holds half of a surrogate pair.")
+    check_fields(request.GET)
 
 
 @guarded
@@ -59,4 +55,5 @@ def _guarded(pattern: Any) -> URLPattern:
     return URLPattern(pattern.pattern, guarded(pattern.callback), pattern.default_args, pattern.name)
 
 
-urlpatterns: list[Any] = [*(_guarded(pattern) for pattern in api.urls[0]), path("<path:rest>", nowhere)]
+#: The last one takes line breaks, too, which those of Django do not.
+urlpatterns: list[Any] = [*(_guarded(pattern) for pattern in api.urls[0]), re_path(r"^(?P<rest>(?s:.*))\Z", nowhere)]
