@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -15,15 +16,16 @@ _PRAGMAS = (
 )
 
 
-def database_settings(config: Config) -> dict[str, Any]:
-    """What Django wants for setting ``database.url``. Raises `ConfigError`."""
+def database_settings(config: Config, *, make: bool = True) -> dict[str, Any]:
+    """What Django wants for setting ``database.url``; ``make``: the folder of a file, too. Raises `ConfigError`."""
     url = config["database.url"] or f"sqlite:///{config.data / 'vetro.db'}"
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
         path = config.data / unquote(parts.path.removeprefix("/"))
         if parts.path.startswith("//") or parts.path.removeprefix("/").startswith("/"):
             path = config.data / unquote(parts.path[1:])
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if make:
+            path.parent.mkdir(parents=True, exist_ok=True)
         return {
             "ENGINE": "vetro.server.sqlite",
             "NAME": str(path),
@@ -31,6 +33,7 @@ def database_settings(config: Config) -> dict[str, Any]:
             "OPTIONS": {"init_command": _PRAGMAS, "transaction_mode": "IMMEDIATE", "timeout": 20},
         }
     if parts.scheme in ("postgresql", "postgres"):
+        pool = _pool(config)
         return {
             "ENGINE": "django.db.backends.postgresql",
             "NAME": unquote(parts.path.removeprefix("/")),
@@ -38,8 +41,24 @@ def database_settings(config: Config) -> dict[str, Any]:
             "PASSWORD": unquote(parts.password or ""),
             "HOST": parts.hostname or dict(parse_qsl(parts.query)).get("host", ""),
             "PORT": str(parts.port or ""),
-            "CONN_MAX_AGE": None,
+            # Connections of a pool go back to it at the end of each request, and between two looks of a stream.
+            "CONN_MAX_AGE": 0 if pool else None,
             "CONN_HEALTH_CHECKS": True,
-            "OPTIONS": {k: v for k, v in parse_qsl(parts.query) if k != "host"},
+            "OPTIONS": {
+                "application_name": "vetro",
+                **{k: v for k, v in parse_qsl(parts.query) if k != "host"},
+                **({"pool": pool} if pool else {}),
+            },
         }
     raise ConfigError(f"'database.url' must begin with sqlite:/// or postgresql://, not '{parts.scheme}'")
+
+
+def _pool(config: Config) -> dict[str, Any]:
+    """A pool for processes that answer requests: they have threads for streams, which need a connection now and then.
+
+    Workers have as many threads as they use, each with a connection of its own.
+    """
+    most = int(config["database.pool"])
+    if not most or not os.environ.get("VETRO_HTTP"):
+        return {}
+    return {"min_size": 1, "max_size": most, "timeout": 20.0, "max_idle": 120.0}

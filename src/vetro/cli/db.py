@@ -1,0 +1,188 @@
+"""`vetro db`: the database of a service: bring it up to date, examine it, move it to another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.serve import settings_options
+
+
+@click.group("db")
+def command() -> None:
+    """Bring the database of a service up to date, examine an installation, move it to another database.
+
+    \b
+    Examples:
+      vetro db check
+      vetro db move --to postgresql://vetro:SECRET@db/vetro
+      vetro db migrate --database postgresql://vetro:SECRET@db/vetro
+    """
+
+
+@command.command("migrate")
+@settings_options
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@out.output_option("table", "json", "yaml")
+def migrate(data: str | None, config: str | None, database: str | None, dry_run: bool, output: str) -> None:
+    """Bring the tables up to this version of Vetro; make them in an empty database.
+
+    'vetro serve' does the same when it starts. Several at once wait for each other. A database that a newer Vetro
+    made is refused. Make a backup before.
+
+    \b
+    Examples:
+      vetro db migrate --dry-run
+      vetro db migrate --database postgresql://vetro:SECRET@db/vetro
+    """
+    with _installation(data, config, {"database.url": database}):
+        from vetro.server.dbtools import schema
+
+        if dry_run:
+            found = schema.state()
+            schema.refuse_foreign(found)
+            done = list(found.missing)
+        else:
+            done = schema.migrate()
+    if output != "table":
+        out.print_data({"migrations": done, "done": not dry_run}, output)
+        return
+    for name in done:
+        out.echo(name)
+    word = "to be done" if dry_run else "done"
+    out.note(f"{out.plural(len(done), 'migration')} {word}" if done else "the tables are up to date")
+
+
+@command.command("check")
+@settings_options
+@click.option("--all", "everything", is_flag=True, help="Read every encrypted value and archive, not a sample.")
+@out.output_option("table", "json", "yaml")
+def check(data: str | None, config: str | None, database: str | None, everything: bool, output: str) -> None:
+    """Examine an installation: database, tables, references, keys, package archives, tasks that are stuck.
+
+    Changes nothing, and may run beside the service. The exit status is 1 when something is an error.
+
+    \b
+    Examples:
+      vetro db check
+      vetro db check --all -o json
+    """
+    with _installation(data, config, {"database.url": database}) as settings:
+        from vetro.server.dbtools.check import examine
+
+        found = examine(settings, everything=everything)
+    if output == "table":
+        colors = {"ok": "green", "warning": "yellow", "error": "red"}
+        topics = max(len(finding.topic) for finding in found)
+        for finding in found:
+            level = click.style(finding.level.ljust(7), fg=colors[finding.level])
+            out.echo(f"{level}  {finding.topic.ljust(topics)}  {finding.text}")
+            if finding.hint:
+                out.echo(f"{' ' * (topics + 11)}{finding.hint}")
+    else:
+        out.print_data([finding.as_json() for finding in found], output)
+    if any(finding.level == "error" for finding in found):
+        raise SystemExit(out.FAILED)
+
+
+@command.command("move")
+@click.option("--from", "source", metavar="URL", help="The database that is in use [setting database.url].")
+@click.option("--to", "target", metavar="URL", required=True, help="An empty one: postgresql://… or sqlite:///PATH.")
+@click.option("--again", is_flag=True, help="Replace an earlier copy of this installation.")
+@click.option("--dry-run", is_flag=True, help="Copy and compare, then undo it.")
+@click.option(
+    "--data", type=click.Path(file_okay=False), metavar="DIR", help="Data directory [~/.local/share/vetro/server]."
+)
+@click.option("--config", type=click.Path(dir_okay=False), metavar="FILE", help="File of settings.")
+@out.output_option("table", "json", "yaml")
+def move(
+    source: str | None,
+    target: str,
+    again: bool,
+    dry_run: bool,
+    data: str | None,
+    config: str | None,
+    output: str,
+) -> None:
+    """Move an installation to another database, with everything in it.
+
+    Stop the service and its workers before. All is copied in one transaction, read again and compared; if anything
+    fails, or the command is interrupted, the target is as it was and the move can be begun again. Afterwards the old
+    database is kept, and marked so that no service starts on it by mistake. Keys and package archives stay where they
+    are.
+
+    \b
+    Examples:
+      vetro db move --to postgresql://vetro:SECRET@db/vetro --dry-run
+      vetro db move --to postgresql://vetro:SECRET@db/vetro
+      vetro db move --from postgresql://vetro:SECRET@db/vetro --to sqlite:////srv/vetro/vetro.db
+    """
+    with _installation(data, config, {"database.url": source}) as settings:
+        from vetro.server.dbtools import move as moving
+
+        moving.add_target(settings, target)
+        moved = moving.move(moving.named(target), again=again, dry_run=dry_run, say=out.note)
+    keys = settings.path("secrets.key_file")
+    store = str(settings["storage.blobs"])
+    archives = store if "://" in store else str(settings.path("storage.blobs"))
+    if output != "table":
+        out.print_data(
+            {"tables": moved.counts, "rows": moved.rows, "seconds": round(moved.seconds, 2), "dry_run": dry_run,
+             "keys": str(keys), "archives": archives},
+            output,
+        )  # fmt: skip
+        return
+    out.echo(f"{moved.rows} rows of {len(moved.counts)} tables were {'tried' if dry_run else 'moved'}"
+             f" in {moved.seconds:.1f} s")  # fmt: skip
+    if not dry_run:
+        out.note(f"the keys stay in {keys}, the package archives in {archives}")
+        out.note(f"now set 'database.url' to {moving.named(target)}, run 'vetro db check', and start the service")
+
+
+@command.command("reopen")
+@settings_options
+def reopen(data: str | None, config: str | None, database: str | None) -> None:
+    """Make a database that was moved away the installation again.
+
+    What was done in the other one since then is not in here: to keep it, move back with 'vetro db move --again'.
+    """
+    with _installation(data, config, {"database.url": database}):
+        from vetro.server.dbtools import schema
+
+        moved = schema.reopen()
+    out.echo(f"no longer moved to {moved}" if moved else "this database was not moved")
+
+
+@contextmanager
+def _installation(data: str | None, config: str | None, overrides: dict[str, Any]) -> Iterator[Any]:
+    """Its settings, with Django set up; nothing is made where there is nothing."""
+    from vetro.server.config import Config, make_data
+    from vetro.server.setup import setup
+
+    with out.explained():
+        settings = Config.load(data, config, overrides)
+        url = str(settings["database.url"])
+        if not url.startswith(("postgres:", "postgresql:")) and click.get_current_context().info_name != "migrate":
+            from vetro.server.database import database_settings
+            from vetro.server.dbtools.errors import NoDatabase
+
+            path = database_settings(settings, make=False)["NAME"]
+            if not Path(path).exists():
+                raise NoDatabase(f"there is no database {path}")
+        make_data(settings)
+        setup(settings)
+        from django.db import Error, connections
+
+        try:
+            yield settings
+        except Error as error:
+            from vetro.server.dbtools.errors import NoDatabase
+
+            raise NoDatabase(f"the database does not do this: {str(error).splitlines()[0]}") from None
+        finally:
+            connections.close_all()

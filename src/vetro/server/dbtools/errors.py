@@ -1,0 +1,58 @@
+"""What can be wrong with the database of an installation as a whole."""
+
+from __future__ import annotations
+
+from vetro.yaql.errors import VetroError
+
+
+class SchemaNewer(VetroError):
+    """A newer Vetro made or changed the tables."""
+
+    kind = "conflict"
+    code = "SRV580"
+    hint = "use the newer version here, too, or restore the backup from before it was started"
+
+
+class SchemaOlder(VetroError):
+    """Tables are missing or of an older Vetro."""
+
+    kind = "conflict"
+    code = "SRV581"
+    hint = "run 'vetro db migrate' with the same settings; make a backup before"
+
+
+class DatabaseMoved(VetroError):
+    """The installation was moved to another database; what is written here would be lost."""
+
+    kind = "conflict"
+    code = "SRV582"
+    hint = "set 'database.url' to the new one; 'vetro db reopen' makes this one the installation again"
+
+
+class MoveRefused(VetroError):
+    """The installation cannot be moved as things are; nothing was changed."""
+
+    kind = "conflict"
+    code = "SRV583"
+
+
+class MoveFailed(VetroError):
+    """Moving the installation failed; the target is as it was before, and the source stays in use."""
+
+    kind = "error"
+    code = "SRV584"
+
+
+class Elsewhere(VetroError):
+    """The keys or the package archives of this machine are not those of the installation."""
+
+    kind = "error"
+    code = "SRV585"
+
+
+class NoDatabase(VetroError):
+    """The database does not answer, or is not there."""
+
+    kind = "error"
+    code = "SRV586"
+    hint = "'vetro config show database' says which one it is and where that is set"
