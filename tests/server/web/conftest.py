@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from vetro.server.web.signed_in import PROJECT, USER
+from vetro.server.accounts.models import User
+from vetro.server.web.signed_in import session_of
 
 
 @pytest.fixture
@@ -18,8 +19,7 @@ def browser() -> Callable[[Any], Client]:
     def make(person: Any) -> Client:
         client = Client()
         session = client.session
-        session[USER] = person.caller.user_id
-        session[PROJECT] = person.caller.project_id
+        session.update(session_of(User.objects.get(id=person.caller.user_id), person.caller.project_id))
         session.save()
         from django.conf import settings
 

@@ -7,14 +7,19 @@ from typing import Any
 from django.http import HttpRequest
 
 from vetro import __version__
+from vetro.server.accounts.policy import allows
+from vetro.server.web.signed_in import ZONE
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """``caller``, ``projects``, ``area`` (first part of the address), ``theme``."""
+    """``caller``, ``projects``, ``area`` (first part of the address), ``theme``, ``zone`` (empty: the browser's)."""
+    caller = getattr(request, "vetro_caller", None)
     return {
-        "caller": getattr(request, "vetro_caller", None),
+        "caller": caller,
+        "may_audit": caller is not None and allows(caller, "list_audit"),
         "projects": getattr(request, "vetro_projects", []),
         "area": [*request.path_info.split("/"), "", ""][2],
         "theme": request.COOKIES.get("vetro_theme", "auto"),
+        "zone": request.session.get(ZONE, "") if caller is not None else "",
         "version": __version__,
     }

@@ -6,17 +6,18 @@ Secrets are concealed here, before anything reaches a template.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
+from vetro.server.dispatch.models import Event
 from vetro.server.environments import concealed, content, drafts, reading
-from vetro.server.environments.diff import Difference, diff
-from vetro.server.environments.models import Environment, Session
+from vetro.server.environments.diff import Difference, Property, diff
+from vetro.server.environments.models import Session
 from vetro.server.web import drafting
-from vetro.server.web.model_words import label_of, label_of_type, type_of
+from vetro.server.web.model_words import label_of, label_of_type, text_of, type_of
 
 #: Kind of a difference -> (colour, icon).
 LOOKS = {
@@ -39,7 +40,8 @@ class Desk:
     root: dict[str, Any] | None
     #: The root object as it exists outside.
     deployed: dict[str, Any] | None
-    _secrets: list[Any] = field(default_factory=list)
+    #: Number of the last event before all this was read: pages watch what comes after it.
+    seen: int = 0
 
     @property
     def id(self) -> str:
@@ -56,12 +58,11 @@ class Desk:
         """What deploying would change, secrets masked."""
         if self.root == self.deployed:
             return []
-        return [
-            item
-            for item in diff(self.deployed, self.root, concealed.as_diff(self.secrets))
-            # The environment's own object comes into being with the first deployment: nothing that a person did.
-            if not (item.place is None and self.deployed is None) and not _only_network(item)
-        ]
+        found = diff(self.deployed, self.root, concealed.as_diff(self.secrets))
+        if self.deployed is None:
+            # The environment's own object and its network come into being with the first deployment: nobody's doing.
+            found = [item for item in found if item.place is not None and item.place[1] != "defaultNetworks"]
+        return _with_metadata(tidied(found), self.deployed, self.root)
 
     @cached_property
     def top_changes(self) -> dict[str, str]:
@@ -113,22 +114,58 @@ class Desk:
             "may_change": allows(self.caller, "update_environment"),
             "may_delete": allows(self.caller, "delete_environment"),
             "never": self.found.version == 0,
+            "failed": self.found.status in ("deploy failure", "delete failure"),
+            "change_count": len(self.changes) if not self.found.busy else 0,
             **more,
         }
 
 
 def open_desk(caller: Caller, environment_id: str) -> Desk:
     """The desk of an environment of the caller's project. Raises `NotFound`, also for those of others."""
+    seen = last_event()
     found = reading.get(caller, own.environment(caller, environment_id), model=True)
     session = drafting.current(caller, found)
     if session is None and found.session_id:
         session = Session.objects.filter(id=found.session_id).first()
-    return Desk(caller, found, session, drafts.root_of(session, found), content.deployed_objects(found.model or {}))
+    return Desk(
+        caller, found, session, drafts.root_of(session, found), content.deployed_objects(found.model or {}), seen
+    )
 
 
-def environment_name(environment_id: str) -> str:
-    """Its name; '' when it is gone."""
-    return Environment.objects.filter(id=environment_id).values_list("name", flat=True).first() or ""
+def last_event() -> int:
+    """Number of the newest event."""
+    return Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
+
+
+def tidied(items: list[Difference]) -> list[Difference]:
+    """Differences without properties of which only the objects in them are others: those are told by themselves."""
+    kept = []
+    for item in items:
+        told = tuple(p for p in item.properties if not (contains_only(p.old, p.new) or _versioned(p)))
+        if told or item.what != "changed":
+            kept.append(replace(item, properties=told))
+        elif item.came_from is not None:
+            kept.append(replace(item, what="moved", properties=()))
+    return kept
+
+
+def _versioned(told: Property) -> bool:
+    """Whether a class only got the version that it was deployed with."""
+    return told.name == "?/type" and told.old == type_of(told.new)
+
+
+def contains_only(old: Any, new: Any) -> bool:
+    """Whether two values of a property differ in nothing but the objects that they hold."""
+    return bool(_hollow(old) == _hollow(new))
+
+
+def _hollow(value: Any) -> Any:
+    if isinstance(value, list):
+        return [item for item in map(_hollow, value) if item is not None] or None
+    if isinstance(value, Mapping):
+        items = {key: _hollow(item) for key, item in value.items()}
+        return None if "?" in value else {key: item for key, item in items.items() if item is not None} or None
+    return value
 
 
 def shown_changes(items: list[Difference], labels: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -142,6 +179,10 @@ def shown_change(item: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
     place, before = item.get("place"), item.get("came_from")
     return {
         **item,
+        "properties": [
+            {**told, "old_text": _text(told["old"], labels), "new_text": _text(told["new"], labels)}
+            for told in item["properties"]
+        ],
         "colour": colour,
         "icon": icon,
         "label": item.get("name") or label_of_type(item["type"]),
@@ -151,6 +192,27 @@ def shown_change(item: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
     }
 
 
-def _only_network(item: Difference) -> bool:
-    """Header noise: an object that is called changed without anything to show."""
-    return item.what == "changed" and not item.properties and item.came_from is None
+def _text(value: Any, labels: Mapping[str, str]) -> str:
+    return labels[value] if isinstance(value, str) and value in labels else text_of(value)
+
+
+def _with_metadata(found: list[Difference], before: Any, after: Any) -> list[Difference]:
+    """The differences with those of ``?/metadata``, which `diff` leaves out."""
+    old = {content.id_of(obj): obj for obj in content.objects_in(before)}
+    known = {item.id: place for place, item in enumerate(found)}
+    for obj in content.objects_in(after):
+        own = content.id_of(obj)
+        was, now = (old[own]["?"].get("metadata") or {}) if own in old else {}, obj["?"].get("metadata") or {}
+        if own is None or was == now or (before is None and obj is after):
+            continue
+        told = Property("metadata", was or None, now or None, added=not was, removed=not now)
+        if own in known:
+            item = found[known[own]]
+            found[known[own]] = replace(
+                item, what="changed" if item.what == "moved" else item.what, properties=(*item.properties, told)
+            )
+        else:
+            found.append(
+                Difference("changed", own, str(obj["?"].get("type") or ""), label_of(obj), None, None, (told,))
+            )
+    return found

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -95,3 +96,8 @@ def _is_address(value: str) -> bool:
 def count_objects(value: Any) -> int:
     """How many objects a tree has."""
     return sum(1 for _ in content.objects_in(value))
+
+
+def time_of(text: str | None) -> datetime | None:
+    """A time as the rules write it (`vetro.server.ids.stamp`)."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
@@ -34,6 +35,11 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
         def view(request: HttpRequest, **path: Any) -> HttpResponseBase:
             if request.method not in (methods or ("GET",)) and request.method != "HEAD":
                 return error_page(request, 405, _("This page cannot be used that way."))
+            if _has_nul(path.values()) or any(
+                _has_nul(found) for given in (request.GET, request.POST) for _name, found in given.lists()
+            ):
+                # No text of ours holds it, and PostgreSQL takes none.
+                return error_page(request, 400, _("There is a character in this that no text holds."))
             try:
                 caller = caller_of_session(request)
                 if caller is None and not public:
@@ -47,7 +53,7 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
             except NotSignedIn:
                 return to_login(request)
             except ServiceError as error:
-                return error_page(request, error.status, error.message, error.hint)
+                return error_page(request, *_in_words(error))
             except VetroError as error:
                 return error_page(request, 400, error.message, error.hint)
             except Exception:
@@ -63,11 +69,18 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
     return make
 
 
+def _has_nul(values: Iterable[Any]) -> bool:
+    return any(isinstance(value, str) and "\0" in value for value in values)
+
+
 def render(
     request: HttpRequest, template: str, context: Mapping[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     """The page made of a template below ``web/``."""
-    return TemplateResponse(request, f"web/{template}", dict(context or {}), status=status).render()
+    answer = TemplateResponse(request, f"web/{template}", dict(context or {}), status=status).render()
+    # One address gives pages and parts of them: without this, going back shows a part where the page should be.
+    patch_vary_headers(answer, ("HX-Request", "HX-Target"))
+    return answer
 
 
 def is_htmx(request: HttpRequest) -> bool:
@@ -101,13 +114,37 @@ def error_page(request: HttpRequest, status: int, message: str, hint: str | None
         409: _("Something is in the way"), 413: _("Too large"), 429: _("Too many attempts"),
         503: _("Not available at the moment"),
     }  # fmt: skip
-    context = {"status": status, "title": titles.get(status, _("Error")), "message": message, "hint": hint}
+    title = titles.get(status, _("Error"))
+    context = {"status": status, "title": title, "message": message, "hint": hint, "back": _came_from(request)}
     if is_htmx(request):
         answer = render(request, "parts/notice.html", {**context, "level": "danger"}, status)
         answer["HX-Retarget"] = "#notices"
         answer["HX-Reswap"] = "beforeend"
         return answer
     return render(request, "error.html", context, status)
+
+
+def _in_words(error: ServiceError) -> tuple[int, str, str | None]:
+    """(status, what is told, a way on). What /v1 says of drafts and tasks is for programs that know Murano's words."""
+    from vetro.server.environments.errors import Busy, SessionInvalid
+
+    if isinstance(error, Busy):
+        return 409, _("A task works on this environment at the moment."), _("Wait until it has ended, or cancel it.")
+    if isinstance(error, SessionInvalid):
+        hint = _("Your draft is kept for reading. Look at what is deployed now, then make your changes again.")
+        return 409, _("Somebody else has deployed this environment since you began to change it."), hint
+    return error.status, error.message, error.hint
+
+
+def _came_from(request: HttpRequest) -> str:
+    """The page of ours on which something was pressed that failed; empty when it was elsewhere or this one."""
+    try:
+        found = urlsplit(request.headers.get("Referer", ""))
+    except ValueError:
+        return ""
+    if found.netloc != request.get_host() or not found.path.startswith("/app/") or found.path == request.path:
+        return ""
+    return f"{found.path}?{found.query}" if found.query else found.path
 
 
 def missing(what: str) -> NotFound:

@@ -1,14 +1,25 @@
-"""Who is signed in to the pages: a web session names a user and the project she acts in."""
+"""Who is signed in to the pages: a web session names a user and the project she acts in.
+
+It also bears a mark of her password: when that changes, her sessions end wherever they are.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from vetro.server.caller import Caller
 from vetro.server.setup import config
 
+if TYPE_CHECKING:
+    from vetro.server.accounts.models import User
+
 #: Keys in the web session.
-USER, PROJECT = "vetro_user", "vetro_project"
+USER, PROJECT, MARK = "vetro_user", "vetro_project", "vetro_mark"
+#: Set where the person chose them; else the browser's count.
+LANGUAGE, ZONE = "vetro_language", "vetro_zone"
 
 
 def caller_of_session(request: HttpRequest) -> Caller | None:
@@ -21,9 +32,9 @@ def caller_of_session(request: HttpRequest) -> Caller | None:
     rows = list(
         Membership.objects.filter(user_id=user_id, user__is_active=True, project__enabled=True)
         .order_by("project__name")
-        .values_list("project_id", "project__name", "role", "user__username")
+        .values_list("project_id", "project__name", "role", "user__username", "user__password")
     )
-    if not rows:
+    if not rows or not constant_time_compare(request.session.get(MARK, ""), mark_of(rows[0][4])):
         return None
     project = request.session.get(PROJECT)
     if not any(row[0] == project for row in rows):
@@ -43,13 +54,28 @@ def caller_of_session(request: HttpRequest) -> Caller | None:
     )
 
 
-def sign_in_session(request: HttpRequest, user_id: str, project_id: str = "") -> None:
+def mark_of(password: str) -> str:
+    """What a session keeps of a (hashed) password."""
+    return salted_hmac("vetro.session", password, algorithm="sha256").hexdigest()
+
+
+def sign_in_session(request: HttpRequest, user: User, project_id: str = "") -> None:
     """Signs somebody in; the session gets a new key, so that one planted before is worth nothing."""
     request.session.flush()
     request.session.cycle_key()
-    request.session[USER] = user_id
-    if project_id:
-        request.session[PROJECT] = project_id
+    request.session.update(session_of(user, project_id))
+
+
+def session_of(user: User, project_id: str = "") -> dict[str, str]:
+    """What the web session of somebody holds who is signed in."""
+    found = {USER: user.id, MARK: mark_of(user.password), LANGUAGE: user.language, ZONE: user.timezone}
+    return {**found, PROJECT: project_id} if project_id else found
+
+
+def refresh_session(request: HttpRequest, user: User) -> None:
+    """Goes on with a new key after a change of password, language or zone."""
+    request.session.cycle_key()
+    request.session.update(session_of(user))
 
 
 def sign_out_session(request: HttpRequest) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.urls import path
+from django.urls import include, path
 
 from vetro.server.web.views import home, login
 
@@ -14,4 +14,10 @@ urlpatterns: list[Any] = [
     path("link/<str:token>", login.link, name="login-link"),
     path("logout", login.logout, name="logout"),
     path("project", login.switch, name="switch-project"),
+    path("", include("vetro.server.web.urls_environments")),
+    path("", include("vetro.server.web.urls_wizard")),
+    path("", include("vetro.server.web.urls_actions")),
+    path("catalog/", include("vetro.server.web.urls_catalog")),
+    path("packages/", include("vetro.server.web.urls_packages")),
+    path("people/", include("vetro.server.web.urls_people")),
 ]

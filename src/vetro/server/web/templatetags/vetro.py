@@ -8,34 +8,36 @@ from typing import Any
 
 from django import template
 from django.templatetags.static import static
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 register = template.Library()
 
 #: State of an environment, session, task or component -> (colour, icon, words).
 _STATES = {
-    "ready": ("success", "check-circle", "Ready"),
-    "pending": ("info", "pencil", "Ready to deploy"),
-    "new": ("secondary", "circle", "Ready to configure"),
-    "deploying": ("primary", "arrow-clockwise", "Deploying"),
-    "deploy failure": ("danger", "x-circle", "Deploy failure"),
-    "deleting": ("warning", "hourglass-split", "Deleting"),
-    "delete failure": ("danger", "x-circle", "Delete failure"),
-    "opened": ("info", "pencil", "Draft"),
-    "deployed": ("success", "check-circle", "Deployed"),
-    "queued": ("secondary", "hourglass-split", "Waiting"),
-    "running": ("primary", "arrow-clockwise", "Running"),
-    "done": ("success", "check-circle", "Done"),
-    "failed": ("danger", "x-circle", "Failed"),
-    "cancelled": ("warning", "slash-circle", "Cancelled"),
-    "killed": ("danger", "slash-circle", "Killed"),
-    "diverged": ("danger", "exclamation-triangle", "Diverged"),
-    "needs_person": ("warning", "question-circle", "Needs a decision"),
-    "info": ("info", "info-circle", "Info"),
-    "warning": ("warning", "exclamation-triangle", "Warning"),
-    "error": ("danger", "x-circle", "Error"),
+    "ready": ("success", "check-circle", _("Ready")),
+    "pending": ("info", "pencil", _("Ready to deploy")),
+    "new": ("secondary", "circle", _("Ready to configure")),
+    "deploying": ("primary", "arrow-clockwise", _("Deploying")),
+    "deploy failure": ("danger", "x-circle", _("Deploy failure")),
+    "deleting": ("warning", "hourglass-split", _("Deleting")),
+    "delete failure": ("danger", "x-circle", _("Delete failure")),
+    "opened": ("info", "pencil", _("Draft")),
+    "deployed": ("success", "check-circle", _("Deployed")),
+    "queued": ("secondary", "hourglass-split", _("Waiting")),
+    "running": ("primary", "arrow-clockwise", _("Running")),
+    "done": ("success", "check-circle", _("Done")),
+    "failed": ("danger", "x-circle", _("Failed")),
+    "cancelled": ("warning", "slash-circle", _("Cancelled")),
+    "killed": ("danger", "slash-circle", _("Killed")),
+    "diverged": ("danger", "exclamation-triangle", _("Diverged")),
+    "needs_person": ("warning", "question-circle", _("Needs a decision")),
+    "info": ("info", "info-circle", _("Info")),
+    "warning": ("warning", "exclamation-triangle", _("Warning")),
+    "error": ("danger", "x-circle", _("Error")),
 }
 
 
@@ -67,13 +69,16 @@ def badge(state: str) -> SafeString:
 
 
 @register.filter
-def moment(at: datetime | None) -> SafeString | str:
-    """A time: words now, exact in the viewer's zone once the page's script has run."""
+def moment(at: datetime | None, how: str = "") -> SafeString | str:
+    """A time in the viewer's zone, UTC where none is chosen; in the browser's zone once the page's script has run.
+
+    The script also says "2 minutes ago", unless ``how`` is "exact".
+    """
     if at is None:
         return ""
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', at.astimezone(UTC).isoformat(), at, at.strftime("%Y-%m-%d %H:%M")
-    )
+    words = timezone.localtime(at).strftime("%Y-%m-%d %H:%M %Z")
+    exact = SafeString(" data-exact") if how == "exact" else ""
+    return format_html('<time datetime="{}" title="{}"{}>{}</time>', at.astimezone(UTC).isoformat(), at, exact, words)
 
 
 @register.inclusion_tag("web/parts/avatar.html")

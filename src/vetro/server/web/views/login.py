@@ -31,7 +31,7 @@ def login(request: HttpRequest, caller: Any) -> HttpResponse:
         except ServiceError as error:
             context = {"name": name, "problem": error.message, "next": _next(request)}
             return render(request, "login.html", context, error.status)
-        sign_in_session(request, user.id)
+        sign_in_session(request, user)
         return HttpResponseRedirect(_next(request))
     if caller is not None:
         return HttpResponseRedirect(_next(request))
@@ -45,7 +45,7 @@ def link(request: HttpRequest, caller: Any, token: str) -> HttpResponse:
         from vetro.server.accounts.tokens import redeem_link
 
         user, project = redeem_link(token, request.META.get("REMOTE_ADDR", ""))
-        sign_in_session(request, user.id, project.id)
+        sign_in_session(request, user, project.id)
         return HttpResponseRedirect("/app/")
     return render(request, "login_link.html", {})
 

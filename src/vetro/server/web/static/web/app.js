@@ -1,6 +1,11 @@
 // What every page needs: times in the viewer's zone, notices that go away, confirmations, copy buttons.
-const exact = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "medium" });
-const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
+// The page's language as the viewer's country writes it: 24 hours in Britain.
+const lang = document.documentElement.lang;
+const locale = navigator.languages.find((one) => one.split("-")[0] === lang) ?? lang;
+const exact = new Intl.DateTimeFormat(locale, {
+  dateStyle: "medium", timeStyle: "medium", timeZone: document.documentElement.dataset.zone,
+});
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
 const STEPS = [[60, "second"], [3600, "minute", 60], [86400, "hour", 3600], [2592000, "day", 86400]];
 
 function words(date) {

@@ -8,14 +8,16 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
 from vetro.server.environments import components, concealed, history, sessions
 from vetro.server.environments.diff import diff
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
 from vetro.server.web import drafting
-from vetro.server.web.desk import Desk, open_desk, shown_changes
+from vetro.server.web.desk import Desk, open_desk, shown_changes, tidied
 from vetro.server.web.page import go, missing, page, render
+from vetro.server.web.views.catalog import recent
 
 
 @page(rule="show_environment")
@@ -27,6 +29,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
         changes=shown_changes(desk.changes, desk.labels()),
         others=drafting.of_others(caller, desk.found),
         old=[_old(desk, row) for row in drafting.outdated(caller, desk.found)],
+        watched=True,
     )
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/changes_part.html" if part else "environments/changes.html", context)
@@ -38,8 +41,15 @@ def _old(desk: Desk, session: Session) -> dict[str, Any]:
     before = state.model.get("Objects") if state is not None else None
     after = (session.draft or {}).get("Objects")
     secrets = concealed.of_roots(desk.caller, desk.found, before, after)
-    items = diff(before, after, concealed.as_diff(secrets))
+    items = tidied(diff(before, after, concealed.as_diff(secrets)))
     return {"session": session, "changes": shown_changes(items, {})}
+
+
+@page(rule="update_environment")
+def choose(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Leads to the catalog, which then offers this environment first."""
+    recent.note_environment(request, own.environment(caller, environment))
+    return go(request, "/app/catalog/")
 
 
 @page("POST", rule="update_environment")

@@ -10,16 +10,18 @@ from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
 from vetro.server.environments import deployments as deployed
-from vetro.server.environments import reading, service
+from vetro.server.environments import reading, service, transfer
 from vetro.server.environments.models import Environment
-from vetro.server.errors import ServiceError
+from vetro.server.errors import Invalid, ServiceError
+from vetro.server.web.desk import last_event, open_desk
 from vetro.server.web.page import go, page, render
+from vetro.yaql.errors import VetroError
 
 #: Rows of a page.
 AT_ONCE = 50
 _SORTS = {
     "name": lambda row: (row.name.lower(), row.id),
-    "-updated": lambda row: (-row.updated.timestamp(), row.id),
+    "-changed": lambda row: (-row.changed.timestamp(), row.id),
     "-created": lambda row: (-row.created.timestamp(), row.id),
 }
 
@@ -29,6 +31,7 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The environments of the project, with search, filter by state, sorting and paging."""
     from vetro.server.accounts.policy import allows
 
+    seen = last_event()
     rows = reading.of_project(caller.project_id)
     search = request.GET.get("q", "").strip()[:255]
     state = request.GET.get("state", "")
@@ -48,8 +51,8 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
         "rows": shown[(number - 1) * AT_ONCE : number * AT_ONCE],
         "total": len(rows), "matching": len(shown), "q": search, "state": state, "states": states, "sort": sort,
         "page": number, "pages": pages_of(len(shown)), "query": _query(request, "page"),
-        "may_create": allows(caller, "create_environment"),
-        "sorts": [("name", _("Name")), ("-updated", _("Last changed")), ("-created", _("Newest"))],
+        "may_create": allows(caller, "create_environment"), "seen": seen,
+        "sorts": [("name", _("Name")), ("-changed", _("Last changed")), ("-created", _("Newest"))],
     }  # fmt: skip
     part = request.headers.get("HX-Target") == "list"
     return render(request, "environments/rows.html" if part else "environments/listing.html", context)
@@ -70,11 +73,31 @@ def new(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "environments/new.html", context)
 
 
+@page("GET", "POST", rule="create_environment")
+def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Makes an environment of an archive that was exported."""
+    context: dict[str, Any] = {"name": request.POST.get("name", ""), "how": request.POST.get("how", "fresh")}
+    if request.method == "POST":
+        try:
+            archive = request.FILES.get("archive")
+            if archive is None:
+                raise Invalid(_("Choose the archive."))
+            made = transfer.import_environment(
+                caller, archive.read(), name=context["name"].strip() or None, fresh=context["how"] != "exact"
+            )
+        except VetroError as error:
+            status = error.status if isinstance(error, ServiceError) else 400
+            return render(request, "environments/bring.html", {**context, "problem": error}, status)
+        return go(request, f"/app/environments/{made['environment_id']}/")
+    return render(request, "environments/bring.html", context)
+
+
 @page(rule="list_deployments_all_environments")
 def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
     """What was done in all environments of the project, newest first."""
     from vetro.server.dispatch.models import Task
 
+    seen = last_event()
     there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
     rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=deployed.KINDS)
     total = rows.count()
@@ -86,8 +109,26 @@ def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
     )
     for task in tasks:
         task["environment"] = names.get(task["environment_id"], "")
-    context = {"tasks": tasks, "page": number, "pages": pages_of(total), "query": "", "total": total}
-    return render(request, "environments/deployments.html", context)
+    context = {"tasks": tasks, "page": number, "pages": pages_of(total), "query": "", "seen": seen}
+    part = request.headers.get("HX-Target") == "list"
+    return render(request, "environments/deployments_part.html" if part else "environments/deployments.html", context)
+
+
+@page(rule="list_deployments")
+def of_one(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """What was done in one environment, newest first."""
+    from vetro.server.dispatch.models import Task
+
+    desk = open_desk(caller, environment)
+    rows = Task.objects.filter(environment_id=desk.id, kind__in=deployed.KINDS)
+    total = rows.count()
+    number = page_number(request.GET.get("page"), total)
+    listed = rows.order_by("-created", "-id").values(*TASK_FIELDS)[(number - 1) * AT_ONCE : number * AT_ONCE]
+    context = desk.shell(
+        "deployments", tasks=told_tasks(list(listed)), page=number, pages=pages_of(total), watched=True
+    )
+    part = request.headers.get("HX-Target") == "live"
+    return render(request, "environments/tasks_part.html" if part else "environments/tasks.html", context)
 
 
 #: Columns of tasks that lists show.
@@ -113,7 +154,8 @@ def told_tasks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def kind_of(kind: str, action: Any) -> str:
     """What a task does, in words."""
     if kind == "action":
-        return _("Action %s") % ((action or {}).get("method") or "")
+        name = (action or {}).get("method")
+        return _("Action %s") % name if name else _("Action")
     return {"deploy": _("Deployment"), "destroy": _("Deletion"), "plan": _("Plan")}.get(kind, kind)
 
 

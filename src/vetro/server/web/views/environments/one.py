@@ -24,9 +24,10 @@ from vetro.server.environments import (
     templates,
     transfer,
 )
+from vetro.server.environments.models import Session
 from vetro.server.errors import ServiceError
 from vetro.server.web import drafting
-from vetro.server.web.desk import Desk, open_desk
+from vetro.server.web.desk import Desk, open_desk, shown_changes
 from vetro.server.web.logos import logos_of
 from vetro.server.web.model_words import addresses_of, label_of, label_of_type, text_of, type_of
 from vetro.server.web.page import go, missing, page, render
@@ -43,6 +44,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
         task=newest_task(desk.found),
         others=drafting.of_others(caller, desk.found),
         outdated=len(drafting.outdated(caller, desk.found)),
+        watched=True,
     )
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/components.html" if part else "environments/one.html", context)
@@ -98,7 +100,11 @@ def _state(desk: Desk, own: str, removed: bool, report: dict[str, Any] | None) -
     if removed:
         return "removal"
     change = desk.top_changes.get(own)
-    return "addition" if change == "created" else "change" if change else "deployed"
+    if change:
+        return "addition" if change == "created" else "change"
+    if desk.found.status in (Session.FAILED, Session.DELETE_FAILED):
+        return "error" if report is not None and report["level"] == "error" else "unsure"
+    return "deployed"
 
 
 @page(rule="show_environment")
@@ -116,7 +122,8 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
     top = next((s for s in desk.services if component in {content.id_of(o) for o in content.objects_in(s)}), None)
     context = desk.shell(
         "components",
-        object=found,
+        object_id=component,
+        metadata=found["?"].get("metadata") or {},
         label=label_of(found),
         type=found["?"].get("type"),
         type_name=type_of(found["?"].get("type")),
@@ -128,8 +135,10 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
         addresses=addresses_of(shown),
         actions=[a for a in offered.actions(caller, environment) if a["object_id"] in family],
         reports=list(rows),
+        # Networks and other objects of the environment itself have no form.
+        editable=top is not None,
         top=top is not None and content.id_of(top) == component,
-        changes=[item for item in desk.changes if item.id in family],
+        changes=shown_changes([item for item in desk.changes if item.id in family], labels),
         exists=_object(desk.root, component) is not None,
     )
     return render(request, "environments/component.html", context)
@@ -204,7 +213,7 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
     return render(request, "environments/to_template.html", context)
 
 
-@page("POST", rule="show_environment")
+@page("POST", rule="update_environment")
 def export(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """The environment as a ZIP archive, secrets in clear."""
     desk = open_desk(caller, environment)

@@ -1,0 +1,200 @@
+// Fields of forms: checks before anything is sent, drawers for objects in objects, searching choices, showing secrets.
+// Everything here makes a form nicer; the server checks all of it again, and reading needs none of it.
+const form = document.getElementById("form");
+const TEXTS = JSON.parse(form?.dataset.texts ?? "{}");
+const INTEGER = /^[+-]?[0-9]{1,4000}$/;
+const NUMBER = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?$/;
+
+const field = (input) => input.closest(".field");
+const inputs = () => [...form.querySelectorAll("input[id$='-i'], select[id$='-i'], textarea[id$='-i'], [data-v-key]")];
+
+function words(input, code, limit) {
+  const own = JSON.parse(input.dataset.vMessages ?? "{}");
+  return (own[code] ?? own[code.startsWith("m") ? "" : "invalid"] ?? TEXTS[code]).replace("{limit}", limit);
+}
+
+/** What is wrong with one input, in words; "" where nothing is. */
+function wrong(input) {
+  const data = input.dataset;
+  if (input.disabled || input.readOnly || input.type === "checkbox") return "";
+  const text = input.value;
+  if (data.vKey !== undefined) {
+    const keys = [...document.getElementById(data.vKey).querySelectorAll(`[data-v-key="${data.vKey}"]`)];
+    return keys.some((other) => other !== input && other.value === text && keys.indexOf(other) < keys.indexOf(input)) ? TEXTS.unique : "";
+  }
+  if (data.vConfirms) {
+    const first = [...form.elements].find((other) => other.name?.endsWith(`.${data.vConfirms}`) && other.type !== "hidden");
+    if (first && first.value !== text) return words(input, "confirms");
+  }
+  if (text === "") return input.required ? words(input, "required") : "";
+  if (data.vKind) {
+    const trimmed = text.trim();
+    if (!(data.vKind === "integer" ? INTEGER : NUMBER).test(trimmed)) return words(input, data.vKind);
+    if (data.vMin !== undefined && Number(trimmed) < Number(data.vMin)) return words(input, "minimum", data.vMin);
+    if (data.vMax !== undefined && Number(trimmed) > Number(data.vMax)) return words(input, "maximum", data.vMax);
+  }
+  const length = [...text].length;
+  if (data.vMinLength && length < Number(data.vMinLength)) return words(input, "min_length", data.vMinLength);
+  if (data.vMaxLength && length > Number(data.vMaxLength)) return words(input, "max_length", data.vMaxLength);
+  for (const [regex, message] of JSON.parse(data.vPatterns ?? "[]")) {
+    if (!new RegExp(regex, "u").test(text)) return message || words(input, "pattern");
+  }
+  return "";
+}
+
+/** Says at a field what is wrong with it; "" takes it back. */
+function say(input, text) {
+  const around = field(input);
+  if (input.dataset.vKey !== undefined) {
+    input.setCustomValidity(text);
+    input.toggleAttribute("aria-invalid", Boolean(text));
+    input.title = text;
+    return;
+  }
+  const place = document.getElementById(`${around.id}-error`);
+  around.classList.toggle("wrong", Boolean(text));
+  if (place) {
+    place.textContent = text;
+    place.hidden = !text;
+    const ids = new Set((input.getAttribute("aria-describedby") ?? "").split(" ").filter(Boolean));
+    ids[text ? "add" : "delete"](place.id);
+    if (ids.size) input.setAttribute("aria-describedby", [...ids].join(" "));
+    else input.removeAttribute("aria-describedby");
+  }
+  if (text) input.setAttribute("aria-invalid", "true");
+  else input.removeAttribute("aria-invalid");
+}
+
+/** Checks the whole form; the first wrong input gets the focus. */
+function check() {
+  const found = inputs().map((input) => [input, field(input).closest("[hidden]") ? "" : wrong(input)]);
+  for (const [input, text] of found) say(input, text);
+  const first = found.find(([, text]) => text);
+  if (first) reveal(first[0]);
+  return !first;
+}
+
+/** Opens whatever hides an element, and puts the focus there. */
+function reveal(target) {
+  for (let around = target.parentElement; around; around = around.parentElement) {
+    if (around.localName === "details") around.open = true;
+  }
+  const around = [];
+  for (let drawer = target.parentElement?.closest("dialog"); drawer; drawer = drawer.parentElement.closest("dialog")) around.unshift(drawer);
+  for (const drawer of around) if (!drawer.open) drawer.showModal();
+  target.focus();
+  target.scrollIntoView({ block: "center" });
+}
+
+/** Puts into use what only scripts can do. */
+function awaken(root) {
+  for (const element of root.querySelectorAll("[data-v-open][hidden], [data-v-reveal][hidden], vetro-search[hidden]")) element.hidden = false;
+}
+
+const input_of = (place) => place.matches("input, select, textarea") ? place : place.querySelector("[id$='-i'], button") ?? place;
+
+/** The element that a link of the summary leads to. */
+function follow(hash) {
+  const place = hash.length > 1 && document.getElementById(hash.slice(1));
+  if (!place || !form?.contains(place)) return false;
+  reveal(input_of(place));
+  return true;
+}
+
+class Search extends HTMLElement {
+  connectedCallback() {
+    const input = this.querySelector("input");
+    let timer;
+    input.addEventListener("input", (event) => {
+      event.stopPropagation();
+      clearTimeout(timer);
+      timer = setTimeout(() => this.look(input.value), 200);
+    });
+    input.addEventListener("change", (event) => event.stopPropagation());
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") event.preventDefault();
+      if (event.key === "ArrowDown" || event.key === "Enter") this.select().focus();
+    });
+  }
+
+  select() {
+    return document.getElementById(this.getAttribute("for"));
+  }
+
+  async look(words) {
+    const status = this.querySelector("[role=status]");
+    const url = new URL(form.dataset.choices, location.href);
+    url.searchParams.set("path", this.dataset.path);
+    url.searchParams.set("what", this.dataset.what);
+    url.searchParams.set("q", words);
+    if (form.dataset.plain !== undefined) url.searchParams.set("plain", "1");
+    status.textContent = TEXTS.searching;
+    this.asked = words;
+    let found;
+    try {
+      found = await (await fetch(url, { headers: { "HX-Request": "true" } })).json();
+    } catch {
+      status.textContent = "";
+      return;
+    }
+    if (this.asked !== words) return;
+    const select = this.select();
+    const kept = [...select.options].filter((option) => option.selected || option.value === "").map((o) => [o.value, o.label, o.selected]);
+    const known = new Set(kept.map(([value]) => value));
+    select.replaceChildren(...kept.map(([value, label, selected]) => new Option(label, value, selected, selected)));
+    const groups = new Map();
+    for (const item of found.items) {
+      if (known.has(item.value)) continue;
+      const option = new Option(item.label, item.value);
+      option.disabled = item.disabled;
+      if (!item.group) select.append(option);
+      else {
+        if (!groups.has(item.group)) {
+          const group = document.createElement("optgroup");
+          group.label = item.group;
+          groups.set(item.group, group);
+          select.append(group);
+        }
+        groups.get(item.group).append(option);
+      }
+    }
+    status.textContent = found.more ? TEXTS.more : found.items.length ? "" : TEXTS.nothing;
+  }
+}
+
+if (form) {
+  customElements.define("vetro-search", Search);
+  form.noValidate = true;
+  awaken(form);
+  document.addEventListener("htmx:afterSwap", (event) => awaken(event.target));
+  // Old browsers' bubbles cannot reach inputs in closed drawers: we say it ourselves.
+  form.addEventListener("submit", (event) => {
+    const what = event.submitter?.value ?? "next";
+    if (what === "next" && !check()) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    }
+  });
+  form.addEventListener("focusout", (event) => {
+    if (event.target.matches?.("[id$='-i'], [data-v-key]") && event.target.value !== "") say(event.target, wrong(event.target));
+  });
+  form.addEventListener("input", (event) => {
+    if (event.target.matches("[id$='-i']") && field(event.target).classList.contains("wrong")) say(event.target, wrong(event.target));
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-v-open], [data-v-close], [data-v-reveal], #summary a");
+    if (!button) return;
+    if (button.dataset.vOpen) document.getElementById(button.dataset.vOpen).showModal();
+    else if (button.dataset.vClose !== undefined) button.closest("dialog").close();
+    else if (button.dataset.vReveal) {
+      const input = document.getElementById(button.dataset.vReveal);
+      input.type = input.type === "password" ? "text" : "password";
+      button.setAttribute("aria-pressed", String(input.type === "text"));
+    } else if (follow(button.hash)) event.preventDefault();
+  });
+  const summary = document.getElementById("summary");
+  const bad = form.querySelector("[aria-invalid=true]");
+  if (bad) reveal(bad);
+  else if (summary) summary.focus();
+  else follow(location.hash);
+}

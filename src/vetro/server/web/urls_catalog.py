@@ -1,0 +1,17 @@
+"""Addresses of the catalog's pages, below /app/catalog/."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import path
+
+from vetro.server.web.views.catalog import adding, application, listing
+
+urlpatterns: list[Any] = [
+    path("", listing.listing, name="catalog"),
+    path("examples", listing.examples),
+    path("<str:fqn>/", application.show),
+    path("<str:fqn>/form", application.form),
+    path("<str:fqn>/add", adding.add),
+]

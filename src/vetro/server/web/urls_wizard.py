@@ -1,0 +1,24 @@
+"""Addresses of forms, below /app/: where they begin, their pages, their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import path
+
+from vetro.server.web.views.wizard import begin, builders, ending, steps
+
+urlpatterns: list[Any] = [
+    path("environments/<str:environment>/add/<str:package>", begin.add),
+    path("environments/<str:environment>/edit/<str:component>", begin.edit),
+    path("quick/<str:package>", begin.quick),
+    path("forms/", begin.mine, name="forms"),
+    path("forms/<str:form>/", steps.due),
+    path("forms/<str:form>/<int:number>", steps.step),
+    path("forms/<str:form>/<int:number>/choices", steps.choices),
+    path("forms/<str:form>/switch", steps.switch),
+    path("forms/<str:form>/start/<str:builder>", builders.start),
+    path("forms/<str:form>/review", ending.review),
+    path("forms/<str:form>/finish", ending.finish),
+    path("forms/<str:form>/discard", begin.discard),
+]

@@ -1,0 +1,1 @@
+"""Actions of objects and static actions: what they returned."""

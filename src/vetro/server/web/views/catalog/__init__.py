@@ -1,0 +1,1 @@
+"""Pages of the catalog: finding an application, understanding it, adding it to an environment."""

@@ -1,0 +1,144 @@
+"""One application: what it is, its versions side by side, its form, its classes, its licence, who uses it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.server.accounts.policy import allows
+from vetro.server.caller import Caller
+from vetro.server.catalog.models import Ancestor, Package, PackageClass
+from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.web.page import missing, page, render
+from vetro.server.web.views.catalog import recent
+from vetro.server.web.views.packages import insight
+from vetro.server.web.views.packages.one import requirements_of
+from vetro.server.web.views.packages.shown import of_packages
+
+#: Versions that are shown side by side, environments named for each, environments offered beside the button.
+_VERSIONS, _NAMED, OFFERED = 20, 10, 20
+_CHANGELOG = ("changelog", "changes", "history", "news", "release_notes", "releasenotes")
+_HEADING = re.compile(r"^(?:#+\s*|={2,}\s*)?\[?v?\d+(?:\.\d+)+[^\n]{0,80}$", re.IGNORECASE | re.MULTILINE)
+
+
+@page(rule="get_package")
+def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
+    """The page of an application or library; ``?version=`` names a version, without it is the newest release."""
+    rows = versions_of(caller, fqn)
+    row = chosen(rows, request.GET.get("version"))
+    uses = _uses(caller, fqn)
+    context = {
+        "package": row,
+        "shown": of_packages(caller, [row])[0],
+        "versions": [
+            {
+                "package": other,
+                "own": other.project_id == caller.project_id,
+                "current": other.id == row.id,
+                "requires": requirements_of(caller, other),
+                "changes": changes_in(insight.document(other, *_CHANGELOG), other.version),
+                "environments": uses.pop(other.version, []),
+            }
+            for other in rows[:_VERSIONS]
+        ],
+        "more_versions": max(0, len(rows) - _VERSIONS),
+        "other_uses": sorted(uses.items()),
+        "named": _NAMED,
+        "readme": insight.document(row, "readme"),
+        "license": insight.document(row, "license", "licence", "copying"),
+        "classes": _classes(row),
+        "environments": offered(request, caller),
+        "may_add": allows(caller, "update_environment") and row.type == "Application",
+        "may_create": allows(caller, "create_environment"),
+    }
+    return render(request, "catalog/application.html", context)
+
+
+@page(rule="get_package")
+def form(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
+    """What will be asked: the steps and fields of its form, or the properties that its class asks for."""
+    row = chosen(versions_of(caller, fqn), request.GET.get("version"))
+    told = insight.described(caller, row)
+    main = next((item for item in told["classes"] if item["name"] == row.fqn), None)
+    asked = [item for item in main["properties"] if item["usage"] in ("In", "InOut")] if main else []
+    steps = told["form"]
+    licence = ""
+    if steps is not None:
+        fields = [field for step in steps for field in step["fields"]]
+        licence = next((field["help"] for field in fields if field["name"] == "license"), "")
+        steps = [{**step, "fields": [f for f in step["fields"] if not f["hidden"]]} for step in steps]
+        steps = [step for step in steps if step["fields"]]
+    context = {"package": row, "steps": steps, "asked": asked, "licence": licence}
+    part = request.headers.get("HX-Target") == "form"
+    return render(request, "catalog/form.html" if part else "catalog/form_page.html", context)
+
+
+def versions_of(caller: Caller, fqn: str) -> list[Package]:
+    """The versions that the project can use, the newest release first; its own before a public one of the same name.
+
+    Raises `NotFound` when there is none.
+    """
+    seen = Q(is_public=True) | Q(project_id=caller.project_id)
+    rows = Package.objects.filter(seen, fqn=fqn.replace("\0", ""), enabled=True).defer("findings", "references")
+    found: dict[str, Package] = {}
+    for row in sorted(rows.order_by("prerelease", "-version_key"), key=lambda r: r.project_id != caller.project_id):
+        found.setdefault(row.version, row)
+    if not found:
+        raise missing(_("application"))
+    # Releases before pre-releases, the newest first.
+    listed = sorted(found.values(), key=lambda r: r.version_key, reverse=True)
+    return sorted(listed, key=lambda r: r.prerelease)
+
+
+def chosen(rows: list[Package], version: str | None) -> Package:
+    """The version that is asked for; without one the newest. Raises `NotFound`."""
+    if not version:
+        return next((row for row in rows if row.usable), rows[0])
+    for row in rows:
+        if row.version == version:
+            return row
+    raise missing(_("version"))
+
+
+def changes_in(text: str, version: str) -> str:
+    """What a change log says of one version; '' where it does not name it."""
+    heads = list(_HEADING.finditer(text))
+    own = re.compile(rf"(?<![\d.]){re.escape(version)}(?![\d.])")
+    for number, head in enumerate(heads):
+        if own.search(head.group()):
+            end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
+            return text[head.end() : end].strip()[:4000]
+    return ""
+
+
+def offered(request: HttpRequest, caller: Caller) -> list[tuple[str, str]]:
+    """(id, name) of environments to add to: the one of last time first, then those that changed last."""
+    mine = Environment.objects.filter(project_id=caller.project_id)
+    rows = list(mine.order_by("-updated").values_list("id", "name")[:OFFERED])
+    last = recent.environment(request)
+    if last and last not in dict(rows):
+        rows = [*mine.filter(id=last).values_list("id", "name"), *rows]
+    return sorted(rows, key=lambda row: row[0] != last)
+
+
+def _uses(caller: Caller, fqn: str) -> dict[str, list[tuple[str, str]]]:
+    """Version -> environments of the project whose last task used it."""
+    rows = EnvironmentPackage.objects.filter(fqn=fqn, environment__project_id=caller.project_id)
+    found: dict[str, list[tuple[str, str]]] = {}
+    listed = rows.order_by("environment__name").values_list("version", "environment_id", "environment__name")
+    for version, id, name in listed[:1000]:
+        found.setdefault(version, []).append((id, name))
+    return found
+
+
+def _classes(row: Package) -> list[dict[str, Any]]:
+    """The classes with what they inherit, as the import found out."""
+    ancestors: dict[int, list[str]] = {}
+    for of, name in Ancestor.objects.filter(of__package=row).order_by("id").values_list("of_id", "name"):
+        ancestors.setdefault(of, []).append(name)
+    rows = PackageClass.objects.filter(package=row).order_by("name").values_list("id", "name", "abstract")
+    return [{"name": name, "abstract": abstract, "parent": ancestors.get(id, [""])[0]} for id, name, abstract in rows]

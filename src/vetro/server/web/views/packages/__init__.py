@@ -1,0 +1,1 @@
+"""Pages about packages, for those who write them and those who run the catalog."""

@@ -1,0 +1,166 @@
+"""Where forms begin: adding an application, quick deployment, editing an object, actions; and those still in work.
+
+What a form was begun for beyond what the form desk knows (`About`) is kept in the web session.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.forms.desks import FormFailed
+from vetro.server.api.v2 import own
+from vetro.server.caller import Caller
+from vetro.server.environments.models import Environment
+from vetro.server.formdesk import desk
+from vetro.server.formdesk.shown import Shown
+from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
+from vetro.server.web.views.catalog.application import chosen, versions_of
+from vetro.server.web.views.wizard.names import id_of
+
+_KEY = "vetro_forms"
+#: Forms that a web session remembers something of.
+_MOST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """``again``: what would begin the same form. ``into``: form, page and field for which an object is made here."""
+
+    again: str = ""
+    into: tuple[str, int, str] | None = None
+
+
+def about(request: HttpRequest, form: str) -> About:
+    """What the session knows of a form."""
+    found = request.session.get(_KEY, {}).get(form)
+    return About() if found is None else About(found["again"], tuple(found["into"]) if found["into"] else None)
+
+
+def remember(request: HttpRequest, form: str, told: About | None) -> None:
+    """Keeps that; None forgets it."""
+    kept = {id: item for id, item in request.session.get(_KEY, {}).items() if id != form}
+    if told is not None:
+        kept = {**dict(list(kept.items())[-_MOST:]), form: asdict(told)}
+    request.session[_KEY] = kept
+
+
+@page(rule="update_environment")
+def add(request: HttpRequest, caller: Caller, environment: str, package: str) -> HttpResponse:
+    """A new object of a package in an environment."""
+    own.environment(caller, environment)
+    return _begun(request, caller, environment_id=environment, package=package)
+
+
+@page(rule="create_environment")
+def quick(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
+    """A new object in an environment that is made for it, and deployed at once."""
+    return _begun(request, caller, package=package)
+
+
+@page(rule="update_environment")
+def edit(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
+    """An object of the draft, with its values."""
+    own.environment(caller, environment)
+    return _begun(request, caller, environment_id=environment, object_id=component)
+
+
+@page(rule="execute_action")
+def action(request: HttpRequest, caller: Caller, environment: str, action: str) -> HttpResponse:
+    """The arguments of an action."""
+    own.environment(caller, environment)
+    return _begun(request, caller, environment_id=environment, action=action)
+
+
+@page(rule="execute_action")
+def static_action(request: HttpRequest, caller: Caller, fqn: str, class_name: str, method: str) -> HttpResponse:
+    """The arguments of a static action of a class of a package, in the version that the catalog shows."""
+    row = chosen(versions_of(caller, fqn), request.GET.get("version"))
+    if class_name not in row.class_names:
+        raise missing(_("class"))
+    written = f"{class_name}/{row.version}@{row.fqn}"
+    return _begun(request, caller, class_name=written, method=method)
+
+
+@page(rule="use_forms")
+def mine(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """The person's forms that are not finished."""
+    rows = desk.mine(caller)
+    names = dict(Environment.objects.filter(id__in={row["environment_id"] for row in rows}).values_list("id", "name"))
+    listed = [{**row, "environment": names.get(row["environment_id"], "")} for row in rows]
+    return render(request, "wizard/mine.html", {"rows": listed})
+
+
+@page("POST", rule="use_forms")
+def discard(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
+    """Throws a form away; begins it anew where that is wanted."""
+    told = about(request, form)
+    target = "/app/forms/"
+    if request.POST.get("then") != "list":
+        with suppress(FormFailed):
+            target = way_out(desk.describe(caller, form), told)
+    desk.discard(caller, form)
+    remember(request, form, None)
+    if request.POST.get("then") == "again" and told.again:
+        return go(request, told.again)
+    messages.success(request, _("The form is thrown away."))
+    return go(request, target)
+
+
+def way_out(shown: Shown, told: About) -> str:
+    """Where somebody goes who leaves a form."""
+    if told.into is not None:
+        return back_into(told.into)
+    if shown.environment_id is not None:
+        tail = f"components/{shown.object_id}/" if shown.purpose != "add" and shown.object_id else ""
+        return f"/app/environments/{shown.environment_id}/{tail}"
+    return f"/app/catalog/{shown.package['fqn']}/" if shown.package is not None else "/app/catalog/"
+
+
+def back_into(into: tuple[str, int, str]) -> str:
+    """The place in another form from which this one was begun."""
+    form, number, name = into
+    return f"/app/forms/{form}/{number + 1}#{id_of('/' + name)}"
+
+
+def nested(request: HttpRequest, caller: Caller, shown: Shown, fqn: str, name: str) -> HttpResponse:
+    """A new application for a field of a form that a definition made."""
+    row = chosen(versions_of(caller, fqn), None)
+    into = (shown.id, shown.page, name)
+    where = {"environment_id": shown.environment_id, "session_id": shown.session_id}
+    return _begun(request, caller, About(into=into), package=row.id, into=shown.id, **where)
+
+
+def _begun(request: HttpRequest, caller: Caller, told: About | None = None, **what: Any) -> HttpResponse:
+    """Begins a form, or goes on with the same one where somebody left it, and leads to it."""
+    again = request.get_full_path() if told is None else ""
+    adds = told is None and "package" in what
+    if adds:
+        known = {str(row["id"]): row for row in desk.mine(caller)}
+        for form, item in reversed(request.session.get(_KEY, {}).items()):
+            if item["again"] == again and form in known:
+                messages.info(request, _("This form goes on where you left it."))
+                return go(request, f"/app/forms/{form}/")
+    source = request.GET.get("source", "auto") if told is None else "auto"
+    try:
+        shown = desk.begin(caller, source=source, **what)
+    except FormFailed as error:
+        return failed(request, error, request.path)
+    remember(request, shown.id, told or About(again))
+    return go(request, f"/app/forms/{shown.id}/")
+
+
+def failed(request: HttpRequest, error: FormFailed, address: str = "", form: str = "") -> HttpResponse:
+    """The page for a form that its package spoiled; ``address``: what begins it, ``form``: what was begun."""
+    found = error.details or {}
+    if is_htmx(request):
+        return error_page(request, 400, error.message, str((found.get("author") or {}).get("message") or "") or None)
+    others = [(name, f"{address}?{urlencode({'source': name})}") for name in found.get("sources", ()) if address]
+    context = {"problem": error, "author": found.get("author"), "others": others, "form": form}
+    return render(request, "wizard/failed.html", context, 400)

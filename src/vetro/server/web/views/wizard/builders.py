@@ -1,0 +1,56 @@
+"""Model builders: a form can start from what one of them makes of its own few arguments."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.forms.desks import FormFailed
+from vetro.forms.placing import problems_in, with_problems
+from vetro.server.caller import Caller
+from vetro.server.formdesk import desk
+from vetro.server.web.page import go, page, render
+from vetro.server.web.views.wizard import begin
+from vetro.server.web.views.wizard.control import every, top
+from vetro.server.web.views.wizard.controls import builder_groups
+from vetro.server.web.views.wizard.names import id_of
+from vetro.server.web.views.wizard.reading import changed, read
+from vetro.server.web.views.wizard.steps import MOVES, wanted
+from vetro.server.web.views.wizard.words import environment_of, script_texts
+
+
+@page("GET", "POST", rule="use_forms")
+def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> HttpResponse:
+    """The arguments of a model builder; what it makes of them stands in the form then."""
+    shown = desk.describe(caller, form)
+    told = read(request.POST, final=request.POST.get("do") == "next")
+    answers = told.answers
+    do, place, more = wanted(request.POST.get("do", "next"))
+    if do in MOVES:
+        answers = changed(told, do, place, more.get("blank"))
+    asked = desk.builder_form(caller, form, builder, answers)
+    status = 200
+    if request.method == "POST" and do == "next" and not told.picked:
+        try:
+            turn = desk.start_from(caller, form, builder, answers)
+        except FormFailed as error:
+            return begin.failed(request, error, form=form)
+        if turn.outcome != "invalid":
+            messages.success(request, _("The form is filled in. Look through it before you go on."))
+            return go(request, f"/app/forms/{form}/")
+        asked, status = with_problems(asked, turn.problems), 422
+    groups = builder_groups(asked.pages[0])
+    known = {control.path for control in every(top(groups))}
+    context = {
+        "shown": shown,
+        "builder": next((choice for choice in shown.builders if choice.value == builder), None),
+        "asked": asked,
+        "groups": groups,
+        "problems": [(p, id_of(p.path) if p.path in known else "") for p in problems_in(asked.pages[0])],
+        "environment": environment_of(shown),
+        "texts": json.dumps(script_texts()),
+    }
+    return render(request, "wizard/builder.html", context, status)

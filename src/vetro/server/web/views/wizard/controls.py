@@ -1,0 +1,278 @@
+"""Fields of the form model -> what templates show: one `Control` a field, with everything computed.
+
+Every control has a *mark*, a digest of all that it shows except what a person types: the browser says which marks it
+has, and only controls whose marks differ are sent again (`steps.keep`).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from vetro.forms import entry
+from vetro.forms.filling import ENTRIES as ENTRIES_SECTION
+from vetro.forms.model import Choice, Field, Page, Picker, Section
+from vetro.forms.values import pointer
+from vetro.server.web.model_words import label_of_type
+from vetro.server.web.views.wizard.attributes import attributes_of
+from vetro.server.web.views.wizard.control import Control, Group, Option
+from vetro.server.web.views.wizard.defaults import with_default
+from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, id_of, name_of
+from vetro.server.web.views.wizard.reading import NULL, SAME, SET, UNSET
+
+#: More choices than these are searched, not scrolled through.
+SEARCHED = 30
+
+
+def groups_of(page: Page, *, plain: bool, environment: bool = True) -> list[Group]:
+    """The controls of a page. ``plain``: of a definition. ``environment``: there is one to add applications to."""
+    return _Maker(plain, environment).groups(page.sections, "", "")
+
+
+def builder_groups(page: Page) -> list[Group]:
+    """The controls of a model builder's own form."""
+    return _Maker(False, False).groups(page.sections, "", "")
+
+
+class _Maker:
+    def __init__(self, plain: bool, environment: bool) -> None:
+        self._plain = plain
+        self._environment = environment
+
+    def groups(self, sections: Sequence[Section], path: str, place: str) -> list[Group]:
+        made = []
+        for section in sections:
+            if section.name == ENTRIES_SECTION and path and section.title == "":
+                continue
+            group = Group(section.title, section.description, [])
+            for item in section.fields:
+                control = self.control(item, path + pointer(item.name), place + pointer(item.name))
+                (group.advanced if item.level == "advanced" else group.controls).append(control)
+            if group.controls or group.advanced:
+                made.append(group)
+        return made
+
+    def control(self, item: Field, path: str, place: str) -> Control:
+        """``place`` begins with a slash that names do not have."""
+        below = place[1:]
+        item = with_default(item)
+        made = Control(id_of(path), path, below, name_of(item, below, plain=self._plain), item, "text")
+        if not item.visible:
+            made.template = ""
+        elif item.widget == "error-text":
+            made.template, made.text, made.single = "note", item.messages.get("instead", ""), False
+        elif item.secret:
+            self._secret(made)
+        elif item.read_only:
+            made.template, made.text, made.single = "fixed", _said(item), False
+        elif self._plain and item.kind not in ("boolean", "choice", "reference"):
+            self._text(made)
+        else:
+            getattr(self, f"_{item.kind}", self._text)(made)
+        if made.single:
+            made.attributes = attributes_of(item, made.id)
+        made.mark = _mark(made)
+        return made
+
+    # -- one input -----------------------------------------------------------------------------------------------------
+
+    def _text(self, made: Control) -> None:
+        item = made.field
+        value = _value(item)
+        long = item.kind in ("text", "json") or item.widget == "textarea"
+        made.template = "textarea" if long else "text"
+        if isinstance(value, list) and item.widget == "names":
+            made.text = ", ".join(map(str, value))
+        elif item.kind == "json" and value is not None:
+            made.text = json.dumps(value, ensure_ascii=False, indent=1)
+        else:
+            made.text = entry.shown(item, value)
+
+    def _secret(self, made: Control) -> None:
+        item = made.field
+        made.template = "secret"
+        if item.kind in ("text", "json", "map", "list", "object", "tuple"):
+            made.template = "secret_long"
+        if item.answered and item.value is not None:
+            made.hidden.append((f"{KEPT}.{made.place}", json.dumps(item.value)))
+            if item.nullable or not item.required:
+                made.gone = f"{GONE}.{made.place}"
+
+    def _boolean(self, made: Control) -> None:
+        value = _value(made.field)
+        if made.field.nullable and not self._plain:
+            made.template = "select"
+            words = [Option("true", _("Yes"), value is True), Option("false", _("No"), value is False)]
+            made.options = [(None, [Option("", _("Not set"), value is None), *words])]
+        else:
+            made.template, made.checked = "checkbox", value is True or value == "True"
+
+    def _choice(self, made: Control) -> None:
+        item = made.field
+        key = entry.choice_key if self._plain else _as_json
+        value = _value(item)
+        chosen = None if value is None else key(value)
+        rows = [(choice, key(choice.value)) for choice in item.choices]
+        listed = [Option(text, c.label, text == chosen, c.disabled) for c, text in rows]
+        first: list[Option] = []
+        if not self._plain and (item.nullable or chosen is None):
+            first = [Option("", _("Not set") if item.nullable else _("Choose…"), chosen is None)]
+        if chosen and not any(option.selected for option in listed):
+            first.append(Option(chosen, str(value), True))
+        made.template = "select"
+        made.options = [(None, first), *_grouped(item.choices, listed)]
+        if item.choices_source or len(listed) > SEARCHED:
+            made.search = "choices"
+
+    def _reference(self, made: Control) -> None:
+        picker, value = made.field.picker, _value(made.field) or None
+        assert picker is not None
+        made.template = "reference"
+        if self._plain:
+            listed = [Option(str(c.value or ""), c.label, c.value == value, c.disabled) for c in picker.existing]
+            if value and not any(option.selected for option in listed):
+                listed.append(Option(str(value), str(value), True))
+            made.options = [(None, listed)]
+            if self._environment:
+                made.creates = [(_create(made.place, choice), choice.label) for choice in picker.types]
+            return
+        if isinstance(value, Mapping):
+            made.single = False
+            header = value.get("?") or {}
+            made.class_name = label_of_type(header.get("type"))
+            made.hidden.append((f"{HEADER}.{made.place}", json.dumps(header)))
+            made.groups = self.groups(made.field.sections, made.path, "/" + made.place)
+        made.options = _picks(
+            picker, None if isinstance(value, Mapping) else value, made.class_name, required=made.field.required
+        )
+        counts = (("existing", picker.more_existing, picker.existing), ("types", picker.more_types, picker.types))
+        made.search = " ".join(what for what, more, there in counts if more or len(there) > SEARCHED)
+
+    # -- several -------------------------------------------------------------------------------------------------------
+
+    def _list(self, made: Control) -> None:
+        item = made.field
+        made.template, made.single = "list", False
+        rows = [row for section in item.sections for row in section.fields]
+        made.hidden.append((f"{ITEMS}.{made.place}", _there(item)))
+        fixed = len(item.leading) if item.kind == "tuple" else 0
+        for number, row in enumerate(rows):
+            control = self.control(row, f"{made.path}/{number}", f"/{made.place}/{number}")
+            control.remove = _do("remove", control.place)
+            control.up = _do("up", control.place) if number > fixed else ""
+            control.down = _do("down", control.place) if fixed <= number < len(rows) - 1 else ""
+            made.items.append(control)
+            made.hidden.append((f"{ITEMS}.{made.place}", str(number)))
+        template = item.leading[len(rows)] if len(rows) < fixed else item.items
+        most = item.constraints.max_length
+        if template is not None and (most is None or len(rows) < most):
+            made.add = _do("add", made.place, _blank(template))
+
+    _tuple = _list
+
+    def _map(self, made: Control) -> None:
+        item = made.field
+        made.template, made.single = "map", False
+        made.hidden.append((f"{ENTRIES}.{made.place}", _there(item)))
+        made.groups = self.groups(item.sections, made.path, "/" + made.place)
+        rows = [row for section in item.sections if section.name == ENTRIES_SECTION for row in section.fields]
+        for number, row in enumerate(rows):
+            shown = replace(row, label=_("Value"))
+            control = self.control(shown, made.path + pointer(row.name), f"/{made.place}/+{number}")
+            control.key_name = f"{KEY}.{control.place}"
+            control.remove = _do("remove", control.place)
+            made.items.append(control)
+            made.hidden.append((f"{ENTRIES}.{made.place}", f"+{number}"))
+        most = item.constraints.max_length
+        if item.items is not None and (most is None or len(rows) < most):
+            # An entry without value would count as none, and be gone with the next look at the form.
+            made.add = _do("add", made.place, {"key": item.items.initial or ""})
+
+    _object = _map
+
+
+def _value(item: Field) -> Any:
+    return item.value if item.answered else item.initial
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _do(what: str, place: str, blank: Any = None) -> str:
+    return json.dumps({"do": what, "at": place, **({"blank": blank} if what == "add" else {})})
+
+
+def _create(place: str, choice: Choice) -> str:
+    return json.dumps({"do": "create", "at": place, "package": str(choice.value)})
+
+
+def _blank(template: Field) -> Any:
+    """The value of an item that was just added."""
+    if template.initial is not None:
+        return template.initial
+    if template.kind in ("map", "object"):
+        return {}
+    return [] if template.kind in ("list", "tuple") else None
+
+
+def _there(item: Field) -> str:
+    if not item.answered:
+        return SET if item.initial in ([], {}) and not item.nullable else UNSET
+    return NULL if item.value is None else SET
+
+
+def _said(item: Field) -> str:
+    """A value that cannot be changed, as text."""
+    value = _value(item)
+    for choice in (*item.choices, *(item.picker.existing if item.picker is not None else ())):
+        if choice.value == value:
+            return choice.label
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    if isinstance(value, Mapping) and isinstance(value.get("?"), Mapping):
+        return str(value["?"].get("name") or label_of_type(value["?"].get("type")))
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _grouped(choices: Sequence[Choice], options: Sequence[Option]) -> list[tuple[str | None, Sequence[Option]]]:
+    found: dict[str | None, list[Option]] = {}
+    for choice, option in zip(choices, options, strict=True):
+        found.setdefault(choice.group, []).append(option)
+    return list(found.items())
+
+
+def _picks(picker: Picker, value: Any, class_name: str, *, required: bool) -> list[tuple[str | None, Sequence[Option]]]:
+    """What can stand in a reference: nothing, what is there, a new object; ``class_name``: of the one that stands."""
+    first = [Option("", _("Choose…") if required else _("Not set"), value is None and not class_name)]
+    if class_name:
+        first.append(Option(SAME, _("New: %s") % class_name, True))
+    there = [Option(f"={c.value}", c.label, c.value == value, c.disabled) for c in picker.existing]
+    if value is not None and not any(option.selected for option in there):
+        there.append(Option(f"={value}", str(value), True))
+    new = [Option(f"+{c.value}", _("New: %s") % c.label, False, c.disabled) for c in picker.types]
+    found: list[tuple[str | None, Sequence[Option]]] = [(None, first)]
+    if there:
+        found.append((_("In this environment"), there))
+    if new:
+        found.append((_("Create"), new))
+    return found
+
+
+def _mark(made: Control) -> str:
+    item, limits = made.field, made.field.constraints
+    # Attributes hold what native checks need; `text` is what somebody may be typing just now.
+    about: tuple[Any, ...] = (
+        made.template, item.label, item.description, item.help, item.required, item.enabled, made.attributes,
+        limits.unique, len(made.items), made.creates, made.add, made.search, made.class_name,
+        [(heading, [(o.value, o.label, o.disabled) for o in rows]) for heading, rows in made.options],
+        [value for name, value in made.hidden if name[0] == HEADER],
+    )  # fmt: skip
+    if made.template in ("fixed", "note"):
+        about = (*about, made.text)
+    return f"{zlib.crc32(repr(about).encode('utf-8', 'surrogatepass')):x}"

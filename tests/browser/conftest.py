@@ -1,0 +1,139 @@
+"""Tests in a real browser, of a real service: `service` runs, ``page_for("ann")`` is a page where Ann is signed in.
+
+Whatever the browser complains about fails the test, at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+
+from tests.browser.kit import WIDE, Complaints
+from tests.browser.kit_filled import fill
+from tests.server.servekit import Service
+
+_CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+#: Cut off from the network, and slow machines: waiting costs nothing where all is well.
+_PATIENCE = 20_000
+#: What recorded servers answer, so that actions have something to show.
+ANSWERS = Path(__file__).with_name("answers.yaml")
+
+
+class Running:
+    """A service and how people sign in to it."""
+
+    def __init__(self, service: Service, url: str, people: dict[str, dict[str, str]]) -> None:
+        self.service = service
+        #: Where it answers, without a slash at the end.
+        self.url = url
+        self._people = people
+
+    def id(self, person: str) -> str:
+        """Id of an account."""
+        return self._people[person]["id"]
+
+    def project(self, person: str) -> str:
+        """Id of a person's project."""
+        return self._people[person]["project"]
+
+    def session(self, person: str) -> str:
+        """Key of a web session."""
+        return self._people[person]["session"]
+
+    def token(self, person: str) -> str:
+        """A token."""
+        return self._people[person]["token"]
+
+    def api(self, person: str, method: str, path: str, given: Any = None, raw: bytes | None = None) -> Any:
+        """An answer of the API as data; ``given`` is sent as JSON, ``raw`` as the archive of a package's form."""
+        headers = {"X-Auth-Token": self.token(person), "Content-Type": "application/json"}
+        body = None if given is None else json.dumps(given).encode()
+        if raw is not None:
+            body, headers["Content-Type"] = encode_multipart(BOUNDARY, {"archive": BytesIO(raw)}), MULTIPART_CONTENT
+        status, answer = self.service.send(method, path, body, headers)
+        assert status < 300, (method, path, status, answer)
+        return json.loads(answer) if answer else None
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """`vetro serve` with the recorder as its cloud, and people (kit_people.py)."""
+    folder = tmp_path_factory.mktemp("pages")
+    running = Service(folder, VETRO_CLOUD__DRIVER="record", VETRO_WORKER__TASKS="2", VETRO_CLOUD__SCRIPT=str(ANSWERS))
+    try:
+        url = running.await_ready()["url"]
+        made = subprocess.run(
+            [sys.executable, str(Path(__file__).with_name("kit_people.py"))],
+            env=running.environment,
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=60,
+        )
+        yield Running(running, url, json.loads(made.stdout))
+    finally:
+        running.end()
+
+
+@pytest.fixture(scope="session")
+def filled(service: Running) -> dict[str, str]:
+    """The service with something of everything on it (kit_filled.py): ids by name."""
+    return fill(service)
+
+
+# Not for the whole session: while playwright runs, this thread has an event loop, which Django takes amiss elsewhere.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """The browser."""
+    if _CHROMIUM is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no Chromium: install Debian's package chromium")
+        pytest.skip("no Chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    api.expect.set_options(timeout=_PATIENCE)
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@pytest.fixture
+def context_for(chromium: Any, service: Running) -> Iterator[Callable[..., Any]]:
+    """``context_for("ann")``: a browser of her own, signed in; of nobody without a name; ``options``: Playwright's.
+
+    ``missing``: pages that are not there are no complaint."""
+    complaints, contexts = Complaints(), []
+
+    def make(person: str | None = None, missing: bool = False, **options: Any) -> Any:
+        given = {"viewport": {"width": WIDE[0], "height": WIDE[1]}, "locale": "en-GB", "timezone_id": "UTC", **options}
+        context = chromium.new_context(base_url=service.url, **given)
+        context.set_default_timeout(_PATIENCE)
+        if person is not None:
+            context.add_cookies(
+                [{"name": "vetro_session", "value": service.session(person), "url": service.url, "httpOnly": True}]
+            )
+        complaints.watch(context, missing)
+        contexts.append(context)
+        return context
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not complaints.said
+
+
+@pytest.fixture
+def page_for(context_for: Callable[..., Any]) -> Callable[..., Any]:
+    """``page_for("ann")``: a page in a browser of her own."""
+    return lambda person=None, **options: context_for(person, **options).new_page()

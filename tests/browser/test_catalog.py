@@ -1,0 +1,128 @@
+"""The catalog and the packages in a real browser: searching while one types, drag and drop, progress, keyboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.server.catalog.archives import archive
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+_DROP = """([files]) => {
+  const carried = new DataTransfer();
+  for (const [name, bytes] of files) carried.items.add(new File([Uint8Array.from(bytes)], name));
+  const place = document.querySelector("[data-drop]");
+  for (const kind of ["dragover", "drop"]) {
+    place.dispatchEvent(new DragEvent(kind, { dataTransfer: carried, bubbles: true, cancelable: true }));
+  }
+}"""
+_BROKEN = "Name: Bad\nMethods:\n  deploy:\n    Body:\n    - If: $.a\n      Thenn: []\n"
+
+
+def dropped(page: Any, *files: tuple[str, bytes]) -> None:
+    """Drops archives onto the import page."""
+    page.evaluate(_DROP, [[[name, list(data)] for name, data in files]])
+
+
+def imported(page: Any, url: str, *packages: bytes) -> None:
+    """Imports packages as a person does."""
+    page.goto(f"{url}/app/packages/import")
+    files = [
+        {"name": f"{number}.zip", "mimeType": "application/zip", "buffer": data} for number, data in enumerate(packages)
+    ]
+    page.locator("#archive").set_input_files(files)
+    page.get_by_label("Leave alone what is there already").check()
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator("[data-report]")).to_contain_text("imported")
+
+
+def test_applications_are_found_while_one_types_and_going_back_keeps_what_was_chosen(
+    service: Any, page_for: Any
+) -> None:
+    page = page_for("ann")
+    imported(
+        page,
+        service.url,
+        archive("org.quince.Jam", Name="Quince jam", Tags=["quince", "sweet"]),
+        archive("org.quince.Tart", Name="Quince tart", Tags=["quince", "baked"]),
+    )
+    page.goto(f"{service.url}/app/catalog/")
+    search = page.get_by_label("Search applications")
+    search.press_sequentially("quince")
+    expect(page.locator(".tile")).to_have_count(2)
+    search.press_sequentially(" ta")
+    expect(page.locator(".tile")).to_have_count(1)
+    search.fill("quince")
+    expect(page.locator(".tile")).to_have_count(2)
+    page.goto(page.url + "&tag=baked")  # as the chip does, however many tags are more frequent
+    expect(page.locator(".tile")).to_have_count(1)
+    chip = page.get_by_role("checkbox", name="baked")
+    expect(chip).to_be_checked()
+    page.get_by_role("link", name="Quince tart").click()
+    expect(page.get_by_role("heading", name="Quince tart")).to_be_visible()
+    expect(page.locator("#form")).to_contain_text("size")
+    page.go_back()
+    expect(chip).to_be_checked()
+    chip.uncheck()
+    expect(page.locator(".tile")).to_have_count(2)
+    assert "tag=" not in page.url
+
+
+def test_the_keyboard_alone_finds_and_opens_an_application(service: Any, page_for: Any) -> None:
+    page = page_for("ann")
+    imported(page, service.url, archive("org.medlar.Jelly", Name="Medlar jelly"))
+    page.goto(f"{service.url}/app/catalog/")
+    page.get_by_label("Search applications").focus()
+    page.keyboard.type("medlar")
+    expect(page.locator(".tile")).to_have_count(1)
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Medlar jelly":
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Medlar jelly")).to_be_visible()
+    page.get_by_role("link", name="Add to environment").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Where shall Medlar jelly go?")).to_be_visible()
+
+
+def test_archives_are_dropped_checked_imported_and_deleted(service: Any, page_for: Any) -> None:
+    page = page_for("ann")
+    good = ("good.zip", archive("org.sloe.Gin", Name="Sloe gin"))
+    bad = ("bad.zip", archive("org.sloe.Bad", classes={"org.sloe.Bad": _BROKEN}))
+    page.goto(f"{service.url}/app/packages/import")
+    dropped(page, good, bad)
+    expect(page.locator("[data-files] li")).to_have_count(2)
+    page.get_by_role("button", name="Only check").click()
+    report = page.locator("[data-report]")
+    expect(report).to_contain_text("would be refused")
+    expect(report).to_contain_text("Classes/org.sloe.Bad.yaml:6")
+    expect(report).to_be_focused()
+    dropped(page, good)
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(report).to_contain_text("1 package imported")
+    report.get_by_role("link", name="Sloe gin").click()
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Deactivate").click()
+    expect(page.locator("#notices")).to_contain_text("The package is inactive")
+    page.goto(f"{service.url}/app/packages/?q=sloe")
+    page.get_by_label("Tick Sloe gin 0.0.0").check()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#notices")).to_contain_text("1 package is deleted")
+
+
+def test_an_upload_that_is_stopped_says_where_to_look(service: Any, page_for: Any) -> None:
+    page = page_for("ann")
+    page.goto(f"{service.url}/app/packages/import")
+    held: list[Any] = []  # nobody answers these
+    page.route("**/app/packages/import", lambda route: held.append(route))
+    dropped(page, ("good.zip", archive("org.rowan.Jelly", Name="Rowan jelly")))
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("button", name="Import", exact=True)).to_be_disabled()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#report")).to_contain_text("The connection ended")
+    expect(page.get_by_role("button", name="Import", exact=True)).to_be_enabled()
+    assert len(held) == 1

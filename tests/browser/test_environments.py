@@ -1,0 +1,113 @@
+"""Environments in a real browser: several people watch one deployment, a network cut, the picture of the objects."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from tests.server.dispatch import shop
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+#: Calls the API as the signed-in person, as the pages' own scripts may.
+_CALL = """async ([method, path, json, file]) => {
+  const headers = { "X-CSRFToken": document.cookie.match(/vetro_csrf=([^;]+)/)?.[1] ?? "" };
+  let body;
+  if (file) {
+    body = new FormData();
+    body.append("archive", new Blob([Uint8Array.from(atob(file), (c) => c.charCodeAt(0))]), "package.zip");
+  } else if (json !== null) {
+    body = JSON.stringify(json);
+    headers["Content-Type"] = "application/json";
+  }
+  const answer = await fetch(path, { method, headers, body });
+  return [answer.status, await answer.text()];
+}"""
+
+
+def call(page: Any, method: str, path: str, json: Any = None, file: bytes = b"") -> Any:
+    """An answer of the API as data."""
+    import json as codec
+
+    status, text = page.evaluate(_CALL, [method, path, json, base64.b64encode(file).decode()])
+    assert status < 300, (path, status, text)
+    return codec.loads(text) if text else None
+
+
+def prepared(page: Any, url: str, name: str, *shops: dict[str, Any]) -> str:
+    """Address of a new environment whose draft has these shops."""
+    page.goto(f"{url}/app/environments/new")
+    if not call(page, "GET", "/v2/packages?fqn=test.shop")["items"]:
+        call(page, "POST", "/v2/packages", file=shop.archive())
+    made = call(page, "POST", "/v2/environments", {"name": name})["id"]
+    session = call(page, "POST", f"/v2/environments/{made}/sessions")["id"]
+    for own, properties in enumerate(shops):
+        model = {"?": {"type": "test.Shop", "id": f"{name}-{own}", "name": properties["title"]}, **properties}
+        call(page, "POST", f"/v2/sessions/{session}/components", model)
+    return f"{url}/app/environments/{made}/"
+
+
+def test_two_people_watch_one_deployment(service: Any, page_for: Any) -> None:
+    ann, bob = page_for("ann"), page_for("bob")
+    address = prepared(ann, service.url, "watched", {"title": "North", "wait": 3}, {"title": "South", "warn": True})
+    ann.goto(address)
+    expect(ann.get_by_text("New in the draft").first).to_be_visible()
+    ann.get_by_role("button", name="Plan", exact=True).click()
+    expect(ann.get_by_role("heading", name="Resources in the cloud")).to_be_visible(timeout=30_000)
+    bob.goto(address)
+    expect(bob.get_by_role("heading", name="Nothing in it yet")).to_be_visible()
+    ann.get_by_role("button", name="Deploy this").click()
+    expect(ann.locator("#log")).to_contain_text("opening South", timeout=30_000)
+    # Bob's page follows without being loaded again, and lets nobody change what is being deployed.
+    expect(bob.get_by_role("link", name="Watch what happens")).to_be_visible(timeout=15_000)
+    expect(bob.get_by_role("link", name="Add component")).to_have_count(0)
+    # A filter survives a reload.
+    ann.get_by_label("Component", exact=True).select_option(label="South")
+    expect(ann.locator("#log")).not_to_contain_text("North")
+    ann.reload()
+    expect(ann.get_by_label("Component", exact=True)).to_have_value("watched-1")
+    expect(ann.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=30_000)
+    expect(ann.locator("#log")).to_contain_text("something is odd")
+    expect(ann.locator("#log")).not_to_contain_text("North")
+    expect(bob.locator("article.component")).to_have_count(2, timeout=15_000)
+
+
+def test_the_live_view_goes_on_after_a_network_cut(service: Any, page_for: Any) -> None:
+    page = page_for("ann")
+    page.goto(prepared(page, service.url, "cut", {"title": "Far", "wait": 5}))
+    page.get_by_role("button", name="Deploy", exact=True).click()
+    expect(page.locator("#log")).to_contain_text("opening Far", timeout=30_000)
+    expect(page.locator("#connection[data-connection=open]")).to_be_attached(timeout=15_000)
+    page.context.set_offline(True)
+    page.evaluate("window.dispatchEvent(new Event('online'))")  # opens anew, in vain
+    expect(page.locator("#connection[data-connection=lost]")).to_be_attached(timeout=15_000)
+    page.context.set_offline(False)
+    expect(page.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=40_000)
+    expect(page.locator("#log")).to_contain_text("Deployment finished")
+    numbers = page.locator("#log li").evaluate_all("lines => lines.map((line) => Number(line.dataset.seq))")
+    assert numbers == sorted(set(numbers))
+
+
+def test_the_picture_is_used_by_keyboard_and_searched(service: Any, page_for: Any) -> None:
+    page = page_for("ann")
+    shops = [{"title": f"Shop {n}"} for n in range(12)]
+    page.goto(f"{prepared(page, service.url, 'drawn', *shops)}topology")
+    expect(page.locator("#topology[data-drawn]")).to_be_visible(timeout=15_000)
+    rows = page.locator("#live tbody tr")
+    assert rows.count() == page.evaluate("document.getElementById('canvas').graph.nodes().length") >= 13
+    page.locator("#canvas").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#chosen")).to_contain_text("io.murano.Environment")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#chosen")).to_contain_text("test.Shop")
+    before = page.evaluate("document.getElementById('canvas').graph.zoom()")
+    page.keyboard.press("+")
+    assert page.evaluate("document.getElementById('canvas').graph.zoom()") > before
+    page.get_by_label("Find an object").fill("shop 7")
+    expect(page.locator("#found")).to_have_text("1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen")).to_contain_text("Shop 7")
+    page.locator("#canvas").press("Enter")
+    expect(page.get_by_role("heading", name="Shop 7")).to_be_visible()

@@ -1,0 +1,96 @@
+"""One walk over all pages: axe finds nothing, nothing is wider than a phone, the browser has nothing to complain about.
+
+A new page is one line in PAGES. Pictures of each, wide and narrow, light and dark, go to build/screenshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.kit import examined
+
+#: Name of the picture -> (who looks, address). Names in braces are ids that kit_filled.py makes.
+PAGES: dict[str, tuple[str | None, str]] = {
+    "login": (None, "/app/login"),
+    "missing": ("ann", "/app/nowhere"),
+    "catalog": ("ann", "/app/catalog/"),
+    "catalog-nothing-found": ("ann", "/app/catalog/?q=zzzz"),
+    "catalog-empty": ("eve", "/app/catalog/"),
+    "application": ("ann", "/app/catalog/test.shop/"),
+    "application-add": ("ann", "/app/catalog/test.shop/add"),
+    "packages": ("ann", "/app/packages/"),
+    "package": ("ann", "/app/packages/{package}/"),
+    "package-classes": ("ann", "/app/packages/{package}/classes/test.Shop"),
+    "package-files": ("ann", "/app/packages/{package}/files/manifest.yaml"),
+    "package-edit": ("ann", "/app/packages/{package}/edit"),
+    "package-import": ("ann", "/app/packages/import"),
+    "categories": ("root", "/app/packages/categories"),
+    "environments": ("ann", "/app/environments/"),
+    "environments-empty": ("eve", "/app/environments/"),
+    "environment-new": ("ann", "/app/environments/new"),
+    "environment-import": ("ann", "/app/environments/import"),
+    "deployments": ("ann", "/app/environments/deployments"),
+    "environment": ("ann", "/app/environments/{live}/"),
+    "environment-of-reader": ("rita", "/app/environments/{live}/"),
+    "environment-broken": ("ann", "/app/environments/{broken}/"),
+    "component": ("ann", "/app/environments/{live}/components/{component}/"),
+    "changes": ("ann", "/app/environments/{live}/changes"),
+    "plan": ("ann", "/app/environments/{draft}/plans/{plan}"),
+    "task": ("ann", "/app/environments/{live}/tasks/{task}/"),
+    "task-failed": ("ann", "/app/environments/{broken}/tasks/{failed}/"),
+    "environment-tasks": ("ann", "/app/environments/{live}/tasks/"),
+    "history": ("ann", "/app/environments/{live}/history"),
+    "compare": ("ann", "/app/environments/{live}/compare"),
+    "topology": ("ann", "/app/environments/{live}/topology"),
+    "metadata": ("ann", "/app/environments/{live}/metadata"),
+    "rename": ("ann", "/app/environments/{live}/rename"),
+    "clone": ("ann", "/app/environments/{live}/clone"),
+    "to-template": ("ann", "/app/environments/{live}/template"),
+    "delete": ("ann", "/app/environments/{live}/delete"),
+    "forms-none": ("eve", "/app/forms/"),
+    "templates": ("ann", "/app/templates/"),
+    "template": ("ann", "/app/templates/{template}/"),
+    "template-create": ("ann", "/app/templates/{template}/create"),
+    "profile": ("ann", "/app/people/me"),
+    "people": ("root", "/app/people/"),
+    "person-new": ("root", "/app/people/new"),
+    "person": ("root", "/app/people/users/{ann}/"),
+    "person-delete": ("root", "/app/people/users/{ann}/delete"),
+    "projects": ("root", "/app/people/projects/"),
+    "project": ("root", "/app/people/projects/{demo}/"),
+    "audit": ("ann", "/app/people/audit"),
+    "audit-everywhere": ("root", "/app/people/audit?all=1"),
+}
+#: Address -> bytes that came over the network for it, headers included; 0 where the browser had it.
+_TRANSFERRED = """() => Object.fromEntries(["navigation", "resource"]
+  .flatMap((kind) => performance.getEntriesByType(kind)).map((entry) => [entry.name, entry.transferSize]))"""
+#: 404 is what these are about.
+_MISSING = {"missing"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, page_for: Callable[..., Any], filled: dict[str, str]) -> None:
+    person, address = PAGES[name]
+    page = page_for(person, missing=name in _MISSING)
+    answer = page.goto(address.format(**filled), wait_until="load")
+    assert answer.status == (404 if name in _MISSING else 200)
+    assert page.url.endswith(address.format(**filled))
+    assert not examined(page, name)
+    assert page.locator("h1").count() == 1
+    assert page.title().endswith(" · Vetro")
+
+
+@pytest.mark.parametrize("address", ["/app/login", "/app/catalog/", "/app/environments/{live}/"])
+def test_a_first_page_is_small_and_the_next_one_brings_no_files_again(
+    address: str, page_for: Callable[..., Any], filled: dict[str, str]
+) -> None:
+    page = page_for(None if address == "/app/login" else "ann")
+    page.goto(address.format(**filled), wait_until="load")
+    sizes = page.evaluate(_TRANSFERRED)
+    assert sum(sizes.values()) <= 250 * 1024, sizes
+    assert sum("/static/" in url for url in sizes) > 4
+    page.goto(address.format(**filled), wait_until="load")
+    assert [url for url, size in page.evaluate(_TRANSFERRED).items() if "/static/" in url and size] == []

@@ -1,0 +1,114 @@
+"""The wizard in a real browser: what it keeps while one types, drawers, lists, errors, going back, the keyboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.kit import examined
+from tests.server.formdesk.conftest import archive
+from tests.server.web.test_wizard import RICH
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+
+@pytest.fixture(scope="module")
+def shop(service: Any) -> dict[str, str]:
+    """The id of a package with both kinds of forms."""
+    made = service.api("ann", "POST", "/v2/packages", raw=archive(shop=RICH))
+    return {"id": str(made["imported"][0]["id"])}
+
+
+def street(service: Any, name: str) -> str:
+    """The id of a new environment."""
+    return str(service.api("ann", "POST", "/v2/environments", {"name": name})["id"])
+
+
+def test_what_is_typed_is_kept_and_lists_grow_in_place(service: Any, page_for: Any, shop: Any) -> None:
+    page = page_for("ann")
+    environment = street(service, "typed")
+    page.goto(f"{service.url}/app/environments/{environment}/add/{shop['id']}?source=class")
+    page.get_by_label("name", exact=False).first.fill("Corner")
+    expect(page.locator("#kept")).to_have_text("Saved")
+    page.reload()
+    name = page.locator("#f-name-i")
+    expect(name).to_have_value("Corner")
+    # A port more; the focus goes to it, and what is typed meanwhile stays.
+    page.get_by_role("button", name="Add ports").click()
+    second = page.locator("#f-ports-1-i")
+    expect(second).to_be_focused()
+    second.fill("x")
+    second.blur()
+    expect(page.locator("#f-ports-1-error")).to_have_text("Enter a whole number.")
+    second.fill("8080")
+    page.get_by_role("button", name="Move item 2 up").click()
+    expect(page.locator("#f-ports-0-i")).to_have_value("8080")
+    # More choices than one wants to scroll through are searched.
+    page.get_by_label("Search choices for zone").fill("z3")
+    expect(page.locator("#f-zone-i option")).to_have_count(12)
+    page.locator("#f-zone-i").select_option(label="z35")
+    # A new host in a drawer.
+    page.get_by_role("button", name="Add hosts").click()
+    kind = page.locator("#f-hosts-0-i option", has_text="Host").get_attribute("value")
+    page.locator("#f-hosts-0-i").select_option(kind)
+    drawer = page.get_by_role("dialog", name="1: Host")
+    expect(drawer).to_be_visible()
+    drawer.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name="Add entry labels").click()
+    key = page.locator("#f-labels-k1")
+    expect(key).to_be_focused()
+    key.fill("colour")
+    page.get_by_label("Value").fill("blue")
+    assert not examined(page, "wizard-class")
+    # The review is reached with a complete form only; the first thing that is wrong gets the focus.
+    page.get_by_role("button", name="Review").click()
+    expect(drawer).to_be_visible()
+    address = drawer.locator("#f-hosts-0-address-i")
+    expect(address).to_be_focused()
+    address.fill("10.0.0.1")
+    assert not examined(page, "wizard-drawer")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    page.get_by_role("button", name="Review").click()
+    expect(page.get_by_text("10.0.0.1")).to_be_visible()
+    expect(page.get_by_text("blue")).to_be_visible()
+    expect(page.get_by_text("z35")).to_be_visible()
+    assert not examined(page, "wizard-review")
+    page.go_back()
+    expect(page.locator("#f-ports-0-i")).to_have_value("8080")
+    page.go_forward()
+    page.get_by_role("button", name="Add to the draft").click()
+    expect(page.locator("#notices")).to_contain_text("is in your draft")
+
+
+def test_steps_with_the_keyboard_alone(service: Any, page_for: Any, shop: Any) -> None:
+    page = page_for("ann")
+    page.goto(f"{service.url}/app/environments/{street(service, 'steps')}/add/{shop['id']}")
+    page.locator("#f-name-i").focus()
+    page.keyboard.type("corner")
+    page.keyboard.press("Enter")
+    expect(page.locator("#f-name-i")).to_be_focused()
+    expect(page.locator("#f-name-error")).to_have_text("Begin with a capital")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("Corner")
+    expect(page.locator("#f-name-error")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(page.locator("#f-seats-i")).to_be_visible()
+    page.locator("#f-seats-i").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("100")
+    page.keyboard.press("Enter")
+    summary = page.locator("#summary")
+    expect(summary).to_contain_text("That is no corner shop")
+    expect(summary).to_be_focused()
+    assert not examined(page, "wizard-steps")
+    page.go_back()
+    expect(page.locator("#f-name-i")).to_have_value("Corner")
+    page.go_forward()
+    page.locator("#f-seats-i").fill("12")
+    page.keyboard.press("Enter")
+    expect(page.locator(".steps-nav .now")).to_contain_text("3")
+    page.reload()
+    page.get_by_role("button", name="Review").click()
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()

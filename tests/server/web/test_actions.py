@@ -1,0 +1,125 @@
+"""Actions from their argument forms to what they returned."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.server.formdesk.conftest import archive
+from tests.server.web.pagekit import followed, opened
+from vetro.server.dispatch.models import Task
+from vetro.server.environments import deploying, service
+from vetro.server.formdesk import desk
+from vetro.server.web.views.actions.result import file_in, shape_of
+
+Browser = Callable[[Any], Client]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    """Ends the processes that answer."""
+    yield
+    from vetro.server.dispatch import ask
+    from vetro.server.formdesk import children
+
+    children.close()
+    ask.close()
+
+
+@pytest.fixture
+def shop(db: None, ann: Any) -> Any:
+    """The shop of the form desk's tests, in the catalog."""
+    from vetro.server.catalog import embedded
+    from vetro.server.catalog.importing import import_packages
+
+    embedded.ensure()
+    (row,) = import_packages(ann.caller, [archive()]).packages
+    return row
+
+
+def test_an_action_is_called_and_its_result_shown(
+    browser: Browser, ann: Any, eve: Any, shop: Any, drain: Callable[[], int]
+) -> None:
+    environment = str(service.create(ann.caller, {"name": "street"})["id"])
+    begun = desk.begin(ann.caller, environment_id=environment, package=shop.id, source="class")
+    desk.submit(ann.caller, begun.id, {"name": "Corner", "seats": 1})
+    made = desk.finish(ann.caller, begun.id)
+    assert made.session_id is not None
+    deploying.deploy(ann.caller, environment, made.session_id)
+    assert drain() == 1
+    client = browser(ann)
+    page = opened(client, f"/app/environments/{environment}/actions/{made.object_id}_rename")
+    assert "Rename" in page.text and "Run" in page.text and "Review" not in page.text
+    bad = page.send()
+    assert bad.url == page.url and 'href="#f-name"' in bad.text
+    running = bad.send(name="<b>Kiosk</b>")
+    assert running.url.startswith("/app/results/") and 'hx-trigger="every 1s"' in running.text
+    assert drain() == 1
+    done = opened(client, running.url)
+    assert "&lt;b&gt;Kiosk&lt;/b&gt;" in done.text and "hx-trigger" not in done.text
+    file = client.get(f"{running.url}download")
+    assert (file.content, file["Content-Type"]) == (b"<b>Kiosk</b>", "text/plain; charset=utf-8")
+    assert file["Content-Disposition"].startswith("attachment") and "sandbox" in file["Content-Security-Policy"]
+    for other in (running.url, f"{running.url}download"):
+        assert browser(eve).get(other).status_code == 404
+
+
+def test_a_static_action_needs_no_environment(browser: Browser, ann: Any, shop: Any, drain: Callable[[], int]) -> None:
+    client = browser(ann)
+    assert client.get("/app/catalog/test.Shop/actions/test.Shop/burn").status_code == 404
+    assert client.get("/app/catalog/test.Shop/actions/test.Other/add").status_code == 404
+    page = opened(client, "/app/catalog/test.Shop/actions/test.Shop/add")
+    assert "a whole number" in page.send(a="x").text
+    running = page.send(a="2")
+    assert drain() == 1
+    done = followed(client, client.get(running.url), running.url)
+    assert "Shop.add" in done.text and '<pre class="source mb-0" tabindex="0">3</pre>' in done.text
+
+
+def test_an_action_that_fails_says_why(browser: Browser, ann: Any) -> None:
+    error = {"message": "No <i>such</i> table.", "hint": "Make one.", "frames": []}
+    common = {"project_id": ann.caller.project_id, "user_id": ann.caller.user_id, "kind": "static", "spec": {}}
+    failed = Task.objects.create(id="f" * 32, state="failed", error=error, **common)
+    text = browser(ann).get(f"/app/results/{failed.id}/").content.decode()
+    assert "No &lt;i&gt;such&lt;/i&gt; table." in text and "Make one." in text
+    assert browser(ann).get(f"/app/results/{failed.id}/download").status_code == 404
+    other = Task.objects.create(id="e" * 32, state="done", **{**common, "kind": "deploy"})
+    assert browser(ann).get(f"/app/results/{other.id}/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "rows"),
+    [
+        (None, "nothing", []),
+        ("text", "text", []),
+        (True, "text", []),
+        ({"size": 3, "ready": False, "note": None}, "facts", [("size", "3"), ("ready", "No"), ("note", "")]),
+        ([{"a": 1}, {"a": 2, "b": "x"}], "table", [["1", ""], ["2", "x"]]),
+        (["a", 2], "table", [["a"], ["2"]]),
+        ([], "json", []),
+        ([{"a": [1]}], "json", []),
+        ([{"a": 1}, 2], "json", []),
+        ({"?": {"type": "x"}, "a": 1}, "json", []),
+        ({"a": {"b": 1}}, "json", []),
+    ],
+)
+def test_results_are_shown_as_what_they_are(result: Any, kind: str, rows: Any, client: Client) -> None:
+    shape = shape_of(result)
+    assert (shape.kind, list(shape.rows)) == (kind, rows)
+
+
+def test_files_are_downloaded_and_harmless() -> None:
+    held = {
+        "?": {"type": "io.murano.File"},
+        "base64Content": base64.b64encode(b"abc").decode(),
+        "mimeType": "text/html",
+    }
+    assert file_in({**held, "filename": "../a\r\nb/c.html"}) == ("_a__b_c.html", "text/html", b"abc")
+    assert file_in(held) == ("result", "text/html", b"abc")
+    assert file_in({**held, "mimeType": "text/html\r\nX: y"}) == ("result", "application/octet-stream", b"abc")
+    assert file_in({"base64Content": 3}) is None and file_in("x") is None
+    assert (shape_of(held).kind, shape_of(held).size) == ("file", 3)

@@ -1,0 +1,323 @@
+"""The pages about environments: list, one environment, its draft, the plan, deploying, history, the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from tests.server.environments.conftest import plant
+from tests.server.environments.conftest import planting as planting  # a fixture
+from vetro.server.environments import drafts, history, sessions
+from vetro.server.environments.models import Environment, Session
+
+Browser = Callable[[Any], Client]
+EVIL = "<script>alert('x')</script>"
+POT = {"?": {"type": "test.Pot", "id": "pot"}}
+
+
+def text(answer: Any, status: int = 200) -> str:
+    assert answer.status_code == status, answer.content.decode()[-2000:]
+    return str(answer.content.decode())
+
+
+def words(answer: Any, status: int = 200) -> str:
+    """What a page says, without its markup."""
+    main = text(answer, status).partition("<main")[2]
+    return " ".join(re.sub(r"<[^>]*>", " ", main).split())
+
+
+@pytest.fixture
+def garden(planting: Any) -> Any:
+    """An environment with one plant, deployed."""
+    return planting(plant(password="canary-secret", pot=dict(POT)))
+
+
+@pytest.fixture
+def client(ann: Any, browser: Browser) -> Client:
+    """Ann's browser."""
+    return browser(ann)
+
+
+def at(garden: Any, rest: str = "") -> str:
+    return f"/app/environments/{garden.id}/{rest}"
+
+
+def test_an_empty_list_leads_to_the_first_environment(client: Client) -> None:
+    assert "No environments yet" in words(client.get("/app/environments/"))
+    answer = client.post("/app/environments/new", {"name": "shop", "description": "for <b>us</b>"})
+    made = Environment.objects.get()
+    assert answer["Location"] == f"/app/environments/{made.id}/"
+    assert "Nothing in it yet" in words(client.get(answer["Location"]))
+    page = text(client.get("/app/environments/"))
+    assert "shop" in page
+    assert "for &lt;b&gt;us&lt;/b&gt;" in page
+
+
+@pytest.mark.parametrize("name", ["", "x" * 300, "taken"])
+def test_a_name_that_does_not_do_is_told_and_kept(client: Client, ann: Any, name: str) -> None:
+    client.post("/app/environments/new", {"name": "taken"})
+    page = client.post("/app/environments/new", {"name": name, "description": "kept text"})
+    assert page.status_code in (400, 409)
+    assert 'role="alert"' in page.content.decode()
+    assert "kept text" in page.content.decode()
+    assert Environment.objects.count() == 1
+
+
+def test_the_list_is_searched_filtered_sorted_and_paged(client: Client, ann: Any, eve: Any) -> None:
+    rows = [Environment(name=f"env {n:03}", project_id=ann.caller.project_id) for n in range(60)]
+    rows[7].description_text = "the needle"
+    Environment.objects.bulk_create([*rows, Environment(name="foreign", project_id=eve.caller.project_id)])
+    first = words(client.get("/app/environments/"))
+    assert "env 000" in first and "env 055" not in first and "Page 1 of 2" in first and "foreign" not in first
+    assert "env 055" in words(client.get("/app/environments/?page=2"))
+    assert "env 055" in words(client.get("/app/environments/?page=99"))
+    found = words(client.get("/app/environments/?q=NEEDLE"))
+    assert "env 007" in found and "env 008" not in found
+    assert "No environment fits" in words(client.get("/app/environments/?state=deploying"))
+    part = text(client.get("/app/environments/?q=needle", headers={"HX-Request": "true", "HX-Target": "list"}))
+    assert part.startswith('<div id="list"') and "<html" not in part
+
+
+def test_a_component_shows_state_report_and_no_secret(garden: Any, client: Client) -> None:
+    page = text(client.get(at(garden)))
+    assert 'id="c-p1"' in page and "Deployed" in page and "filled" in page
+    assert f"{at(garden)}actions/p1_water" in page
+    inner = text(client.get(at(garden, "components/p1/")))
+    assert "fern" in inner and "growing" in inner
+    assert "canary-secret" not in page + inner
+    assert f"{at(garden)}components/pot/" in inner
+    assert client.get(at(garden, "add"))["Location"] == "/app/catalog/"
+    assert client.get(at(garden, "components/nosuch/")).status_code == 404
+
+
+def test_a_draft_shows_what_it_changes_and_is_taken_back(garden: Any, client: Client) -> None:
+    session = garden.open()
+    garden.set(session, "p1/species", "rose")
+    drafts.add_services(garden.caller, garden.id, session, plant("p2", name=EVIL))
+    page = words(client.get(at(garden)))
+    assert "Changed in the draft" in page and "New in the draft" in page and "Your draft changes 2 objects" in page, (
+        words(client.get(at(garden, "changes")))
+    )
+    changes = text(client.get(at(garden, "changes")))
+    assert "<del>fern</del>" in changes and "<ins>rose</ins>" in changes
+    assert EVIL not in changes and "&lt;script&gt;" in changes
+    client.post(at(garden, "undo"), {"object": "p1"})
+    assert "<ins>rose</ins>" not in text(client.get(at(garden, "changes")))
+    assert client.post(at(garden, "undo"))["Location"] == at(garden, "changes")
+    assert "No changes" in words(client.get(at(garden, "changes")))
+    assert not Session.objects.filter(id=session).exists()
+
+
+def test_removing_is_a_change_of_the_draft_that_can_be_undone(garden: Any, client: Client) -> None:
+    assert client.post(at(garden, "components/p1/remove")).status_code == 302
+    assert "Removed in the draft" in words(client.get(at(garden)))
+    client.post(at(garden, "undo"), {"object": "p1", "from": "components"})
+    assert "Removed in the draft" not in words(client.get(at(garden)))
+    assert client.post(at(garden, "components/nosuch/remove")).status_code == 404
+
+
+def test_changes_of_others_are_told_without_their_content(garden: Any, client: Client, bob: Any) -> None:
+    session = sessions.open_session(bob.caller, garden.id)
+    drafts.add_services(bob.caller, garden.id, session.id, plant("p9", name="bobs plant"))
+    page = words(client.get(at(garden)))
+    assert "bob" in page and "bobs plant" not in page
+    assert "bobs plant" not in words(client.get(at(garden, "changes")))
+
+
+def test_an_outdated_draft_is_shown_and_thrown_away(garden: Any, client: Client, bob: Any) -> None:
+    session = garden.open()
+    drafts.add_services(garden.caller, garden.id, session, plant("p5", name="late plant"))
+    garden.deploy(garden.open())
+    assert "cannot be deployed any more" in words(client.get(at(garden)))
+    assert "late plant" in words(client.get(at(garden, "changes")))
+    assert client.post(at(garden, "drop"), {"session": "nosuch"}).status_code == 404
+    client.post(at(garden, "drop"), {"session": session})
+    assert "late plant" not in words(client.get(at(garden, "changes")))
+
+
+def test_deploying_leads_to_the_task_and_its_log(garden: Any, client: Client, drain: Any) -> None:
+    session = garden.open()
+    drafts.add_services(garden.caller, garden.id, session, plant("p2", complain=True))
+    answer = client.post(at(garden, "deploy"))
+    task = answer["Location"]
+    assert task.startswith(at(garden, "tasks/"))
+    waiting = words(client.get(task))
+    assert "Waiting" in waiting and "Cancel" in waiting
+    assert "A task works on the environment" in words(client.get(at(garden, "changes")))
+    drain()
+    page = text(client.get(task))
+    assert "too dry" in page and "<rect" in page and "Retry" not in page
+    only = words(client.get(f"{task}?component=p1&level=info"))
+    log = only.partition(" Follow ")[2]
+    assert "growing" in log and "too dry" not in log
+    told = client.get(f"{task}log")
+    assert "too dry" in b"".join(told.streaming_content).decode()  # type: ignore[attr-defined]
+    assert told["Content-Disposition"].startswith("attachment")
+    seq = re.findall(r'data-seq="(\d+)"', text(client.get(f"{task}lines")))
+    rest = text(client.get(f"{task}lines?after={seq[-2]}"))
+    assert re.findall(r'data-seq="(\d+)"', rest) == seq[-1:]
+    assert client.get(task.replace(garden.id, "0" * 32)).status_code == 404
+
+
+def test_a_failed_deployment_says_why_and_is_retried(planting: Any, client: Client, drain: Any) -> None:
+    garden = planting(plant(wilt=True))
+    page = words(client.get(at(garden)))
+    assert "Deploy failure" in page and "Deploy again" in page and "Perhaps unfinished" in page
+    task = re.findall(r'href="([^"]*/tasks/[0-9a-f]{32}/)"', text(client.get(at(garden))))[0]
+    shown = words(client.get(task))
+    assert "no water" in shown and "Retry" in shown
+    again = client.post(f"{task}retry")["Location"]
+    assert again != task
+    assert client.post(f"{again}cancel", {"reason": "not now"}).status_code == 302
+    drain()
+    assert "Cancelled" in words(client.get(again))
+
+
+def test_a_plan_tells_before_anything_happens(garden: Any, client: Client, drain: Any) -> None:
+    garden.set(garden.open(), "p1/species", "fern")
+    drafts.add_services(garden.caller, garden.id, garden.open(), plant("p2", password="canary-two"))
+    plan = client.post(at(garden, "plan"))["Location"]
+    assert "rehearsed" in words(client.get(plan))
+    drain()
+    shown = client.get(plan)
+    assert "Deploy this" in words(shown) and "p2" in words(shown)
+    assert b"canary" not in shown.content
+    drafts.add_services(garden.caller, garden.id, Session.objects.latest("updated").id, plant("p3"))
+    assert "The draft has changed since" in words(client.get(plan))
+    assert client.get(at(garden, "plans/" + "0" * 32)).status_code == 404
+
+
+def test_history_compares_and_restores(garden: Any, client: Client) -> None:
+    session = garden.open()
+    garden.set(session, "p1/password", "canary-new")
+    garden.set(session, "p1/name", EVIL)
+    garden.deploy(session)
+    page = words(client.get(at(garden, "history")))
+    assert "now" in page and "Restore as draft" in page
+    for address in ("compare?from=1&to=2", "compare?from=2&to=1", "compare"):
+        shown = text(client.get(at(garden, address)))
+        assert "password" in shown and "canary" not in shown and EVIL not in shown
+    assert client.get(at(garden, "compare?from=1&to=77")).status_code == 404
+    assert client.post(at(garden, "restore/1"))["Location"] == at(garden, "changes")
+    assert "is your draft now" in text(client.get(at(garden, "changes")))
+    assert history.pending(garden.caller, garden.id, Session.objects.latest("updated").id)
+
+
+def test_restoring_sets_the_present_draft_aside_and_discarding_brings_it_back(garden: Any, client: Client) -> None:
+    garden.set(garden.open(), "p1/species", "rose")
+    client.post(at(garden, "restore/0"))
+    page = text(client.get(at(garden, "changes")))
+    assert "set aside" in page and "rose" not in page and "Destroyed" in page
+    client.post(at(garden, "undo"))
+    assert "rose" in words(client.get(at(garden, "changes")))
+
+
+def test_rename_clone_and_template(garden: Any, client: Client) -> None:
+    assert client.post(at(garden, "rename"), {"name": "park", "description": "green"}).status_code == 302
+    assert "park" in words(client.get(at(garden)))
+    assert client.post(at(garden, "rename"), {"name": " "}).status_code == 400
+    copy = client.post(at(garden, "clone"), {"name": "park two"})["Location"]
+    assert "New in the draft" in words(client.get(copy))
+    assert client.post(at(garden, "clone"), {"name": "park two"}).status_code == 409
+    template = client.post(at(garden, "template"), {"name": "a park"})["Location"]
+    shown = client.get(template)
+    assert "test.Plant" in words(shown) and b"canary" not in shown.content
+    made = client.post(f"{template}create", {"name": "third park"})["Location"]
+    assert "Plant New in the draft" in words(client.get(made))
+
+
+def test_an_exported_environment_is_brought_back(garden: Any, client: Client) -> None:
+    exported = client.post(at(garden, "export"))
+    assert exported["Content-Type"] == "application/zip"
+    for how, words_of_state in (("fresh", "New in the draft"), ("exact", "Deployed")):
+        archive = SimpleUploadedFile("garden.zip", exported.content, "application/zip")
+        given = {"archive": archive, "name": f"garden {how}", "how": how}
+        made = client.post("/app/environments/import", given)["Location"]
+        assert words_of_state in words(client.get(made))
+    assert "Choose the archive" in words(client.post("/app/environments/import", {"name": "x"}), 400)
+    broken = SimpleUploadedFile("garden.zip", b"no archive", "application/zip")
+    assert client.post("/app/environments/import", {"archive": broken}).status_code == 400
+
+
+def test_deleting_says_what_goes_and_abandoning_wants_the_name(garden: Any, client: Client, drain: Any) -> None:
+    page = words(client.get(at(garden, "delete")))
+    assert "This is destroyed" in page and "p1" in page
+    wrong = client.post(at(garden, "delete"), {"how": "abandon", "confirm": "wrong"})
+    assert "Type the name" in words(wrong, 400)
+    task = client.post(at(garden, "delete"), {"how": "delete"})["Location"]
+    drain()
+    assert "Done" in words(client.get(task))
+    assert client.get(at(garden)).status_code == 404
+
+
+def test_abandoning_forgets_the_environment(garden: Any, client: Client) -> None:
+    answer = client.post(at(garden, "delete"), {"how": "abandon", "confirm": "garden"})
+    assert answer["Location"] == "/app/environments/"
+    assert not Environment.objects.exists()
+
+
+def test_metadata_becomes_a_change_of_the_draft(garden: Any, client: Client) -> None:
+    assert 'name="key"' in text(client.get(at(garden, "metadata")))
+    given = {"of": "p1", "key": ["owner", "", "cost"], "value": [EVIL, "", "12"]}
+    assert client.post(at(garden, "metadata"), given).status_code == 302
+    page = text(client.get(at(garden, "metadata?of=p1")))
+    assert 'value="owner"' in page and EVIL not in page
+    assert "metadata" in words(client.get(at(garden, "changes")))
+    bad = {"of": "p1", "key": ["a", "a"], "value": ["1", "2"]}
+    assert "given twice" in words(client.post(at(garden, "metadata"), bad), 400)
+    assert client.get(at(garden, "metadata?of=pot")).status_code == 404
+
+
+def test_deployments_of_all_environments_and_of_one(garden: Any, client: Client) -> None:
+    assert "garden" in words(client.get("/app/environments/deployments"))
+    assert "Deployment" in words(client.get(at(garden, "tasks/")))
+
+
+def test_the_topology_has_a_picture_and_an_equal_table(garden: Any, client: Client) -> None:
+    drawn = client.get(at(garden, "topology.json")).json()
+    nodes = {node["id"]: node for node in drawn["nodes"]}
+    assert {"p1", "pot", garden.id} <= nodes.keys()
+    assert nodes["pot"]["owner"] == "p1" and nodes["pot"]["y"] > nodes["p1"]["y"] > nodes[garden.id]["y"]
+    table = words(client.get(at(garden, "topology")))
+    assert all(node["label"] in table for node in nodes.values())
+
+
+PAGES = [
+    "", "changes", "history", "compare", "topology", "topology.json", "tasks/", "metadata", "rename", "clone",
+    "template", "delete", "components/p1/",
+]  # fmt: skip
+
+
+def test_others_learn_nothing_of_an_environment(garden: Any, eve: Any, browser: Browser) -> None:
+    stranger = browser(eve)
+    for rest in PAGES:
+        answer = stranger.get(at(garden, rest))
+        assert answer.status_code == 404, rest
+        assert b"p1" not in answer.content.replace(b"/p1/", b"")
+
+
+def test_others_and_readers_change_nothing(garden: Any, eve: Any, people: Any, browser: Browser) -> None:
+    before = Session.objects.count()
+    stranger, reader = browser(eve), browser(people("rita", role="reader"))
+    assert reader.get(at(garden)).status_code == 200
+    for rest in ("deploy", "plan", "undo", "drop", "restore/0", "components/p1/remove", "export"):
+        assert stranger.post(at(garden, rest)).status_code == 404, rest
+        assert reader.post(at(garden, rest)).status_code == 403, rest
+        assert reader.get(at(garden, rest)).status_code in (404, 405), rest
+    assert Session.objects.count() == before
+
+
+def test_changes_that_somebody_else_overtook_are_told_and_nothing_is_deployed(garden: Any, client: Client) -> None:
+    session = garden.open()
+    garden.set(session, "p1/species", "rose")
+    assert f'name="draft" value="{session}"' in text(client.get(at(garden)))
+    before = Environment.objects.get(id=garden.id)
+    Environment.objects.filter(id=garden.id).update(version=before.version + 1)
+    told = words(client.post(at(garden, "deploy"), {"draft": session}), 409)
+    assert "Somebody else has deployed this environment" in told and "Session" not in told
+    assert Environment.objects.get(id=garden.id).task_id == before.task_id

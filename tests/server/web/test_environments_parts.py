@@ -1,0 +1,113 @@
+"""What the pages about environments are made of: where objects stand in the picture, words, what differs, stories."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.server.dispatch import shop
+from tests.server.web.test_environments import words
+from vetro.engine.journal import Ended, Entry
+from vetro.engine.outcome import Outcome
+from vetro.server.dispatch import queue
+from vetro.server.dispatch.claim import Lease, claim
+from vetro.server.dispatch.ending import finish
+from vetro.server.dispatch.journal import DbJournal
+from vetro.server.environments.diff import Difference, Property
+from vetro.server.environments.models import Environment
+from vetro.server.web.desk import tidied
+from vetro.server.web.model_words import addresses_of
+from vetro.server.web.views.environments.layout import HEIGHT, WIDTH, placed
+
+
+def test_no_two_objects_stand_on_each_other_and_owners_stand_above() -> None:
+    pairs: list[tuple[str, str | None]] = [("root", None), ("lost", "nowhere"), ("self", "self")]
+    pairs += [(f"a{i}", "root") for i in range(9)] + [(f"b{i}", f"a{i % 4}") for i in range(30)]
+    pairs += [(f"c{i}", f"c{i - 1}" if i else "b7") for i in range(12)]
+    points = placed(reversed(pairs))
+    assert points.keys() == {own for own, _ in pairs}
+    for (x, y), (u, v) in itertools.combinations(points.values(), 2):
+        assert abs(x - u) >= WIDTH - 1 or abs(y - v) >= HEIGHT - 1
+    assert all(points[own][1] > points[owner][1] for own, owner in pairs if owner in points and owner != own)
+    assert placed([]) == {}
+
+
+def test_a_thousand_objects_are_placed_at_once() -> None:
+    pairs: list[tuple[str, str | None]] = [("root", None)]
+    pairs += [(str(n), "root" if n < 100 else str(n // 10)) for n in range(1000)]
+    began = time.process_time()
+    points = placed(pairs)
+    assert time.process_time() - began < 0.5
+    width = max(x for x, _ in points.values()) - min(x for x, _ in points.values())
+    height = max(y for _, y in points.values()) - min(y for _, y in points.values())
+    assert 0.5 < width / height < 5
+
+
+def test_addresses_are_found_and_none_with_a_password() -> None:
+    found = addresses_of(
+        {
+            "?": {"id": "x", "type": "t", "note": "http://header.example/"},
+            "text": "see https://shop.example/app, or http://ann:pw@secret.example/",
+            "instance": {"?": {"id": "i"}, "ipAddresses": ["10.0.0.5", "not one"], "floatingIpAddress": "192.0.2.7"},
+            "version": "1.2.3.4",
+        }
+    )
+    assert [item["text"] for item in found] == ["https://shop.example/app", "10.0.0.5", "192.0.2.7"]
+    assert [bool(item["url"]) for item in found] == [True, False, False]
+
+
+def stub(own: str) -> dict[str, Any]:
+    return {"?": {"id": own, "type": "t"}}
+
+
+def changed(*properties: Property, **more: Any) -> Difference:
+    return Difference("changed", "x", "t", "x", None, more.get("came_from"), tuple(properties))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [([], [stub("a")]), (None, stub("a")), ([stub("a")], [stub("b"), stub("c")]), (None, {"": stub("r")})],
+)
+def test_contained_objects_alone_make_no_change(old: Any, new: Any) -> None:
+    assert tidied([changed(Property("p", old, new))]) == []
+
+
+@pytest.mark.parametrize(("old", "new"), [(1, 2), (["id"], []), ({"a": 1}, {"a": 2}), (None, ""), ("", None), ([1], 1)])
+def test_other_values_do(old: Any, new: Any) -> None:
+    item = changed(Property("p", old, new))
+    assert tidied([item]) == [item]
+
+
+def test_what_is_left_of_a_moved_object_is_the_move() -> None:
+    (item,) = tidied([changed(Property("p", None, stub("a")), came_from=("y", "q"))])
+    assert (item.what, item.properties) == ("moved", ())
+    assert tidied([changed(Property("?/type", "a.B", "a.B/1.0.0@a"))]) == []
+    assert tidied([changed(Property("?/type", "a.B/1.0.0@a", "a.B/2.0.0@a"))]) != []
+
+
+def test_a_person_decides_on_the_page(ann: Any, browser: Callable[[Any], Client]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    Environment.objects.update(task_id=made.id)
+    lease = claim("me", 60.0)
+    assert isinstance(lease, Lease)
+    journal = DbJournal(made.id, lease.hold)
+    journal.begin(made.spec, "1.0", 1.0)
+    journal.intent(Entry("0/1", "workflow", "d", {"name": "pay", "password": "canary"}, 1.0))
+    journal.end(Ended("needs_person"))
+    journal.commit()
+    finish(made.id, Outcome("needs_person"), lease.hold)
+    client = browser(ann)
+    address = f"/app/environments/{environment.id}/tasks/{made.id}/"
+    page = words(client.get(address))
+    assert "Only a person can say" in page and "pay" in page and "canary" not in page
+    bad = client.post(f"{address}resolve", {"key": "0/1", "decision": "done", "answer": "{"})
+    assert "no JSON" in words(bad, 400)
+    assert client.post(f"{address}resolve", {"key": "0/1", "decision": "done", "answer": "5"}).status_code == 302
+    assert DbJournal(made.id).entries()[0].answer == 5
+    assert queue.get(ann.caller, made.id).state == "queued"
