@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,34 @@ def write_package(
     for full, text in classes.items():
         (folder / "Classes" / f"{full.rpartition('.')[2]}.yaml").write_text(text, encoding="utf-8")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_contexts(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands act on this machine, whatever servers the user of this machine is signed in at."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "nobody"))
+    monkeypatch.delenv("VETRO_CONTEXT", raising=False)
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A running `vetro serve` with a worker and recorded servers, and people in two projects."""
+    from tests.cli.remotekit import Installation
+
+    made = Installation(tmp_path_factory.mktemp("installation"))
+    try:
+        made.prepare()
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture
+def remote(installation: Any, here: Path) -> Any:
+    """``ann`` at a terminal, signed in at that service, with `deploykit`'s box in her folder."""
+    from tests.cli.remotekit import Remote
+
+    return Remote(installation, here, "ann")
 
 
 @pytest.fixture

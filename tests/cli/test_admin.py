@@ -56,6 +56,12 @@ def test_a_script_gets_a_token_and_nothing_else(data: Path) -> None:
 
 def test_a_link_names_the_service(data: Path) -> None:
     assert told(data, "link", "create", "ann")["link"].startswith("http://127.0.0.1:8082/app/link/vetro_")
+    # One that runs may have taken another port. What an older one left behind does not count.
+    for pid, port in ((os.getpid(), 4711), (1 << 30, 4712)):
+        folder = data / "run" / str(pid)
+        folder.mkdir(parents=True)
+        (folder / "address").write_text(json.dumps({"url": f"http://127.0.0.1:{port}", "pid": pid}))
+    assert told(data, "link", "create", "ann")["link"].startswith("http://127.0.0.1:4711/app/link/vetro_")
 
 
 def test_a_password_comes_from_standard_input_and_is_never_shown(data: Path) -> None:
@@ -73,6 +79,18 @@ def test_roles_come_and_go(data: Path) -> None:
     assert "several projects: demo, lab" in call(data, "token", "create", "ann", status=1).stderr
     assert told(data, "token", "create", "ann", "--project", "lab")["project"] == "lab"
     assert "lab" not in told(data, "project", "revoke", "lab", "ann", "--role", "reader")["projects"]
+
+
+def test_a_role_that_nobody_knows_is_pointed_out(data: Path) -> None:
+    done = call(data, "user", "create", "eva", "--project", "demo", "--role", "raeder")
+    assert "role 'raeder' is none of reader, member, admin" in done.stderr
+    done = call(data, "project", "grant", "demo", "eva", "--role", "reader")
+    assert done.stderr == ""
+
+
+def test_a_new_installation_is_announced(tmp_path: Path) -> None:
+    assert "there is no installation in" in call(tmp_path / "new", "user", "list").stderr
+    assert "installation" not in call(tmp_path / "new", "user", "list").stderr
 
 
 def test_a_failed_command_leaves_nothing_half_done(data: Path) -> None:

@@ -107,6 +107,9 @@ def test_what_cannot_start_says_why(serve: Callable[..., Service], tmp_path: Pat
     assert nowhere.process.wait(60) == 1
     assert "cannot be prepared" in nowhere.errors.read_text()
     assert "hunter2" not in nowhere.errors.read_text()
+    readonly = serve("--data", "/proc/1")
+    assert readonly.process.wait(60) == 1
+    assert "data directory /proc/1 cannot be" in readonly.errors.read_text()
     for service in (taken, broken, nowhere):
         assert "Traceback" not in service.errors.read_text()
         assert not service.ready.exists()

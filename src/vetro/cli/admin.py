@@ -86,6 +86,7 @@ def user_create(
         made = service.create_user(caller, name, password=password, email=email)
         if project_name:
             service.grant(caller, made, service.find_project(project_name), role)
+            _about_role(role)
     return {"id": made.id, "name": made.username, "projects": service.roles_of(made)}
 
 
@@ -177,6 +178,7 @@ def project_grant(caller: Any, name: str, user_name: str, role: str) -> dict[str
 
     who = service.find_user(user_name)
     service.grant(caller, who, service.find_project(name), role)
+    _about_role(role)
     return {"id": who.id, "name": who.username, "projects": service.roles_of(who)}
 
 
@@ -261,6 +263,8 @@ def _installation(data: str | None, config: str | None, database: str | None) ->
     from vetro.server.setup import setup
 
     settings = Config.load(data, config, {"database.url": database})
+    if not settings["database.url"] and not settings.data.joinpath("vetro.db").exists():
+        out.note(f"there is no installation in {settings.data} yet; it is made now")
     make_data(settings)
     setup(settings)
     from django.db import Error, connections
@@ -278,6 +282,15 @@ def _installation(data: str | None, config: str | None, database: str | None) ->
         out.fail(f"the database does not do this: {error}", "'vetro config show database' says which one it is")
     finally:
         connections.close_all()
+
+
+def _about_role(role: str) -> None:
+    """Says so where a role may be a slip of the keyboard: unknown ones may do what members may."""
+    from vetro.server.setup import config
+
+    known = ("reader", "member", str(config()["accounts.admin_role"]))
+    if role.strip() not in known:
+        out.note(f"role '{role}' is none of {', '.join(known)}: unless the policy file names it, it counts as member")
 
 
 def _password() -> str:

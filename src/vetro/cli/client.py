@@ -6,13 +6,14 @@ import json
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from vetro import __version__
 from vetro.cli.client_contexts import LOCAL, Context, chosen
 from vetro.yaql.errors import VetroError
+
+if TYPE_CHECKING:
+    import httpx  # it takes longer to import than commands about this machine may wait for it
 
 #: Seconds for a connection and for an answer; uploads and answers of long work get more.
 CONNECT, ANSWER, LONG = 10.0, 60.0, 600.0
@@ -75,6 +76,8 @@ class Client:
     """One server. A context manager; `get`, `post`… give the data of the answer and raise `ClientError`."""
 
     def __init__(self, context: Context, *, timeout: float = ANSWER, connect: float = CONNECT, again: bool = True):
+        import httpx
+
         self.context = context
         self._again = AGAIN if again else ()
         headers = {"User-Agent": f"vetro/{__version__}", "Accept": "application/json"}
@@ -101,6 +104,10 @@ class Client:
     def post(self, path: str, body: Any = None, **params: Any) -> Any:
         """What a POST answers."""
         return self.data(self.send("POST", path, json=body, params=_params(params)))
+
+    def post_long(self, path: str, body: Any) -> Any:
+        """What a POST answers that may take minutes."""
+        return self.data(self.send("POST", path, json=body, timeout=LONG))
 
     def put(self, path: str, body: Any, **params: Any) -> Any:
         """What a PUT answers."""
@@ -140,6 +147,8 @@ class Client:
 
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
         """One request; its answer is no error. Raises `ClientError`."""
+        import httpx
+
         if options.get("json") is None:
             options.pop("json", None)
         pauses = iter(self._again if method == "GET" else ())
@@ -216,6 +225,8 @@ def _trusted(context: Context) -> Any:
 
 def failure_of(context: Context, error: Exception) -> ClientError:
     """What went wrong with a request that got no answer."""
+    import httpx
+
     where = f"{context.url} (context '{context.name}')"
     text = str(error)
     if "CERTIFICATE" in text.upper() or isinstance(error.__cause__, ssl.SSLCertVerificationError):

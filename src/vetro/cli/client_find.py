@@ -19,6 +19,11 @@ class NotFound(ClientError):
     code = "CLI136"
 
 
+def is_id(text: str) -> bool:
+    """Whether a text looks like an id of a server."""
+    return _ID.fullmatch(text) is not None
+
+
 def by_name(rows: Sequence[dict[str, Any]], wanted: str, what: str) -> dict[str, Any]:
     """The row with this name or id. Raises `NotFound`, with the likely one."""
     for key in ("id", "name"):

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client_contexts import context_option
+from vetro.cli.completing import environments
 from vetro.cli.deploying import DRIVERS, run_options
 
 
 @click.command("deploy")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
-@click.option("--env", "env_name", metavar="NAME", help="Environment to deploy into; made when missing.")
+@click.option(
+    "--env",
+    "env_name",
+    metavar="NAME",
+    shell_complete=environments,
+    help="Environment to deploy into; made when missing.",
+)
 @click.option("--class", "wanted", metavar="CLASS", help="What to deploy when the packages have several applications.")
 @click.option("--app", "app_name", metavar="NAME", help="Name of the application; a new name adds another one.")
 @click.option(
@@ -41,6 +47,11 @@ from vetro.cli.deploying import DRIVERS, run_options
 )
 @click.option("--script", metavar="FILE", type=click.Path(exists=True), help="Answers of servers with driver 'record'.")
 @click.option("--dry-run", is_flag=True, help="Print the model that would be deployed and stop.")
+@click.option(
+    "--plan", is_flag=True, help="Show what the deployment would do instead (on a server; the packages are published)."
+)
+@click.option("--detach", is_flag=True, help="Begin the deployment, print its task and stop (on a server).")
+@context_option
 @run_options
 def command(
     paths: tuple[str, ...],
@@ -52,16 +63,17 @@ def command(
     driver: str,
     script: str | None,
     dry_run: bool,
+    plan: bool,
+    detach: bool,
     workspace: str | None,
-    timeout: float | None,
-    quiet: bool,
-    verbose: bool,
+    **options: Any,
 ) -> None:
     """Deploy an application: import the packages, make an environment, add the application, run it.
 
-    PATH is a package folder, an archive, or a folder of packages; the application may need several. Properties come
-    from --answers and --set; what is left open gets its default or a sensible choice, which is listed. Deploying
-    again changes the application that is there: only what differs is done.
+    PATH is a package folder, an archive, or a folder of packages; the application may need several. On a server it may
+    also be the name of a package of the catalog (NAME or NAME/VERSION), and what the server lacks is published first.
+    Properties come from --answers and --set; what is left open gets its default or a sensible choice, which is listed.
+    Deploying again changes the application that is there: only what differs is done.
 
     \b
     Examples:
@@ -69,52 +81,30 @@ def command(
       vetro deploy ./apps --class com.example.Web --set port=8080 --env shop
       vetro deploy ./apps --env shop --set greeting=Hello --set server.flavor=m1.large
       vetro deploy ./my.app --answers answers.yaml --driver record
+      vetro deploy com.example.Web/1.2 --context vetro.example.com --plan
       vetro env show shop; vetro env destroy shop
     """
-    from vetro.cli.asked import Asked, launcher
-    from vetro.cli.deploying import choose_driver, conclude, execute, open_workspace, show_summary
-    from vetro.cli.loading import load_packages, source_finder
-    from vetro.engine.workspace.files import NoSuchEnvironment
-    from vetro.engine.workspace.running import new_task
+    from vetro.cli.client import server
 
+    given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
     answers = _answers(answers_path, pairs)
     with out.explained():
-        packages = load_packages(paths)
-        place = open_workspace(workspace)
-    sources = source_finder(packages)
-    with out.explained(sources), launcher(packages) as processes:
-        type_ = _main(packages, wanted)
-        from vetro.cli.targets import environment_name, needed_packages
+        client = server(workspace)
+        if client is not None:
+            from vetro.cli import remote_deploy
 
-        name = env_name or environment_name(type_.name)
-        try:
-            folder = place.get(name)
-        except NoSuchEnvironment:
-            folder = None
-        with Asked(processes, packages, place) as asked:
-            model, chosen = _model(asked, sources, folder, name, type_, answers, app_name)
-        if dry_run:
-            out.print_data(model.model, "yaml")
+            if driver != "auto" or script is not None:
+                raise click.UsageError("--driver and --script are for this machine: the server's settings say how")
+            if detach and plan:
+                raise click.UsageError("use one of --detach and --plan")
+            with client:
+                remote_deploy.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
             return
-        if script is not None:
-            from vetro.clouds.local.drivers.record_table import Table
+    if plan or detach:
+        raise click.UsageError("--plan and --detach are for servers; '--driver record' tries a deployment out here")
+    from vetro.cli import local_deploy
 
-            Table.read(script)  # a slip in it must not cost an environment
-        if folder is None:
-            chosen_driver = choose_driver(driver, place)
-            folder = place.create(name, driver=chosen_driver, script=os.path.abspath(script) if script else None)
-            _adopt(model, folder.id)
-        with folder.lock():
-            _no_open_task(folder)
-            for change in folder.add_packages(needed_packages(packages, type_, model)):
-                out.note(change)
-            for key, value in chosen.items():
-                out.note(f"chosen: {key} = {value}")
-            started = time.monotonic()
-            begun = folder.begin(new_task(folder, "deploy", model.model))
-            outcome = execute(place, folder, begun, quiet=quiet, verbose=verbose, timeout=timeout, launcher=processes)
-        conclude(folder, outcome)
-        show_summary(folder, time.monotonic() - started)
+    local_deploy.deploy(workspace, paths, answers=answers, driver=driver, script=script, **given, **options)
 
 
 def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
@@ -141,48 +131,3 @@ def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
             target = inner
         target[parts[-1]] = yaml_value(value)
     return answers
-
-
-def _main(packages: list[Any], wanted: str | None) -> Any:
-    """The class to deploy. Reads class files; code of them runs in task processes only."""
-    from vetro.cli.loading import extended
-    from vetro.cli.targets import main_class
-    from vetro.muranopl import Engine
-
-    known, extensions = extended(packages)
-    return main_class(Engine(known, natives=extensions.natives).session(), packages, wanted)
-
-
-def _model(
-    asked: Any,
-    sources: Any,
-    folder: Any,
-    name: str,
-    type_: Any,
-    answers: Mapping[str, Any],
-    app_name: str | None,
-) -> tuple[Any, dict[str, Any]]:
-    """The model to deploy, checked against all contracts, and what was chosen."""
-    from vetro.engine.models import Environment, put
-
-    fresh = folder is None or folder.model().root is None
-    model = Environment.new(name, folder.id if folder is not None else "0" * 32) if fresh else folder.model().deployed()
-    applied = asked.application(type_, model.model, answers, app_name)
-    put(model, applied)
-    asked.check(model.model, sources)
-    return model, applied["chosen"]
-
-
-def _adopt(model: Any, id: str) -> None:
-    """Gives the environment object of a new model its id."""
-    model.root["?"]["id"] = id
-    network = model.root["defaultNetworks"]["environment"]
-    network["?"]["id"] = f"{id}-network"
-
-
-def _no_open_task(folder: Any) -> None:
-    if folder.open_task() is not None:
-        out.fail(
-            f"environment '{folder.name}' has a task that was interrupted",
-            f"vetro env resume {folder.name} goes on with it; vetro env resume {folder.name} --cancel ends it",
-        )

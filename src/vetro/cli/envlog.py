@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 #: Levels of log lines, the least important first.
@@ -11,27 +12,47 @@ LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "error": 4, "critical
 
 def read_log(folder: Any, number: int | None, level: str | None, effects: bool) -> list[dict[str, Any]]:
     """Lines {task, at, level, text, key} in the order of time."""
-    from vetro.engine.journal import NoSuchTask
-    from vetro.engine.journal_sqlite import SqliteJournal
-
     least = LEVELS[level] if level else 0
     lines: list[dict[str, Any]] = []
-    if not folder.journal.exists():
-        return lines
+    reports: list[dict[str, Any]] | None = None
     for begun in folder.tasks():
         if number is not None and begun.number != number:
             continue
-        journal = SqliteJournal(folder.journal, folder.task_id(begun))
-        try:
-            found = [_note(note) for note in journal.notes("report", "log")]
-            if effects:
-                found += [_effect(entry) for entry in journal.entries()]
-        except NoSuchTask:
-            found = []
-        finally:
-            journal.close()
+        found = _journalled(folder, begun, effects)
+        if found is None:  # an environment that came from a server: its journals stayed there
+            reports = list(folder.reports()) if reports is None else reports
+            found = [_reported(entry) for entry in reports if entry.get("task") == begun.number]
         lines += [{"task": begun.number, **line} for line in sorted(found, key=lambda line: line["at"])]
     return [line for line in lines if LEVELS.get(line["level"], 2) >= least]
+
+
+def _journalled(folder: Any, begun: Any, effects: bool) -> list[dict[str, Any]] | None:
+    """Lines of a task from its journal; None where there is none."""
+    from vetro.engine.journal import NoSuchTask
+    from vetro.engine.journal_sqlite import SqliteJournal
+
+    if not folder.journal.exists():
+        return None
+    journal = SqliteJournal(folder.journal, folder.task_id(begun))
+    try:
+        found = [_note(note) for note in journal.notes("report", "log")]
+        if effects:
+            found += [_effect(entry) for entry in journal.entries()]
+        return found
+    except NoSuchTask:
+        return None
+    finally:
+        journal.close()
+
+
+def _reported(entry: Mapping[str, Any]) -> dict[str, Any]:
+    at = entry.get("at")
+    return {
+        "at": float(at) if isinstance(at, (int, float)) else 0.0,
+        "level": str(entry.get("level") or "info").lower(),
+        "text": str(entry.get("text", "")),
+        "key": entry.get("key"),
+    }
 
 
 def _note(note: Any) -> dict[str, Any]:

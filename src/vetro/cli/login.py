@@ -167,12 +167,16 @@ def _by_link(context: Any, link: str, project: str | None, days: int | None) -> 
         _web(client, "GET", path)
         origin = {"Origin": context.url, "Referer": f"{context.url}/app/"}
         form = {"csrfmiddlewaretoken": client.http.cookies.get("vetro_csrf", "")}
-        answer = _web(client, "POST", path, data=form, headers=origin)
-        if not answer.is_redirect:
-            raise Refused(answer.status_code, "the link does not sign you in: it was used, or is too old", None)
+        _web(client, "POST", path, data=form, headers=origin)
         body = {"name": _label()} | ({"project": project} if project else {}) | ({} if days is None else {"days": days})
         headers = {"X-CSRFToken": client.http.cookies.get("vetro_csrf", ""), **origin}
-        return str(client.data(client.send("POST", "/tokens", json=body, headers=headers))["token"])
+        try:
+            return str(client.data(client.send("POST", "/tokens", json=body, headers=headers))["token"])
+        except Refused as error:
+            if error.status != 401:
+                raise
+            hint = "ask for a new one: 'vetro admin link create NAME' makes it"
+            raise ClientError("the link does not sign you in: it was used, or is too old", hint) from None
 
 
 def _web(client: Any, method: str, path: str, **options: Any) -> Any:

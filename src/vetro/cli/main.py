@@ -11,22 +11,34 @@ from vetro import __version__
 
 #: Command -> (module, one-line help). Modules offer the click command as `command`.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "deploy": ("vetro.cli.deploy", "Deploy an application on servers of this machine."),
+    "deploy": ("vetro.cli.deploy", "Deploy an application, on this machine or on a server."),
     "env": ("vetro.cli.env", "Look at environments, change and destroy them."),
-    "package": ("vetro.cli.package", "Create and build packages."),
+    "plan": ("vetro.cli.plan", "Show what deploying an environment would do."),
+    "log": ("vetro.cli.log", "Print what an environment reported."),
+    "history": ("vetro.cli.history", "List the states of an environment, compare two of them."),
+    "action": ("vetro.cli.action", "Run an action of an application."),
+    "package": ("vetro.cli.package", "Create, build and publish packages."),
     "check": ("vetro.cli.check", "Find every problem of packages, with file, line and fix."),
+    "form": ("vetro.cli.form", "Fill in the form of a package or class, or look at it."),
     "test": ("vetro.cli.test", "Run the MuranoPL tests of packages, with coverage if wanted."),
     "run": ("vetro.cli.run", "Load packages and a model, call a method, print the result."),
     "schema": ("vetro.cli.schema", "Print the JSON Schema of a class or of its methods."),
     "eval": ("vetro.cli.eval", "Evaluate one YAQL expression over a data file."),
     "repl": ("vetro.cli.repl", "Try out expressions interactively."),
+    "login": ("vetro.cli.login", "Sign in at a server and use it from now on."),
+    "context": ("vetro.cli.context", "Choose the server that commands talk to."),
+    "token": ("vetro.cli.token", "Make and revoke your tokens at a server."),
+    "category": ("vetro.cli.category", "Look at the categories of a catalog, and change them."),
+    "session": ("vetro.cli.session", "Look at drafts: changes that are not deployed yet."),
     "serve": ("vetro.cli.serve", "Start the service: API, pages and workers."),
     "worker": ("vetro.cli.worker", "Run tasks of a service."),
     "admin": ("vetro.cli.admin", "Manage users, projects, roles and tokens of a service."),
+    "db": ("vetro.cli.db", "Bring a service's database up to date, examine it, move it."),
     "config": ("vetro.cli.config", "Show the settings and rules of a service."),
     "image": ("vetro.cli.image", "Make and keep the images of local servers."),
     "cloud": ("vetro.cli.cloud", "Look at the local cloud, and clean it up."),
     "doctor": ("vetro.cli.doctor", "Say what this machine offers and what is missing."),
+    "completion": ("vetro.cli.completion", "Print a script that makes your shell complete vetro."),
 }
 
 EXAMPLES = """
@@ -39,7 +51,7 @@ Examples:
   vetro eval '$.where($ > 2)' -d data.json  evaluate an expression
 
 \b
-Exit status: 0 all is well, 1 a package, model or expression is at fault,
+Exit status: 0 all is well, 1 a package, model, expression or server is at fault,
 2 the command line is wrong, 3 a defect in Vetro, 130 interrupted.
 """
 

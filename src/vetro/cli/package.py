@@ -1,4 +1,4 @@
-"""`vetro package`: make a new package, build archives."""
+"""`vetro package`: make a new package, build archives; the packages of a server."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import os
 import click
 
 from vetro.cli import output as out
+from vetro.cli import package_remote
 
 
 @click.group("package")
 def command() -> None:
-    """Create and build packages.
+    """Create and build packages; publish them on a server, and look at what is there.
 
     \b
     Examples:
       vetro package new com.example.Web
       vetro package build ./com.example.Web -o dist
+      vetro package publish ./com.example.Web
+      vetro package search database
     """
 
 
@@ -152,3 +155,7 @@ def _write(data: bytes, target: str | None) -> None:
     with open(path, "wb") as file:
         file.write(data)
     click.echo(os.path.normpath(path))
+
+
+for _command in package_remote.COMMANDS:
+    command.add_command(_command)

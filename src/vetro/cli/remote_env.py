@@ -27,10 +27,9 @@ def list_all(client: Client, output: str) -> None:
     rows = list(client.items("/environments", limit=1000))
     print_rows(
         rows,
-        ("name", "status", "version", "updated", "id"),
+        ("name", "status", "version", "changed", "id"),
         output,
         empty="no environments yet; 'vetro deploy PATH' makes one",
-        head=("name", "status", "version", "changed", "id"),
     )
 
 
@@ -152,30 +151,40 @@ def action(
     """`vetro env action`."""
     environment = find.environment(client, name)
     known = list(client.items(f"/environments/{environment['id']}/actions"))
-    chosen = _action(known, method, app, environment["name"])
-    task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
     names = {row["object_id"]: row["object_name"] for row in known}
+    if not all(names.values()):
+        # Those without a name of their own go by what 'vetro env show' calls them.
+        names = {**names_in(newest(client, environment)), **{key: name for key, name in names.items() if name}}
+    chosen = chosen_action(known, names, method, app, environment["name"])
+    task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
     ended = finish(client, task, environment, show=False, names=names, what=f"running {method}", **options)
     out.print_data(ended["result"], output)
 
 
-def _action(known: list[dict[str, Any]], method: str, app: str | None, environment: str) -> dict[str, Any]:
+def chosen_action(
+    known: list[dict[str, Any]], names: Mapping[str, str], method: str, app: str | None, environment: str
+) -> dict[str, Any]:
+    """The action ``method`` of ``known`` ones, of application ``app``: an id, a class, or one of ``names`` (by id).
+
+    Raises `NotFound` where there is none, or more than one, or where it cannot be called now.
+    """
     from vetro.yaql.didyoumean import suggest
 
-    of_app = [row for row in known if app is None or app in (row["object_id"], row["object_name"], row["class"])]
+    called = {row["object_id"]: names.get(row["object_id"]) or row["object_id"] for row in known}
+    of_app = [row for row in known if app in (None, row["object_id"], called[row["object_id"]], row["class"])]
     if not of_app:
-        there = ", ".join(sorted({row["object_name"] or row["object_id"] for row in known})) or "no actions at all"
+        there = ", ".join(sorted(set(called.values()))) or "no actions at all"
         what = f"application '{app}' with actions" if app else "action"
         raise find.NotFound(f"environment '{environment}' has no {what}", f"there are {there}")
     found = [row for row in of_app if method in (row["name"], row["id"])]
     if not found:
-        names = sorted({row["name"] for row in of_app})
-        close = suggest(method, names)
+        methods = sorted({row["name"] for row in of_app})
+        close = suggest(method, methods)
         raise find.NotFound(
-            f"there is no action '{method}'", f"did you mean '{close}'?" if close else f"there are {', '.join(names)}"
+            f"there is no action '{method}'", f"did you mean '{close}'?" if close else f"there are {', '.join(methods)}"
         )
     if len(found) > 1:
-        objects = ", ".join(f"{row['object_name'] or row['class']} ({row['object_id']})" for row in found)
+        objects = ", ".join(f"{called[row['object_id']]} ({row['object_id']})" for row in found)
         raise find.NotFound(f"{len(found)} objects have an action '{method}'", f"say which with --app: {objects}")
     if not found[0]["enabled"]:
         raise NotThere(f"action '{method}' is switched off")

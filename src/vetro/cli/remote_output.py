@@ -50,8 +50,8 @@ def _cell(name: str, value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name in ("created", "updated", "started", "finished", "expires", "last_used", "begun"):
+    if name in ("created", "updated", "changed", "started", "finished", "expires", "last_used", "begun"):
         return when(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
-    return compact(value)
+    return compact(value).rstrip()

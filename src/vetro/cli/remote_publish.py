@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ import click
 
 from vetro.cli import client_find as find
 from vetro.cli import output as out
-from vetro.cli.client import Client, ClientError, Refused
+from vetro.cli.client import Client, ClientError, Refused, compact
 
 
 class PublishError(ClientError):
@@ -70,7 +71,8 @@ def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str,
     if different:
         raise PublishError(
             f"the server has {', '.join(different)} with other content",
-            "published versions do not change: raise 'Version' in the manifest, or 'vetro package delete' the old one",
+            "published versions do not change: raise 'Version' in the manifest. 'vetro package delete' takes an old one"
+            " away, so that other content may have its version, but not once it was deployed",
         )
     lacking = {(item["fqn"], item["version"]) for item in answer["missing"]}
     upload = {f"{one.package.name}-{one.package.version}.zip": one.package.blob for one in items
@@ -116,6 +118,48 @@ def check(packages: Sequence[str], others: Sequence[str]) -> None:
         out.fail(f"{out.plural(len(errors), 'error')} in the packages; nothing was uploaded", "'vetro check' shows all")
 
 
+def check_all(client: Client, paths: Sequence[str], packages: Sequence[Any]) -> None:
+    """The same, together with what the packages require of the server's."""
+    with tempfile.TemporaryDirectory(prefix="vetro-packages-") as temporary:
+        others = [str(path) for path in required(client, packages, download_folder(Path(temporary)))]
+        check(paths, others)
+
+
+def fetch(client: Client, row: Mapping[str, Any]) -> bytes:
+    """The archive of a package. Raises `PublishError` for a damaged one."""
+    data = client.content(f"/packages/{row['id']}/archive")
+    if hashlib.sha256(data).hexdigest() != row["digest"]:
+        raise PublishError(f"{row['fqn']} {row['version']} arrived damaged", "try again")
+    return data
+
+
+def show_published(done: Mapping[str, Any]) -> None:
+    """What an import did, for people."""
+    rows = [(row["fqn"], row["version"], "published") for row in done["imported"]]
+    rows += [(row["fqn"], row["version"], "was there") for row in done["present"]]
+    out.print_table(("package", "version", ""), rows)
+    for findings in done["findings"].values():
+        for finding in findings:
+            out.note(_finding(finding))
+    for missing in done["missing"]:
+        out.note(click.style("missing: ", fg="yellow") + compact(missing))
+    for text in done.get("notes") or ():
+        out.note(str(text))
+
+
+def show_rehearsal(done: Mapping[str, Any]) -> None:
+    """What an upload would do, for people."""
+    report = done.get("check", {"items": [], "problems": []})
+    rows = [(i["fqn"] or i["filename"], i["version"] or "", "to be published") for i in report["items"]]
+    rows += [(row["fqn"], row["version"], "is there") for row in done["present"]]
+    out.print_table(("package", "version", ""), rows)
+    for item in report["items"]:
+        for finding in item["findings"]:
+            out.note(_finding(finding))
+    for problem in [p for item in [*report["items"], report] for p in item["problems"]]:
+        out.note(_finding({"severity": "error", **problem}))
+
+
 def download(client: Client, row: Mapping[str, Any], folder: Path) -> Path:
     """The archive of a package in ``folder``, fetched if it is not there. Raises `PublishError` for a damaged one."""
     path = folder / f"{row['digest']}.zip"
@@ -124,9 +168,7 @@ def download(client: Client, row: Mapping[str, Any], folder: Path) -> Path:
             return path
     except OSError:
         pass
-    data = client.content(f"/packages/{row['id']}/archive")
-    if hashlib.sha256(data).hexdigest() != row["digest"]:
-        raise PublishError(f"{row['fqn']} {row['version']} arrived damaged", "try again")
+    data = fetch(client, row)
     from vetro.engine.workspace.files import write_bytes
 
     write_bytes(path, data)

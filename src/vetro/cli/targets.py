@@ -57,6 +57,16 @@ def main_class(session: Any, packages: Iterable[Any], wanted: str | None) -> Any
     raise TargetError(f"package {package.name} has no class of its own name", hint=f"choose one with --class: {names}")
 
 
+def main_type(packages: Iterable[Any], wanted: str | None) -> Any:
+    """The same of packages alone. Reads class files; code of them runs in task processes only."""
+    from vetro.cli.loading import extended
+    from vetro.muranopl import Engine
+
+    own = list(packages)
+    known, extensions = extended(own)
+    return main_class(Engine(known, natives=extensions.natives).session(), own, wanted)
+
+
 def needed_packages(packages: Iterable[Any], type_: Any, environment: Environment) -> list[Any]:
     """Those that the environment needs: the packages of its objects' classes, and all that they require.
 

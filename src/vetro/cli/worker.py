@@ -25,8 +25,11 @@ def command(
       vetro worker --database postgresql://vetro:SECRET@db/vetro
       vetro worker --data /srv/vetro --tasks 8
     """
-    from vetro.server.serving_children import die_with_parent
+    import os
 
+    from vetro.server.serving_children import PARENT, die_with_parent
+
+    embedded = PARENT in os.environ
     die_with_parent()
     from vetro.server.config import Config
     from vetro.server.observe import logs, traces
@@ -37,7 +40,15 @@ def command(
         settings = setup(Config.load(data, config, overrides))
         logs.configure(settings)
         traces.configure(settings, "vetro-worker")
+        from vetro.server.config_shown import without_password
+        from vetro.server.dbtools.fitting import require_fitting
         from vetro.server.dispatch.worker import main
 
-        status = main(settings)
+        def ready() -> None:
+            if not embedded:
+                where = without_password(settings["database.url"]) or f"SQLite in {settings.data}"
+                out.note(f"this worker takes tasks ({where}); Ctrl-C ends it, other workers continue what it runs")
+
+        require_fitting(settings)
+        status = main(settings, ready=ready)
     raise SystemExit(status)

@@ -1,0 +1,166 @@
+"""`vetro deploy PATH…` on a server: publish what is new, make the environment, add the application, deploy, follow."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vetro.cli import client_find as find
+from vetro.cli import output as out
+from vetro.cli import remote_publish as publishing
+from vetro.cli.client import Client, Refused
+from vetro.cli.client_follow import command
+from vetro.cli.remote_env import begin, discard, finish, summary
+from vetro.cli.remote_history import planned
+from vetro.cli.remote_model import environment_of, has_mark, names_in
+from vetro.engine.models import Environment, put
+
+#: A full name, and behind it a version or a version spec.
+_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(/[\d<>=!~^*][^/]*)?")
+
+
+@dataclass
+class Loaded:
+    """Packages of a deployment: those to be published, and all that the application needs."""
+
+    own: list[Any]
+    all: list[Any]
+    paths: list[str]
+    others: list[str]
+
+
+@contextmanager
+def loaded(client: Client, names: Sequence[str]) -> Iterator[Loaded]:
+    """Packages of paths of this machine, or of the server by name, with what they require of the server's."""
+    from vetro.cli.loading import load_packages
+
+    with tempfile.TemporaryDirectory(prefix="vetro-packages-") as temporary:
+        folder = publishing.download_folder(Path(temporary))
+        paths = [name for name in names if not _of_catalog(name)]
+        fetched = [
+            str(publishing.download(client, find.package(client, name, disabled=False), folder))
+            for name in names
+            if name not in paths
+        ]
+        own = load_packages(paths)
+        there = load_packages(fetched)
+        others = [*fetched, *(str(p) for p in publishing.required(client, [*own, *there], folder))]
+        yield Loaded(own, [*own, *load_packages(others)], paths, others)
+
+
+def _of_catalog(name: str) -> bool:
+    """Whether a word names a package of the server: it looks like one, and nothing here is called so."""
+    looks_so = find.is_id(name) or _NAME.fullmatch(name) is not None
+    return looks_so and not name.endswith(".zip") and not os.path.exists(name)
+
+
+class _NoWorkspace:
+    """A workspace without settings of its own: the server's hold."""
+
+    def settings(self) -> Any:
+        from vetro.engine.workspace.settings import Settings
+
+        return Settings()
+
+
+def deploy(
+    client: Client,
+    names: Sequence[str],
+    *,
+    env_name: str | None,
+    wanted: str | None,
+    app_name: str | None,
+    answers: Mapping[str, Any],
+    dry_run: bool,
+    plan: bool,
+    detach: bool,
+    **options: Any,
+) -> None:
+    """Does it; options are those of `follow`."""
+    from vetro.cli.asked import Asked, launcher
+    from vetro.cli.loading import source_finder
+    from vetro.cli.targets import environment_name, main_type
+
+    with loaded(client, names) as packages, out.explained(source_finder(packages.all)):
+        type_ = main_type(packages.all, wanted)
+        name = env_name or environment_name(type_.name)
+        row = find.find_environment(client, name)
+        session, base = _draft(client, row)
+        made = False
+        try:
+            model = base or Environment.new(name, "0" * 32)
+            alone = not model.applications
+            with launcher(packages.all) as processes, Asked(processes, packages.all, _NoWorkspace()) as asked:
+                applied = asked.application(type_, model.model, answers, app_name)
+                put(model, applied)
+                if alone and not has_mark(model.model):
+                    asked.check(model.model, source_finder(packages.all))
+            if dry_run:
+                out.print_data(model.model, "yaml")
+                return
+            _publish(client, packages)
+            for key, value in applied["chosen"].items():
+                out.note(f"chosen: {key} = {value}")
+            if row is None:
+                row, made = client.post("/environments", {"name": name}), True
+                session = client.post(f"/environments/{row['id']}/sessions")
+            assert session is not None
+            add(client, session, applied)
+            if plan:
+                planned(client, session, name, "table", **options)
+                return
+            task, session = begin(client, session, False), None
+            if made:
+                out.note(f"environment '{name}' is made")
+            made = False
+        finally:
+            # What was begun and is no deployment leaves nothing behind.
+            if session is not None:
+                discard(client, session)
+            if made and row is not None:
+                client.delete(f"/environments/{row['id']}", abandon=True)
+    if detach:
+        out.note(f"the deployment runs; {command(client, 'watch', task['id'])} shows it")
+        out.echo(str(task["id"]))
+        return
+    started = time.monotonic()
+    finish(client, task, row, show=False, names=names_in(model), **options)
+    summary(client, row, time.monotonic() - started)
+
+
+def _draft(client: Client, row: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, Environment | None]:
+    """A new session of an environment, with its model."""
+    if row is None:
+        return None, None
+    session = client.post(f"/environments/{row['id']}/sessions")
+    return session, environment_of(client.get(f"/sessions/{session['id']}/model"))
+
+
+def _publish(client: Client, packages: Loaded) -> None:
+    items = publishing.built(packages.own)
+    if not items:
+        return
+    try:
+        done = publishing.publish(client, items)
+    except Refused as error:
+        publishing.refused(error)
+    for row in done["imported"]:
+        out.note(f"published {row['fqn']} {row['version']}")
+
+
+def add(client: Client, session: Mapping[str, Any], applied: Mapping[str, Any]) -> None:
+    """Puts what was made of answers into a draft: new applications behind the others, a known one in its place."""
+    place = f"/sessions/{session['id']}/components"
+    for application in applied["applications"]:
+        client.post(place, application)
+    if applied["new"]:
+        client.post(place, applied["object"])
+    else:
+        client.put(f"{place}/{applied['object']['?']['id']}", applied["object"])
