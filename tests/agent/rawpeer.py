@@ -24,6 +24,9 @@ class RawPeer:
                 return
             except BlockingIOError:
                 time.sleep(0.01)  # the queue of connections is full for a moment
+            except OSError:
+                self.sock.close()
+                raise
 
     def greet(self, queue: str) -> RawPeer:
         self.send(t="hello", queue=queue, version="test")
