@@ -79,8 +79,11 @@ else:
         PLUGIN_NAME = "custom"
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            """Places the files and adds them, though git ignores them."""
-            if version == "editable" or os.environ.get("VETRO_NO_ASSETS"):
+            """Places the files and adds them, though git ignores them; and the examples, which the pages offer."""
+            if version == "editable":
+                return
+            build_data["force_include"]["examples"] = "vetro/examples"
+            if os.environ.get("VETRO_NO_ASSETS"):
                 return
             place()
             build_data["artifacts"].append("src/vetro/server/web/static/vendor/*")

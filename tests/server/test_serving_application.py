@@ -104,6 +104,16 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(application: Appl
     assert "X-Openstack-Request-Id" in answer.headers
 
 
+@pytest.mark.parametrize(("length", "status", "code"), [(str(2 << 20), 413, "SRV413"), ("x", 400, "SRV401")])
+def test_a_refused_body_is_told_as_other_errors_of_v2(
+    application: Application, length: str, status: int, code: str
+) -> None:
+    answer = Answer(application, environ("POST", "/v2/environments", CONTENT_LENGTH=length))
+    error = json.loads(answer.body)["error"]
+    assert (answer.status, error["status"], error["code"]) == (status, status, code)
+    assert answer.headers["Content-Type"] == "application/json" and error["message"]
+
+
 @pytest.mark.parametrize("length", ["x", "-1", "1e3", "²"])
 def test_a_length_that_is_none_is_refused(application: Application, length: str) -> None:
     assert Answer(application, environ("POST", "/v1/environments", CONTENT_LENGTH=length)).status == 400

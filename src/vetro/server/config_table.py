@@ -39,6 +39,13 @@ SETTINGS: Final[Sequence[Setting]] = (
         "[database] connection",
         secret=True,
     ),
+    Setting(
+        "database.pool",
+        int,
+        20,
+        "connections to PostgreSQL of a process that answers requests, at most; 0: one for each of its threads",
+        least=0,
+    ),
     Setting("storage.blobs", str, "blobs", "folder of package archives, or s3://BUCKET/PREFIX"),
     Setting("secrets.key_file", str, "keys", "keys that encrypt models, drafts and journals; newest first"),
     Setting("worker.embedded", int, 1, "workers that `vetro serve` starts", "[engine] engine_workers", least=0),
@@ -71,7 +78,7 @@ SETTINGS: Final[Sequence[Setting]] = (
         "task processes that answer such questions at once, at most one a project if others wait",
         least=1,
     ),
-    Setting("cloud.kind", str, "local", "cloud where servers are made: local, or module:function"),
+    Setting("cloud.kind", str, "local", "cloud where servers are made: local, openstack, or module:function"),
     Setting(
         "cloud.driver",
         str,
@@ -82,6 +89,14 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("cloud.directory", str, "cloud", "state of the local cloud"),
     Setting("cloud.script", str, "", "what the recorder answers (file)"),
     Setting("cloud.settings", dict, {}, "settings of the cloud itself"),
+    Setting(
+        "cloud.openstack",
+        dict,
+        {},
+        "where the OpenStack is and how the worker signs in (docs/openstack.md)",
+        "[keystone_authtoken], [heat] and others",
+        secret=True,
+    ),
     Setting(
         "engine.class_configs", str, "", "folder of class configurations (Usage: Config)", "[engine] class_configs"
     ),

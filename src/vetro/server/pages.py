@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -15,6 +16,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.locale import LocaleMiddleware
 from django.middleware.security import SecurityMiddleware
+from django.utils import timezone, translation
+
+from vetro.server.web.signed_in import LANGUAGE, ZONE
 
 #: Nothing from other hosts, no scripts or styles in the page itself, no frames, no plug-ins.
 POLICY = (
@@ -49,6 +53,8 @@ class Security(_PagesOnly, SecurityMiddleware):
         response = super().process_response(request, response)
         response.headers.setdefault("Content-Security-Policy", POLICY)
         response.headers.setdefault("X-Frame-Options", "DENY")
+        # What a page shows is for one person, and may be another a moment later.
+        response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
 
 
@@ -57,7 +63,27 @@ class Sessions(_PagesOnly, SessionMiddleware):
 
 
 class Language(_PagesOnly, LocaleMiddleware):
-    """The language of the page."""
+    """The language and the time zone of the page: what the person chose, else the browser's language, and UTC."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answers; the thread, which serves other people next, keeps neither."""
+        try:
+            return super().__call__(request)
+        finally:
+            translation.deactivate()
+            timezone.deactivate()
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Before the view."""
+        super().process_request(request)
+        if not request.COOKIES.get(settings.SESSION_COOKIE_NAME):
+            return
+        language, zone = request.session.get(LANGUAGE), request.session.get(ZONE)
+        if language:
+            translation.activate(language)
+            request.LANGUAGE_CODE = translation.get_language() or language
+        if zone:
+            timezone.activate(zone)
 
 
 class Csrf(_PagesOnly, CsrfViewMiddleware):

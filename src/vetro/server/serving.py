@@ -6,6 +6,7 @@ by the kernel when it is, so nothing is left of a service that was killed.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import logging
@@ -30,6 +31,8 @@ from vetro.yaql.errors import VetroError
 _log = logging.getLogger("vetro.serve")
 #: Seconds until the service must answer.
 _START = 60.0
+#: File in the folder of a run that says where it answers.
+_ADDRESS = "address"
 #: Seconds for workers to give back their tasks.
 _STOP = GRACE + 4
 
@@ -82,8 +85,21 @@ def url_of(config: Config) -> str:
 
 
 def link_address(config: Config, secret: str) -> str:
-    """The address of a link that signs somebody in (`vetro.server.accounts.service.create_link`)."""
-    return f"{url_of(config)}/app/link/{secret}"
+    """The address of a link that signs somebody in (`vetro.server.accounts.service.create_link`).
+
+    Where a service runs on this data directory, the link is one to it, whichever port it took.
+    """
+    url = "" if config["server.public_url"] else _running(config)
+    return f"{url or url_of(config)}/app/link/{secret}"
+
+
+def _running(config: Config) -> str:
+    """The address of a service that runs on this data directory; '' when none does."""
+    for found in sorted(config.data.joinpath("run").glob("[0-9]*/" + _ADDRESS)):
+        if Path("/proc", found.parent.name).exists():
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                return str(json.loads(found.read_text(encoding="utf-8"))["url"])
+    return ""
 
 
 def _children(config: Config, environment: dict[str, str]) -> list[Child]:
@@ -109,9 +125,10 @@ def _run(
     if not stop.is_set():
         say(f"Vetro answers at {url} (data in {config.data})")
         if link is not None:
-            say(f"First login, once and within a day: {link_address(config, link)}")
-        if ready_file is not None:
-            _write(ready_file, {"url": url, "pid": os.getpid()})
+            say(f"First login, once and within a day: {url}/app/link/{link}")
+        for file in (folder / _ADDRESS, ready_file):
+            if file is not None:
+                _write(file, {"url": url, "pid": os.getpid()})
     while not stop.wait(0.5):
         for child in children:
             child.look()
@@ -219,13 +236,18 @@ def _run_folder(config: Config) -> Path:
     """A folder for files of this run; those of runs that were killed are removed."""
     make_data(config)
     base = config.data / "run"
-    base.mkdir(exist_ok=True)
+    try:
+        base.mkdir(exist_ok=True)
+        folder = base / str(os.getpid())
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "metrics").mkdir(parents=True)
+    except OSError as error:
+        problem = ServeError(f"the data directory {config.data} cannot be written: {error.strerror}")
+        problem.hint = "--data names another one"
+        raise problem from None
     for old in base.iterdir():
         if old.name.isdigit() and not Path("/proc", old.name).exists():
             shutil.rmtree(old, ignore_errors=True)
-    folder = base / str(os.getpid())
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "metrics").mkdir(parents=True)
     return folder
 
 

@@ -1,7 +1,8 @@
 """`Application`: the WSGI application. What every request has in common happens here, around Django.
 
-``/v1`` is answered without Django's middleware and resolver, which its clients have no use for; everything else goes
-through Django. Each answer bears an id, ``X-Openstack-Request-Id``, that log lines of the request bear, too.
+``/v1`` is answered without Django's middleware and resolver, which its clients have no use for, ``/static`` from files
+and without a line in the log; everything else goes through Django. Each other answer bears an id,
+``X-Openstack-Request-Id``, that log lines of the request bear, too.
 
 The HTTP server hands over paths decoded, so an encoded slash in a segment is a slash, as it was in Murano.
 """
@@ -23,6 +24,7 @@ from vetro.server.config import Config
 from vetro.server.observe.requests import answered, current
 from vetro.server.serving_bodies import Bodies, BodyRefused
 from vetro.server.serving_proxies import Proxies
+from vetro.server.serving_static import PREFIX, Static
 from vetro.server.setup import config
 
 StartResponse = Callable[..., Any]
@@ -44,6 +46,7 @@ class Application(WSGIHandler):
         super().__init__()
         settings = settings or config()
         self._proxies = Proxies(settings["server.trusted_proxies"])
+        self._static = Static(settings)
         self._bodies = Bodies(int(settings["server.max_body_mib"]) << 20, int(settings["server.threads"]))
         # Variables of the process whose names look like headers; a header of that name wins.
         self._own = {name: value for name, value in os.environ.items() if name.startswith("HTTP_")}
@@ -66,11 +69,13 @@ class Application(WSGIHandler):
             try:
                 self._bodies.prepare(environ)
             except BodyRefused as refused:
-                start_response(
-                    refused.status_line, [("Content-Type", "text/plain"), ("X-Openstack-Request-Id", request_id)]
-                )
+                kind, body = _refusal(environ["PATH_INFO"], refused)
+                start_response(refused.status_line, [("Content-Type", kind), ("X-Openstack-Request-Id", request_id)])
                 answered(environ, refused.status, time.perf_counter() - began)
-                return [str(refused).encode()]
+                return [body]
+            if environ["PATH_INFO"].startswith(PREFIX):
+                self._bodies.drain(environ)
+                return self._static(environ, start_response)
             request = WSGIRequest(environ)
             path = request.path_info
             if path.startswith("/v1/") or path == "/v1":
@@ -100,6 +105,18 @@ class Application(WSGIHandler):
         _refresh_connections()
         # Endpoints decode segments themselves.
         return answer(request, path[4:].replace("%", "%25"))
+
+
+def _refusal(path: str, refused: BodyRefused) -> tuple[str, bytes]:
+    """Type and text of what a refused body is answered with, in the form that errors have there."""
+    if not path.startswith("/v2/"):
+        return "text/plain", str(refused).encode()
+    from vetro.server.api.v2.failures import of_error
+    from vetro.server.errors import Invalid, TooLarge
+
+    text = str(refused).strip()
+    answer = of_error((TooLarge if refused.status == 413 else Invalid)(f"{text[:1].upper()}{text[1:]}."))
+    return "application/json", answer.content
 
 
 def _refresh_connections() -> None:

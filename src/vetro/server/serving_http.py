@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import resource
 import warnings
-from pathlib import Path
 
 from vetro.server.config import Config
 
@@ -36,7 +35,6 @@ def main() -> None:
     die_with_parent()
     settings = Config.load()
     threads = int(settings["server.threads"]) + int(settings["server.streams"])
-    static = Path(__file__).parent / "web" / "static"
     # Granian takes a number of threads beyond that of processors for a mistake; ours wait for the database.
     warnings.simplefilter("ignore")
     Granian(
@@ -55,7 +53,6 @@ def main() -> None:
         log_level=LogLevels.error,
         respawn_failed_workers=True,
         workers_kill_timeout=GRACE,
-        static_path_mount=[static] if static.is_dir() else None,
         process_name=None,
         pid_file=None,
     ).serve()

@@ -1,8 +1,8 @@
 """What has to be done before the service starts: ``python -m vetro.server.serving_prepare`` (`vetro serve` runs it).
 
-Migrates the database, stores the embedded packages, and on a new database makes a first administrator. Prints one
-line of JSON: ``{"link": …}``, the secret of a link for signing in, or null. A process of its own, so that the one
-that stays does not hold Django.
+Migrates the database, stores the embedded packages, compresses the files of the pages, and on a new database makes a
+first administrator. Prints one line of JSON: ``{"link": …}``, the secret of a link for signing in while nobody has ever
+signed in, or null. A process of its own, so that the one that stays does not hold Django.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ADMIN, PROJECT = "admin", "default"
 
 
 def prepare(settings: Config) -> str | None:
-    """Prepares the installation; the secret of the first link where the database is new.
+    """Prepares the installation; the secret of a link for the administrator while nobody has ever signed in.
 
     Raises errors of settings, keys, rules, and what the database says.
     """
@@ -29,36 +29,50 @@ def prepare(settings: Config) -> str | None:
     from vetro.server.accounts import policy
     from vetro.server.accounts.keystone import checked_settings
     from vetro.server.crypto import keyring
+    from vetro.server.dbtools import schema
+    from vetro.server.dbtools.reach import require_keys
+    from vetro.server.dispatch.spec import check_cloud
     from vetro.server.environments import networks
+    from vetro.server.serving_static import prepare as prepare_static
 
     keyring()
     networks.check(settings)
     policy.describe()
     checked_settings(settings)
+    check_cloud(settings)
+    prepare_static(settings)
     migrate()
-    _embedded()
-    return first_account()
+    require_keys(settings)
+    _warn_of_archives(settings)
+    # Servers on several machines may start for the first time at once.
+    with schema.migration_lock():
+        _embedded()
+        return first_account()
 
 
 def migrate() -> None:
-    """Brings the tables up to date; two at once wait for each other."""
-    from django.core.management import call_command
-    from django.db import connection
+    """Brings the tables up to date; two at once wait for each other. Raises errors of `vetro.server.dbtools.schema`."""
+    from vetro.server.dbtools import schema
 
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            # Any number will do as long as nobody else locks it.
-            cursor.execute("SELECT pg_advisory_lock(7630942018)")
-            try:
-                call_command("migrate", interactive=False, verbosity=0)
-            finally:
-                cursor.execute("SELECT pg_advisory_unlock(7630942018)")
-    else:
-        call_command("migrate", interactive=False, verbosity=0)
+    schema.migrate()
+
+
+def _warn_of_archives(settings: Config) -> None:
+    """A server without the archives still shows and takes packages; its workers refuse to start."""
+    from vetro.server.dbtools.errors import Elsewhere
+    from vetro.server.dbtools.reach import require_archives
+
+    try:
+        require_archives(settings)
+    except Elsewhere as error:
+        print(f"warning: {error.message}\nhint: {error.hint}", file=sys.stderr, flush=True)
 
 
 def first_account() -> str | None:
-    """Makes an administrator without password, in a project, where there is nobody yet; the secret of a link."""
+    """Makes an administrator without password, in a project, where there is nobody yet; the secret of a link.
+
+    Whoever missed the link of the first start gets another one at the next, until somebody can sign in otherwise.
+    """
     from django.db import transaction
 
     from vetro.server.accounts import people, tokens
@@ -67,7 +81,7 @@ def first_account() -> str | None:
 
     with transaction.atomic():
         if people.counts() != (0, 0, 0):
-            return None
+            return tokens.first_link_again(SYSTEM, ADMIN, PROJECT)
         project = people.create_project(SYSTEM, PROJECT, description="Made at the first start.")
         user = people.create_user(SYSTEM, ADMIN)
         people.grant(SYSTEM, user, project, str(config()["accounts.admin_role"]))

@@ -7,6 +7,7 @@ from typing import Any
 from vetro.server.database import database_settings
 from vetro.server.secret import django_secret
 from vetro.server.setup import config as _config
+from vetro.server.web.language import compiled
 
 _c = _config()
 
@@ -17,7 +18,9 @@ ALLOWED_HOSTS = list(_c["server.allowed_hosts"])
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 USE_I18N = True
+LOCALE_PATHS = [folder for folder in (compiled(_c.data),) if folder is not None]
 ROOT_URLCONF = "vetro.server.urls"
 APPEND_SLASH = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -33,6 +36,7 @@ INSTALLED_APPS = [
     "vetro.server.environments",
     "vetro.server.dispatch",
     "vetro.server.audit",
+    "vetro.server.formdesk",
     "vetro.server.web",
 ]
 TEMPLATES = [
@@ -56,6 +60,10 @@ MIDDLEWARE = [
     f"vetro.server.pages.{name}" for name in ("Security", "Sessions", "Language", "Csrf", "Account", "Messages")
 ]
 STATIC_URL = "/static/"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "vetro.server.serving_static.Storage"},
+}
 LOGGING_CONFIG = None
 DATA_UPLOAD_MAX_MEMORY_SIZE = _c["server.max_body_mib"] << 20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 8 << 20

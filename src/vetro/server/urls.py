@@ -42,13 +42,14 @@ def _other(request: HttpRequest, rest: str = "") -> HttpResponse:
 
 urlpatterns: list[Any] = [
     path("", _root),
-    re_path(r"^v1(?:/(?P<rest>.*))?$", _v1),
+    re_path(r"^v1(?:/(?P<rest>(?s:.*)))?\Z", _v1),
     path("v2/", include("vetro.server.api.v2.urls")),
     path("health", health),
     path("ready", ready),
     path("metrics", prometheus),
     path("app", _pages),
+    path("app/media/", include("vetro.server.formdesk.media")),
     path("app/", include("vetro.server.web.urls")),
     re_path(r"^app/.*$", _no_page),
-    re_path(r"^(?P<rest>.*)$", _other),
+    re_path(r"^(?P<rest>(?s:.*))\Z", _other),
 ]
