@@ -1,7 +1,8 @@
-"""The alarm on a thread that may not use the timer signal."""
+"""The alarm: on a thread that may not use the timer signal, and where the deadline falls on the end of the block."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from typing import Any
@@ -53,3 +54,27 @@ def test_it_is_silent_when_the_work_is_done_in_time() -> None:
             return 1
 
     assert in_thread(work) == [1]
+
+
+def test_no_timer_is_left_wherever_the_deadline_falls() -> None:
+    """Also at the first step of leaving the block: in a process of its own, as test runners use the timer themselves."""
+    program = """
+import random, signal
+from vetro.yaql.alarm import Alarm
+from vetro.yaql.errors import TimeExceeded
+random.seed(1)
+late = 0
+for n in range(20000):
+    try:
+        with Alarm(random.uniform(1e-6, 4e-5)):
+            for _ in range(random.randrange(400)):
+                pass
+    except TimeExceeded:
+        late += 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0), n
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL, n
+print(late)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert 0 < int(done.stdout) < 20000

@@ -85,6 +85,10 @@ class Alarm:
             error.args = (self._message(),)
 
     def _on_signal(self, _number: int, frame: FrameType | None) -> None:
+        # What is raised in `__enter__` or at the first step of `__exit__` would leave the timer running for ever. The
+        # body gets the next ring; behind it there is none.
+        if frame is not None and frame.f_code in _OWN:
+            return
         if self._active and self._due(frame):
             raise TimeExceeded(self._message())
 
@@ -97,6 +101,9 @@ class Alarm:
                     return
                 if self._due(sys._current_frames().get(self._thread)):
                     _raise_in(self._thread, TimeExceeded)
+
+
+_OWN = frozenset({Alarm.__enter__.__code__, Alarm.__exit__.__code__})
 
 
 def _timer_is_free() -> bool:
