@@ -16,17 +16,17 @@ expect = pytest.importorskip("playwright.sync_api").expect
 @pytest.fixture(scope="module")
 def shop(service: Any) -> dict[str, str]:
     """The id of a package with both kinds of forms."""
-    made = service.api("ann", "POST", "/v2/packages", raw=archive(shop=RICH))
+    made = service.api("eve", "POST", "/v2/packages", raw=archive(shop=RICH))
     return {"id": str(made["imported"][0]["id"])}
 
 
 def street(service: Any, name: str) -> str:
     """The id of a new environment."""
-    return str(service.api("ann", "POST", "/v2/environments", {"name": name})["id"])
+    return str(service.api("eve", "POST", "/v2/environments", {"name": name})["id"])
 
 
 def test_what_is_typed_is_kept_and_lists_grow_in_place(service: Any, page_for: Any, shop: Any) -> None:
-    page = page_for("ann")
+    page = page_for("eve")
     environment = street(service, "typed")
     page.goto(f"{service.url}/app/environments/{environment}/add/{shop['id']}?source=class")
     page.get_by_label("name", exact=False).first.fill("Corner")
@@ -83,7 +83,7 @@ def test_what_is_typed_is_kept_and_lists_grow_in_place(service: Any, page_for: A
 
 
 def test_steps_with_the_keyboard_alone(service: Any, page_for: Any, shop: Any) -> None:
-    page = page_for("ann")
+    page = page_for("eve")
     page.goto(f"{service.url}/app/environments/{street(service, 'steps')}/add/{shop['id']}")
     page.locator("#f-name-i").focus()
     page.keyboard.type("corner")
