@@ -1,4 +1,4 @@
-"""The alarm: on a thread that may not use the timer signal, and where the deadline falls on the end of the block."""
+"""The alarm: on a thread that may not use the timer signal, and with deadlines at the end of the block."""
 
 from __future__ import annotations
 
