@@ -57,7 +57,7 @@ def test_it_is_silent_when_the_work_is_done_in_time() -> None:
 
 
 def test_no_timer_is_left_wherever_the_deadline_falls() -> None:
-    """Also at the first step of leaving the block: in a process of its own, as test runners use the timer themselves."""
+    """Also at the first step of leaving the block. In a process of its own: test runners use the timer themselves."""
     program = """
 import random, signal
 from vetro.yaql.alarm import Alarm
