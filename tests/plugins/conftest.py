@@ -18,7 +18,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 def python(*arguments: str, see: list[Path] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """A new Python process. It inherits nothing that would show it this checkout, but Vetro itself is installed."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST_", "DJANGO_"))}
+    hidden = ("PYTHON", "PYTEST_", "DJANGO_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     inherited = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     environment |= {
         "PYTHONPATH": os.pathsep.join([*map(str, see or ()), *inherited]),
