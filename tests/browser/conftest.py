@@ -98,7 +98,8 @@ def chromium() -> Iterator[Any]:
         if os.environ.get("CI") == "true":
             pytest.fail("no Chromium: install Debian's package chromium")
         pytest.skip("no Chromium")
-    api = pytest.importorskip("playwright.sync_api")
+    from playwright import sync_api as api
+
     api.expect.set_options(timeout=_PATIENCE)
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])

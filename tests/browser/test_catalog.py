@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from playwright.sync_api import expect
 
 from tests.server.catalog.archives import archive
-
-expect = pytest.importorskip("playwright.sync_api").expect
 
 _DROP = """([files]) => {
   const carried = new DataTransfer();

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
+from playwright.sync_api import expect
 
 from tests.server.dispatch import shop
-
-expect = pytest.importorskip("playwright.sync_api").expect
 
 #: Calls the API as the signed-in person, as the pages' own scripts may.
 _CALL = """async ([method, path, json, file]) => {

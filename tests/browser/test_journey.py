@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
+from playwright.sync_api import expect
 
 from tests.browser.kit_journey import newcomer, step
 
-expect = pytest.importorskip("playwright.sync_api").expect
 #: A deployment on a busy machine.
 _LONG = 60_000
 _TOKEN = "token-of-the-journey"

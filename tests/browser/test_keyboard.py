@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from playwright.sync_api import expect
 
 from tests.browser.kit_journey import step
 from tests.server.dispatch import shop
 
-expect = pytest.importorskip("playwright.sync_api").expect
 _LONG = 60_000
 #: How often one may have to press Tab to get to something.
 _FAR = 80

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
+from playwright.sync_api import expect
 
 from tests.browser.kit_people import PASSWORD
-
-expect = pytest.importorskip("playwright.sync_api").expect
 
 
 def test_signing_in_by_keyboard_leads_back_to_where_one_was(service: Any, page_for: Any) -> None:

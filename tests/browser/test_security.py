@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
+from playwright.sync_api import expect
 
 from tests.browser.kit_people import PEOPLE
 from tests.server.catalog.archives import zipped
 from tests.server.dispatch import shop
 from tests.server.servekit import until
 
-expect = pytest.importorskip("playwright.sync_api").expect
 #: What would show that some text became part of a page.
 EVIL = "\"'><i data-pwned>x</i><script>pwned=1</script>"
 _LINK = "javascript:globalThis.pwned=1"

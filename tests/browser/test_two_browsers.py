@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from playwright.sync_api import expect
 
 from tests.browser.kit_journey import step
 from tests.browser.test_environments import prepared
 
-expect = pytest.importorskip("playwright.sync_api").expect
 _LONG = 60_000
 
 

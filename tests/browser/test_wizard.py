@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.kit import examined
 from tests.server.formdesk.conftest import archive
 from tests.server.web.test_wizard import RICH
-
-expect = pytest.importorskip("playwright.sync_api").expect
 
 
 @pytest.fixture(scope="module")

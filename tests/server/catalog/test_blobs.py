@@ -96,7 +96,6 @@ def test_a_bucket_gives_files_of_this_machine(tmp_path: Path, monkeypatch: Any) 
 @pytest.fixture
 def site(monkeypatch: Any) -> Iterator[Site]:
     """An S3 of this machine, and the environment that leads to it."""
-    pytest.importorskip("storages.backends.s3")
     found = Site()
     for name, value in {
         "AWS_ENDPOINT_URL_S3": found.url, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",

@@ -69,7 +69,6 @@ def _timed() -> float:
 
 
 def test_the_setting_alone_starts_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     try:
         assert traces.configure(setup.config().changed({"observe.traces": "http://127.0.0.1:9"})) is True
         assert traces.enabled()

@@ -6,10 +6,8 @@ as the project's catalog, and the packages that its environment is tied to, stay
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from django.db.models import Count, Max
 
@@ -25,35 +23,10 @@ from vetro.server.catalog.models import Package
 from vetro.server.catalog.rows import scope_of
 from vetro.server.dispatch.ask import ask
 from vetro.server.errors import Invalid
+from vetro.server.remembered import Remembered
 
-T = TypeVar("T")
-
-
-class Kept:
-    """The last values made, by key. Thread-safe; what two threads want at once may be made twice."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value, made now if it is not known."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                found: T = self._values[key]
-                return found
-        made = make()
-        with self._lock:
-            self._values[key] = made
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-        return made
-
-
-_schemas = Kept(2000)
-_describers = Kept(64)
+_schemas = Remembered(2000)
+_describers = Remembered(64)
 
 
 class ServiceCatalog:
@@ -66,7 +39,7 @@ class ServiceCatalog:
         # What is kept is for the whole project: nobody's name goes into it.
         self.caller = Caller("", "", project_id, project_name, ())
         self._pinned = pinned
-        self._rows = Kept(500)
+        self._rows = Remembered(500)
 
     def packages_of(self, name: str, version: str | None, package: str | None) -> list[Package]:
         """The rows that a class needs, its own first. Raises `Invalid` where the catalog lacks them."""

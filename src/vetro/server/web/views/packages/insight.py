@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 import zipfile
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -24,9 +21,8 @@ from vetro.server.catalog.examiner import pool
 from vetro.server.catalog.examining import SECONDS, archive_limits
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid, NotFound, ServiceError, TooLarge, Unavailable
+from vetro.server.remembered import Remembered
 from vetro.yaql.errors import VetroError
-
-T = TypeVar("T")
 
 #: Bytes of a file that is shown, and of one that is shown in colours; longer ones are plain.
 LARGEST, COLOURED = 1 << 20, 200_000
@@ -35,32 +31,9 @@ LINES, FILES = 5000, 2000
 _SAFE = re.compile(r"[a-z]?")
 
 
-class Kept:
-    """The last values that were found out, by key. Thread-safe."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value, found out now if it is not known."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                found: T = self._values[key]
-                return found
-        made = make()
-        with self._lock:
-            self._values[key] = made
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-        return made
-
-
-_described = Kept(64)
-_files = Kept(500)
-_sources = Kept(32)
+_described = Remembered(64)
+_files = Remembered(500)
+_sources = Remembered(32)
 
 
 def described(caller: Caller, package: Package) -> dict[str, Any]:
