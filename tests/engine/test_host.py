@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from tests.faults.harness import OWNER, make_host
 from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.agent.signing import ensure_key
-from vetro.clouds.interface import Conflict, Message, NotAvailable, NotFound, StackFailed
-from vetro.engine.host import EffectsHost, Request, SecretStore
+from vetro.clouds.interface import Conflict, Message, NotAvailable, NotFound, StackFailed, Taken
+from vetro.engine.host import EffectsHost, HostConfigError, Request, Seal
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answers import BadRequest, NoSuchSecret
+from vetro.engine.host.seal import derived, key_in
 from vetro.engine.kinds import KINDS, Answer
 from vetro.library.stackdata import EMPTY, digest_of, parts_of
 from vetro.muranopl.effects import Effects, UnknownEffect
@@ -166,6 +168,23 @@ def test_a_stack_that_is_busy_is_tried_again(tmp_path: Path) -> None:
     host.close()
 
 
+def test_the_stack_of_another_environment_is_not_waited_for(tmp_path: Path) -> None:
+    class Theirs(WorldCloud):
+        def push_stack(self, *args: Any) -> Any:
+            raise Taken("there is a stack 's' of another environment")
+
+    path = tmp_path / "world.db"
+    host = EffectsHost(Theirs(path), WorldChannel(path), OWNER)
+    request = Request("1", "stack.push", change("s", template(a=1)))
+    waited: list[Any] = []
+    request.progress = waited.append
+    answers = Answers()
+    host.begin(request, answers)
+    assert answers.get("1")[1]["code"] == "CLD107"
+    assert waited == []
+    host.close()
+
+
 def test_one_stack_waits_until_the_result_before_is_stored(host: EffectsHost, world: World) -> None:
     """Else a push that has to be adopted could find the stack in a state that a later push has made."""
     answers = Answers()
@@ -247,21 +266,31 @@ def test_a_sleep_counts_from_its_first_begin(tmp_path: Path) -> None:
     assert "2" not in answers
 
 
-def test_secrets_are_encrypted_and_belong_to_a_project(tmp_path: Path) -> None:
-    store = SecretStore(tmp_path / "store", "p")
-    reference = store.put("geheim\ud800")
+def test_secrets_are_sealed_for_a_project(tmp_path: Path) -> None:
+    keys = derived(key_in(tmp_path / "keys"))
+    sealed = Seal(keys, "p").close("geheim\ud800")
+    assert "geheim" not in sealed and sealed != Seal(keys, "p").close("geheim\ud800")
     path = tmp_path / "world.db"
-    host = EffectsHost(WorldCloud(path), WorldChannel(path), OWNER, secrets=SecretStore(tmp_path / "store", "p"))
-    assert host.perform("1", "secret", {"data": reference}) == "geheim\ud800"
-    with pytest.raises(NoSuchSecret):
-        SecretStore(tmp_path / "store", "other").get(reference)
-    files = list((tmp_path / "store").iterdir())
-    assert sorted(f.name for f in files) == ["secrets.db", "secrets.key"]
-    assert all(f.stat().st_mode & 0o77 == 0 and b"geheim" not in f.read_bytes() for f in files)
-    store.delete(reference)
-    with pytest.raises(NoSuchSecret):
-        host.perform("2", "secret", {"data": reference})
+    newer = derived([Fernet.generate_key().decode()]) + keys  # a key that came later is in front
+    host = EffectsHost(WorldCloud(path), WorldChannel(path), OWNER, seal=Seal(newer, "p"))
+    assert host.perform("1", "secret", {"data": sealed}) == "geheim\ud800"
+    with pytest.raises(NoSuchSecret, match="another project"):
+        Seal(keys, "other").open(sealed)
+    for wrong in ("", "x", "ü", sealed[:-2], keys[0]):
+        with pytest.raises(NoSuchSecret):
+            host.perform("2", "secret", {"data": wrong})
     host.close()
+
+
+def test_the_key_of_a_folder_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    assert key_in(folder, make=False) == [] and not folder.exists()
+    (key,) = key_in(folder)
+    assert key_in(folder) == key_in(folder, make=False) == [key]
+    assert [f.name for f in folder.iterdir()] == ["secrets.key"]
+    assert (folder / "secrets.key").stat().st_mode & 0o77 == 0
+    with pytest.raises(HostConfigError, match="cannot be used"):
+        key_in(Path("/proc/nowhere"))
 
 
 # -- agents ------------------------------------------------------------------------------------------------------------

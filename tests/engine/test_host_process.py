@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldChannel, WorldCloud
@@ -37,7 +38,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "cloud": {"kind": "tests.engine.test_host_process:make_world", "path": str(tmp_path / "world.db")},
         "owner": {"project": "p", "environment": "1"},
         "signing_key": str(tmp_path / "key.pem"),
-        "secrets": str(tmp_path / "secrets"),
+        "secrets": [Fernet.generate_key().decode()],
     }
 
 
@@ -121,7 +122,7 @@ def _lives(pid: int) -> bool:
         ({"owner": None}, "'owner'"),
         ({"colour": "red"}, "no setting 'colour'"),
         ({"broker": {"colour": "red"}}, "'broker'"),
-        ({"secrets": "/proc/nowhere"}, "secret store"),
+        ({"secrets": ["short"]}, "sealed with"),
     ],
 )
 def test_settings_that_are_wrong_are_named(config: dict[str, Any], change: dict[str, Any], text: str) -> None:
