@@ -25,6 +25,21 @@ def zygote() -> Iterator[None]:
     close()
 
 
+def test_a_process_of_the_http_server_warms_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vetro.server.dispatch import ask as asks
+
+    begun, warmed = [], threading.Event()
+    monkeypatch.setattr(asks, "_warming", set())
+    monkeypatch.setattr(asks, "warm_up", lambda: (begun.append(1), warmed.set()))
+    asks.warm_up_soon()
+    assert not begun  # no process that answers requests
+    monkeypatch.setenv("VETRO_HTTP", "1")
+    for _ in range(3):
+        asks.warm_up_soon()
+    assert warmed.wait(20)
+    assert begun == [1]
+
+
 @pytest.mark.django_db
 def test_what_a_package_says(ann: Any) -> None:
     package = shop.add_package(ann.caller)

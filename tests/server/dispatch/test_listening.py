@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,8 +99,9 @@ def test_a_worker_in_another_data_directory_hears_of_tasks(tmp_path: Path, monke
 
     monkeypatch.setattr(dispatcher, "SWEEP_SECONDS", 1000.0)
     looked, stop = threading.Semaphore(0), threading.Event()
-    waking = dispatcher.Embedded(Config.load(tmp_path, environ={}), "w")
-    serving = threading.Thread(target=waking.serve, args=(looked.release, stop))
+    config = Config.load(tmp_path, environ={})
+    places = SimpleNamespace(look=looked.release, look_for_cancels=lambda: None)
+    serving = threading.Thread(target=dispatcher.Embedded(config, "w").serve, args=(places, stop))
     serving.start()
     try:
         until = time.monotonic() + 20
@@ -112,7 +114,7 @@ def test_a_worker_in_another_data_directory_hears_of_tasks(tmp_path: Path, monke
         assert looked.acquire(timeout=20)
     finally:
         stop.set()
-        waking.notify("")
+        dispatcher.wake(config, "w")
         serving.join(20)
     assert not serving.is_alive()
 

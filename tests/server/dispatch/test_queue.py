@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from tests.server.dispatch import shop
+from vetro import __version__
 from vetro.engine.journal import Ended, Entry
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker_ports import LeaseLost
-from vetro.server.dispatch import members, queue
+from vetro.server import setup
+from vetro.server.config import Config
+from vetro.server.dispatch import clock, labels, members, queue
 from vetro.server.dispatch.claim import SHORT, Lease, claim, release, renew
 from vetro.server.dispatch.ending import finish
 from vetro.server.dispatch.journal import DbJournal
@@ -21,6 +24,7 @@ from vetro.server.dispatch.models import Event, JournalEntry, JournalTask, Repor
 from vetro.server.dispatch.sweep import sweep
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
+from vetro.server.setup import config
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +68,13 @@ def test_priority_then_the_project_with_least_then_age() -> None:
     assert [claimed() for _ in range(6)] == ["urgent", "b0", "a0", "a1", "a2", "a3"]
 
 
+def test_a_hundred_tasks_of_one_project_hold_nobody_up() -> None:
+    for number in range(100):
+        task(f"a{number:02}", f"ea{number}", "a", priority=100)
+    task("b", "eb", "b")
+    assert [claimed() for _ in range(4)] == ["a00", "b", "a01", "a02"]
+
+
 def test_kinds_and_labels() -> None:
     task("1", label="north")
     task("2", kind="static")
@@ -94,6 +105,84 @@ def test_a_lease_that_lapsed_is_taken_over_and_the_first_one_fenced() -> None:
     assert claim("third", 60.0) is None
     with pytest.raises(LeaseLost):
         second.hold()
+
+
+def worker(id: str, version: str, seen: float = 0.0, **more: Any) -> None:
+    WorkerProcess.objects.create(id=id, host="h", pid=1, version=version, seen=clock.after(-seen), **more)
+
+
+def test_what_another_version_began_waits_for_a_worker_of_that_version() -> None:
+    began = {"engine": "0.0.1", "state": "running"}
+    task("1", lease_until=datetime.now(UTC) - timedelta(seconds=50), **began)
+    worker("old", "0.0.1")
+    assert claimed(version_wait=10.0) is None
+    WorkerProcess.objects.update(draining=True)
+    assert claimed(version_wait=100.0) is None
+    assert claimed(version_wait=10.0) == "1"
+    assert Task.objects.get().engine == "0.0.1"
+    task("2", lease_until=datetime.now(UTC) - timedelta(seconds=50), **began)
+    WorkerProcess.objects.update(draining=False, seen=clock.after(-170.0))
+    assert claimed(version_wait=10.0) is None  # it may still live
+    WorkerProcess.objects.update(seen=clock.after(-190.0))
+    assert claimed(version_wait=10.0) == "2"
+
+
+def test_what_another_version_only_claimed_is_run(ann: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    Task.objects.update(engine="0.0.1", state="running", lease_until=datetime.now(UTC) - timedelta(hours=1))
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.state, made.engine) == ("done", __version__)
+
+
+def test_a_worker_that_is_to_drain_gets_nothing_more() -> None:
+    from vetro.server.dispatch import draining
+
+    task("1")
+    worker("me", "1")
+    worker("mine", "1")
+    for name in ("m", "nobody"):
+        with pytest.raises(NotFound, match=name):
+            draining.drain([name])
+    assert draining.drain(["min"]) == ["mine"]
+    assert claim("mine", 60.0) is None
+    assert claimed() == "1"
+    assert draining.drain([], within=0.0) == ["me", "mine"]
+    (me, mine) = draining.workers(config())
+    assert (me.state, me.tasks, mine.tasks) == ("draining", 1, 0)
+    WorkerProcess.objects.update(seen=clock.after(-3600.0))
+    assert {seen.state for seen in draining.workers(config())} == {"silent"}
+    assert draining.wait_until_gone(config(), ["me", "mine"], 0.0, lambda seen: None) == []
+
+
+def test_a_worker_hears_that_it_is_to_end_and_is_known_again_when_it_was_forgotten() -> None:
+    member = members.join(["north"])
+    assert members.beat(member) is members.Wanted.NOTHING
+    WorkerProcess.objects.update(draining=True)
+    assert members.beat(member) is members.Wanted.DRAIN
+    WorkerProcess.objects.update(drain_until=clock.after(-1.0))
+    assert members.beat(member) is members.Wanted.END
+    WorkerProcess.objects.all().delete()
+    assert members.beat(member) is members.Wanted.NOTHING
+    assert WorkerProcess.objects.get().labels == ["north"]
+
+
+def test_labels_follow_the_region(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"engine.home_region": "home", "dispatch.labels": {"eu-1": "cloud=west"}}
+    monkeypatch.setattr(setup, "_current", Config.load(config().data, overrides=given))
+    environment = shop.add_environment(ann.caller)
+    for region, label in (("", "home"), ("eu-1", "cloud=west"), ("us-1", "us-1")):
+        environment.region = region
+        assert labels.label_of(config(), "deploy", environment) == label
+        assert labels.label_of(config(), "static", environment) == ""
+    made = task("1", label="cloud=west")
+    assert labels.unserved(config()) == ["cloud=west"]
+    assert "vetro worker --label cloud=west" in labels.why_waiting(config(), made)
+    worker("other", "1", labels=["us-1"])
+    assert labels.unserved(config()) == ["cloud=west"]
+    worker("all", "1", labels=[])
+    assert labels.unserved(config()) == [] and labels.why_waiting(config(), made) == ""
 
 
 def test_workers_that_died_here_are_found_at_once() -> None:
@@ -266,9 +355,6 @@ def test_a_package_that_is_gone_ends_the_task(ann: Any, drain: Callable[..., int
 def test_a_cloud_that_does_not_open_is_tried_again_and_then_given_up(
     ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vetro.server import setup
-    from vetro.server.config import Config
-
     given = {"cloud.kind": "no.such.module:make"}
     monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
@@ -290,8 +376,6 @@ def test_unknown_kinds_are_refused(ann: Any) -> None:
 
 
 def test_old_journals_and_events_are_dropped(ann: Any, drain: Callable[..., int]) -> None:
-    from vetro.server.setup import config
-
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
     made = shop.deploy(ann.caller, environment, package)
     drain()

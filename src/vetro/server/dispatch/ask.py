@@ -6,6 +6,7 @@ killed when they take too long (`vetro.engine.asking`).
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import threading
@@ -14,7 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from vetro.engine import asking
-from vetro.engine.launcher import Launcher
+from vetro.engine.launcher import Launcher, LauncherError
 from vetro.engine.task import Task
 from vetro.server.caller import Caller
 from vetro.server.config import Config
@@ -22,6 +23,7 @@ from vetro.server.dispatch import spec
 from vetro.server.dispatch.gate import Gate
 from vetro.server.setup import config as current
 
+_log = logging.getLogger("vetro.serve")
 _lock = threading.Lock()
 #: What answers questions of `converse`, by name: definitions of forms.
 ANSWERING = ("form=vetro.forms.asked:answerer",)
@@ -37,6 +39,8 @@ class _Answering:
         self.configs = spec.class_configs(config)
 
 
+#: Processes that have begun to `warm_up_soon`.
+_warming: set[int] = set()
 #: By process: what a forked process inherits is not its own.
 _answering: dict[int, _Answering] = {}
 
@@ -50,8 +54,26 @@ def _mine() -> _Answering:
 
 
 def warm_up() -> None:
-    """Starts the zygote, so that the first question need not wait for it. Call it when a server process begins."""
+    """Starts the zygote, so that the first question need not wait for it."""
     _mine().launcher.start().close()
+
+
+def warm_up_soon() -> None:
+    """The same beside what this process does, once: somebody looks at pages, and may want a form next.
+
+    Only in processes of the HTTP server; others ask when they have to.
+    """
+    pid = os.getpid()
+    if pid not in _warming and os.environ.get("VETRO_HTTP"):
+        _warming.add(pid)
+        threading.Thread(target=_warm_up, name="warming", daemon=True).start()
+
+
+def _warm_up() -> None:
+    try:
+        warm_up()
+    except LauncherError as error:  # whoever asks is told
+        _log.warning("task processes cannot be started: %s", error.message)
 
 
 def close() -> None:

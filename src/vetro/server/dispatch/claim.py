@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
@@ -20,28 +21,50 @@ from vetro.server.dispatch.models import Task
 
 #: Kinds that somebody waits for: workers keep places free for them.
 SHORT = frozenset({"static", "builder", "schema"})
+#: A worker lives if it was heard of within so many leases.
+LEASES = 3
+#: Seconds after the end of a lease in which a worker of the version that began the task may come, where no setting
+#: says otherwise (``worker.version_wait``).
+VERSION_WAIT = 120.0
 
 #: What is tried in a row when another worker was quicker.
 _TRIES = 3
+#: Tasks that come first, of which is seen whether they may be claimed; all are looked at when none of them may.
+_FIRST = 100
 
-_CLAIM = """
+#: Whether task ``t`` may be claimed by the workers that serve it; {now} twice.
+READY = """
+((t.state = 'queued' AND (t.lease_until IS NULL OR t.lease_until <= {now})
+    AND (t.environment_id = '' OR NOT EXISTS (
+      SELECT 1 FROM dispatch_task o WHERE o.environment_id = t.environment_id AND o.id <> t.id
+        AND (o.state IN ('running', 'needs_person')
+          OR (o.state = 'queued' AND (o.created < t.created OR (o.created = t.created AND o.id < t.id)))))))
+  OR (t.state = 'running' AND t.lease_until < {now}))"""
+#: Whether no worker lives that could go on with ``t``, which another version began, and none came for long enough:
+#: {waited} is the end of a lease, {heard} when a worker that lives was heard of.
+ABANDONED = """
+(t.lease_until < {waited} AND NOT EXISTS (
+  SELECT 1 FROM dispatch_workerprocess w WHERE w.version = t.engine AND NOT w.draining AND w.seen > {heard}))"""
+_ORDER = "COALESCE(busy.tasks, 0), {0}.priority DESC, {0}.created, {0}.id"
+_CLAIM = f"""
+WITH busy AS (SELECT project_id, COUNT(*) AS tasks FROM dispatch_task WHERE state = 'running' GROUP BY project_id)
 UPDATE dispatch_task SET state = 'running', owner = %s, fence = fence + 1, attempts = attempts + 1,
-  lease_until = {until}, started = COALESCE(started, {now}), updated = {now},
+  lease_until = {{until}}, started = COALESCE(started, {{now}}), updated = {{now}},
   engine = CASE WHEN engine = '' THEN %s ELSE engine END
 WHERE id = (
-  SELECT t.id FROM dispatch_task t
-  WHERE ((t.state = 'queued' AND (t.lease_until IS NULL OR t.lease_until <= {now})
-      AND (t.environment_id = '' OR NOT EXISTS (
-        SELECT 1 FROM dispatch_task o WHERE o.environment_id = t.environment_id AND o.id <> t.id
-          AND (o.state IN ('running', 'needs_person')
-            OR (o.state = 'queued' AND (o.created < t.created OR (o.created = t.created AND o.id < t.id)))))))
-    OR (t.state = 'running' AND t.lease_until < {now})){filters}
-  ORDER BY t.priority DESC,
-    (SELECT COUNT(*) FROM dispatch_task r WHERE r.state = 'running' AND r.project_id = t.project_id),
-    t.created, t.id
-  LIMIT 1{lock})
+  SELECT t.id FROM dispatch_task t LEFT JOIN busy ON busy.project_id = t.project_id
+  WHERE {READY} AND (t.engine IN ('', %s) OR {ABANDONED}){{filters}}{{first}}
+    AND NOT EXISTS (SELECT 1 FROM dispatch_workerprocess mine WHERE mine.id = %s AND mine.draining)
+  ORDER BY {_ORDER.format("t")}
+  LIMIT 1{{lock}})
 RETURNING id, fence
 """
+_BEFORE = f"""
+    AND t.id IN (
+      SELECT q.id FROM dispatch_task q LEFT JOIN busy ON busy.project_id = q.project_id
+      WHERE (q.state = 'queued' AND (q.lease_until IS NULL OR q.lease_until <= {{now}})
+        OR q.state = 'running' AND q.lease_until < {{now}}){{filters}}
+      ORDER BY {_ORDER.format("q")} LIMIT {_FIRST})"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +93,21 @@ def claim(
     kinds: Collection[str] | None = None,
     not_kinds: Collection[str] = (),
     labels: Sequence[str] = (),
+    version_wait: float = VERSION_WAIT,
 ) -> Lease | None:
     """The next task for ``owner``, or None when there is none.
 
-    Next: the highest priority, then the project with the fewest running tasks, then the oldest. Of an environment one
-    task runs at a time, in the order in which they were enqueued; one that waits for a person holds the others up.
-    Tasks whose lease has lapsed are taken over. ``kinds`` and ``not_kinds`` limit the choice; ``labels`` to tasks with
-    one of these labels, or none.
+    Next: of the project with the fewest running tasks, then the highest priority, then the oldest: who has a hundred
+    tasks waiting keeps nobody else waiting. Of an environment one task runs at a time, in the order in which they were
+    enqueued; one that waits for a person holds the others up. Tasks whose lease has lapsed are taken over: those that
+    another version of the engine began only when ``version_wait`` seconds have passed since, and no worker of that
+    version lives (they end then: `vetro.server.dispatch.running`). ``kinds`` and ``not_kinds`` limit the choice;
+    ``labels`` to tasks with one of these labels, or none. A worker that is to drain gets none from that moment.
     """
     if not _anything():  # looking takes no lock
         return None
-    until, until_values = clock.sql(seconds)
-    now, now_values = clock.sql()
+    moments = {"until": seconds, "now": 0.0, "waited": -version_wait, "heard": -LEASES * seconds}
+    times = {name: clock.sql(moment) for name, moment in moments.items()}
     filters, values = "", list[object]()
     if kinds is not None:
         filters += f" AND t.kind IN ({','.join(['%s'] * len(kinds))})"
@@ -92,17 +118,28 @@ def claim(
     if labels:
         filters += f" AND t.label IN ({','.join(['%s'] * (len(labels) + 1))})"
         values += ["", *labels]
+    texts = {name: text for name, (text, _) in times.items()}
+    (until, now, waited, heard) = (times[name][1] for name in moments)
+    before = _BEFORE.format(filters=filters.replace(" t.", " q."), **texts)
     lock = " FOR UPDATE OF t SKIP LOCKED" if clock.on_postgresql() else ""
-    statement = _CLAIM.format(until=until, now=now, filters=filters, lock=lock)
-    given = [owner, *until_values, *now_values, *now_values, __version__, *now_values, *now_values, *values]
+    begin = [owner, *until, *now, *now, __version__, *now, *now, __version__, *waited, *heard, *values]
+    for first, given in ((before, [*begin, *now, *now, *values]), ("", begin)):
+        statement = _CLAIM.format(filters=filters, first=first, lock=lock, **texts)
+        row = _claimed(statement, [*given, owner])
+        if row is not None:
+            return Lease(row[0], owner, row[1], seconds)
+    return None
+
+
+def _claimed(statement: str, values: Sequence[Any]) -> tuple[str, int] | None:
     for _ in range(_TRIES):
         try:
             with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(statement, given)
-                row = cursor.fetchone()
+                cursor.execute(statement, values)
+                row: tuple[str, int] | None = cursor.fetchone()
+                return row
         except IntegrityError:  # two tasks of one environment at the same moment: the other one runs
             continue
-        return None if row is None else Lease(row[0], owner, row[1], seconds)
     return None
 
 
@@ -123,7 +160,14 @@ def renew(leases: Collection[Lease]) -> None:
 
 def release(owner: str, *, task_id: str | None = None, pause: float = 0.0) -> int:
     """Gives tasks of a worker back, to be claimed after ``pause`` seconds; what it still writes is refused."""
+    from vetro.server.dispatch.dispatcher import dispatcher
+
     mine = Task.objects.filter(owner=owner, state=Task.RUNNING)
     if task_id is not None:
         mine = mine.filter(id=task_id)
-    return mine.update(fence=F("fence") + 1, lease_until=clock.after(pause), owner="")
+    with transaction.atomic():
+        ids = [] if pause else list(mine.select_for_update().values_list("id", flat=True))
+        count = mine.update(fence=F("fence") + 1, lease_until=clock.after(pause), owner="")
+        for task in Task.objects.filter(id__in=ids).defer("spec", "action", "result", "error"):
+            dispatcher().notify(task)
+    return count

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from vetro.engine.outcome import Outcome
 from vetro.server.dispatch import places, reports
+from vetro.server.dispatch.dispatcher import dispatcher
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import tell_waiting
 
@@ -49,6 +50,11 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
 
         task_ended(task, outcome)
     reports.tell(task)
+    if task.environment_id and task.state != Task.NEEDS_PERSON:
+        following = Task.objects.filter(environment_id=task.environment_id, state=Task.QUEUED)
+        following = following.exclude(id=task.id).defer("spec", "action", "result", "error").order_by("created", "id")
+        for first in following[:1]:
+            dispatcher().notify(first)
     transaction.on_commit(partial(tell_waiting, task.id))
     if task.state in Task.FINAL:
         from vetro.server.observe.tasks import ended

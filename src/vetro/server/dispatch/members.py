@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from vetro import __version__
@@ -13,7 +14,7 @@ from vetro.server.config import Config
 from vetro.server.dispatch import clock
 from vetro.server.dispatch.claim import release
 from vetro.server.dispatch.models import WorkerProcess
-from vetro.server.dispatch.wakeup import folder
+from vetro.server.dispatch.wakeup import folder, tidy
 
 _PULSE = "pulse-"
 
@@ -25,6 +26,15 @@ class Member:
     id: str
     host: str
     pid: int
+    labels: tuple[str, ...] = ()
+
+
+class Wanted(Enum):
+    """What somebody wants of a worker: nothing, that it ends after its tasks, that it ends now."""
+
+    NOTHING = 0
+    DRAIN = 1
+    END = 2
 
 
 def this_host() -> str:
@@ -40,16 +50,30 @@ def this_host() -> str:
 def join(labels: list[str]) -> Member:
     """Writes this process down as a worker."""
     pid = os.getpid()
-    member = Member(f"{socket.gethostname()[:180]}-{pid}-{secrets.token_hex(4)}", this_host(), pid)
-    WorkerProcess.objects.create(
-        id=member.id, host=member.host, pid=pid, version=__version__, labels=labels, seen=clock.after()
-    )
+    member = Member(f"{socket.gethostname()[:180]}-{pid}-{secrets.token_hex(4)}", this_host(), pid, tuple(labels))
+    _write(member, False)
     return member
 
 
+def _write(member: Member, draining: bool) -> None:
+    WorkerProcess.objects.create(
+        id=member.id,
+        host=member.host,
+        pid=member.pid,
+        version=__version__,
+        labels=list(member.labels),
+        seen=clock.after(),
+        draining=draining,
+    )
+
+
 def pulse_of(config: Config, member: Member) -> Path:
-    """The file in which the worker writes down that it lives, for its effects hosts; those of the dead are removed."""
+    """The file in which the worker writes down that it lives, for its effects hosts.
+
+    Those of the dead are removed, with their sockets.
+    """
     place = folder(config.data)
+    tidy(place)
     known = set(WorkerProcess.objects.values_list("id", flat=True))
     for file in place.glob(f"{_PULSE}*"):
         if file.name.removeprefix(_PULSE) not in known:
@@ -57,9 +81,19 @@ def pulse_of(config: Config, member: Member) -> Path:
     return place / f"{_PULSE}{member.id}"
 
 
-def beat(member: Member, *, draining: bool = False) -> None:
-    """The worker lives."""
-    WorkerProcess.objects.filter(id=member.id).update(seen=clock.after(), draining=draining)
+def beat(member: Member, *, draining: bool = False) -> Wanted:
+    """The worker lives; ``draining``: it takes nothing more. What is wanted of it.
+
+    One that was silent for so long that others forgot it is written down again.
+    """
+    mine = WorkerProcess.objects.filter(id=member.id)
+    if not mine.update(seen=clock.after(), **({"draining": True} if draining else {})):
+        _write(member, draining)
+        return Wanted.NOTHING
+    asked = mine.filter(draining=True).values_list("drain_until", flat=True)
+    if not list(asked):
+        return Wanted.NOTHING
+    return Wanted.END if mine.filter(drain_until__lte=clock.after()).exists() else Wanted.DRAIN
 
 
 def leave(member: Member) -> int:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from vetro.server.crypto import EncryptedJSON
+from vetro.server.dispatch.clock import Stamp
 from vetro.server.ids import new_id
 
 
@@ -39,6 +40,7 @@ class Task(models.Model):
     #: Why somebody wants it to end; empty: nobody does.
     cancel = models.CharField(max_length=255, blank=True, default="")
     priority = models.IntegerField(default=0)
+    #: What a worker must have among its labels; empty: nothing (`vetro.server.dispatch.labels`).
     label = models.CharField(max_length=64, blank=True, default="")
     #: Version of the engine that began it; empty before.
     engine = models.CharField(max_length=64, blank=True, default="")
@@ -50,7 +52,8 @@ class Task(models.Model):
     #: How often it was claimed, and how often a worker gave it up because something around it failed.
     attempts = models.IntegerField(default=0)
     failures = models.IntegerField(default=0)
-    created = models.DateTimeField(auto_now_add=True)
+    #: Says which task of an environment comes first.
+    created = Stamp()
     updated = models.DateTimeField(auto_now=True)
     started = models.DateTimeField(null=True)
     finished = models.DateTimeField(null=True)
@@ -127,7 +130,7 @@ class Report(models.Model):
     #: Order, and the position from which readers resume.
     seq = models.BigAutoField(primary_key=True)
     id = models.CharField(max_length=32, default=new_id, unique=True)
-    task = models.ForeignKey(Task, models.CASCADE, related_name="reports")
+    task = models.ForeignKey(Task, models.CASCADE, related_name="reports", db_index=False)
     key = models.TextField()
     #: ``report`` (shown by v1, too) or ``log``.
     kind = models.CharField(max_length=16, default="report")
@@ -138,6 +141,7 @@ class Report(models.Model):
     created = models.DateTimeField()
 
     class Meta:
+        indexes: ClassVar = [models.Index(fields=["task", "seq"], name="log_of_a_task")]
         constraints: ClassVar = [models.UniqueConstraint(fields=["task", "key"], name="one_report_a_key")]
 
 
@@ -145,7 +149,7 @@ class Event(models.Model):
     """What happened, for those who watch (SSE; ``Last-Event-ID`` is ``seq``). Dropped after some days."""
 
     seq = models.BigAutoField(primary_key=True)
-    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    at = Stamp(db_index=True)
     project_id = models.CharField(max_length=64)
     environment_id = models.CharField(max_length=32, blank=True, default="")
     task_id = models.CharField(max_length=32, blank=True, default="")
@@ -166,6 +170,8 @@ class WorkerProcess(models.Model):
     pid = models.IntegerField()
     version = models.CharField(max_length=64)
     labels = models.JSONField(default=list)
-    started = models.DateTimeField(auto_now_add=True)
+    started = Stamp()
     seen = models.DateTimeField()
+    #: It takes no further task: it ends, or is asked to when its tasks have ended, or at ``drain_until``.
     draining = models.BooleanField(default=False)
+    drain_until = models.DateTimeField(null=True)

@@ -7,7 +7,6 @@ the other. Wake-ups follow the commit.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -19,10 +18,11 @@ from vetro.engine.outcome import Outcome
 from vetro.engine.worker_ports import Policies
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.dispatch import reports, spec
+from vetro.server.dispatch import clock, reports, spec
 from vetro.server.dispatch.dispatcher import dispatcher
 from vetro.server.dispatch.ending import close, first_report
 from vetro.server.dispatch.journal import DbJournal
+from vetro.server.dispatch.labels import label_of
 from vetro.server.dispatch.models import Task
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id
@@ -45,13 +45,13 @@ def enqueue(
     on_class: Mapping[str, Any] | None = None,
     priority: int = 0,
     action: Mapping[str, Any] | None = None,
-    label: str = "",
 ) -> Task:
     """A new task, queued, inside the caller's transaction; a worker hears of it when that is committed.
 
     ``environment`` and ``session`` are rows; ``packages`` rows of the catalog. ``model`` of a ``destroy`` is the
     present one. ``action`` is what the v1 API shows ({object_id, method, args}). A ``plan`` belongs to no environment:
-    it neither waits for other tasks nor holds them up. Raises `Invalid` for a kind that there is not.
+    it neither waits for other tasks nor holds them up. Which workers may run it follows from the environment
+    (`vetro.server.dispatch.labels`). Raises `Invalid` for a kind that there is not.
     """
     if kind not in KINDS:
         raise Invalid(f"There are no tasks of kind '{kind}'.")
@@ -78,18 +78,18 @@ def enqueue(
         ),
         action=None if action is None else dict(action),
         priority=priority,
-        label=label,
+        label=label_of(config(), kind, environment),
     )
     task.save(force_insert=True)
     first_report(task)
     reports.tell(task)
-    wake(task.id)
+    wake(task)
     return task
 
 
-def wake(task_id: str) -> None:
+def wake(task: Task) -> None:
     """Lets the workers look at a task as soon as the present transaction is committed."""
-    transaction.on_commit(partial(dispatcher().notify, task_id))
+    dispatcher().notify(task)
 
 
 def get(caller: Caller, task_id: str, *, locked: bool = False) -> Task:
@@ -115,7 +115,7 @@ def cancel(caller: Caller, task_id: str, reason: str = "") -> Task:
     record(caller, "task.cancel", task.id, task.kind, environment=task.environment_id)
     if task.state == Task.RUNNING:
         reports.tell(task, data={"state": task.state, "kind": task.kind, "cancel": True})
-        wake(task.id)
+        wake(task)
         return task
     error = {"kind": "cancelled", "code": "ENG314", "names": [], "message": f"the task was cancelled ({task.cancel})"}
     # A claim that was quicker makes this nothing: whoever claimed it finds the reason in the row.
@@ -159,7 +159,7 @@ def repeat(caller: Caller, task: Task) -> Task:
     )
     made.save(force_insert=True)
     reports.tell(made)
-    wake(made.id)
+    wake(made)
     return made
 
 
@@ -191,8 +191,9 @@ def resolve(caller: Caller, task_id: str, key: str, *, answer: Any = None, redo:
         raise Conflict(f"{error.message}.") from None
     record(caller, "task.resolve", task.id, task.kind, key=key, redo=redo)
     if not undecided(caller, task_id):
-        task.state, task.error, task.lease_until = Task.QUEUED, None, None
+        # The moment matters where the version that began it is gone (`claim`).
+        task.state, task.error, task.lease_until = Task.QUEUED, None, clock.read()
         task.save(update_fields=["state", "error", "lease_until", "updated"])
         reports.tell(task)
-        wake(task.id)
+        wake(task)
     return task

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import Error as DatabaseFailed
+from django.db import connections
 from django.db.models import F
 
 from vetro import __version__
@@ -32,7 +33,7 @@ from vetro.server.dispatch.claim import Lease, release
 from vetro.server.dispatch.ending import finish
 from vetro.server.dispatch.errors import BegunTooOften, Stumbled
 from vetro.server.dispatch.journal import DbJournal
-from vetro.server.dispatch.models import Task
+from vetro.server.dispatch.models import JournalTask, Task
 from vetro.server.observe import traces
 from vetro.yaql.errors import VetroError
 
@@ -80,12 +81,19 @@ class Runner:
     def look_for_cancels(self) -> None:
         """Cancels the running tasks that somebody wants to end."""
         ids = self.running()
-        if ids:
-            for id, reason in Task.objects.filter(id__in=ids).exclude(cancel="").values_list("id", "cancel"):
-                with self._lock:
-                    worker = self._running.get(id)
-                if worker is not None:
-                    worker.cancel(reason)
+        if not ids:
+            return
+        try:
+            found = list(Task.objects.filter(id__in=ids).exclude(cancel="").values_list("id", "cancel"))
+        except DatabaseFailed as error:  # a worker outlives its database: the next look finds them
+            _log.error("nobody knows what is to be cancelled, the database failed: %s", error)
+            connections.close_all()
+            return
+        for id, reason in found:
+            with self._lock:
+                worker = self._running.get(id)
+            if worker is not None:
+                worker.cancel(reason)
 
     def run(self, lease: Lease) -> Outcome | None:
         """Runs a task; None when it was given back, or taken by another worker."""
@@ -116,7 +124,12 @@ class Runner:
         try:
             if task.attempts > MOST_CLAIMS:
                 return _failed(journal, BegunTooOften(f"the task was begun {task.attempts} times without an end"))
-            return self._perform(task, journal, methods)
+            if task.engine != __version__:
+                self._adopt(task, lease)
+            outcome = self._perform(task, journal, methods)
+            if task.kind == "destroy" and outcome.state == "done":
+                spec.forget_environment(self._config, task)
+            return outcome
         except LeaseLost:
             raise
         except DatabaseFailed:
@@ -127,6 +140,18 @@ class Runner:
             return self._stumbled(task, journal, lease, error)
         finally:
             journal.close()
+
+    def _adopt(self, task: Task, lease: Lease) -> None:
+        """Takes over a task that another version of the engine claimed first. Raises `OtherEngine` if it began it."""
+        begun = JournalTask.objects.filter(task_id=task.id).values_list("engine", flat=True).first()
+        if begun is None:
+            lease.hold(engine=__version__)
+        elif begun != __version__:
+            seconds = self._config["worker.version_wait"]
+            raise OtherEngine(
+                f"the task was begun by version {begun}, of which no worker came for {seconds:g} s; this worker has"
+                f" version {__version__} and cannot go on with it"
+            )
 
     def _perform(self, task: Task, journal: DbJournal, methods: list[Any]) -> Outcome:
         def heard(event: Mapping[str, Any]) -> None:
@@ -156,7 +181,9 @@ class Runner:
                 outcome = worker.run()
             finally:
                 with self._lock:
-                    del self._running[task.id]
+                    # When its lease lapsed, another place of this very worker may have taken the task over.
+                    if self._running.get(task.id) is worker:
+                        del self._running[task.id]
             if task.kind == "plan" and outcome.state in ("done", "failed"):
                 from vetro.server.dispatch.plan import result
 

@@ -8,6 +8,7 @@ Settings that a run depends on are part of it: a task that is continued after a 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,11 +16,13 @@ from typing import Any
 
 from vetro import __version__
 from vetro.clouds.interface import Owner
+from vetro.engine.host.seal import derived
 from vetro.engine.task import Budget
 from vetro.engine.task import Task as EngineTask
 from vetro.server.caller import Caller
 from vetro.server.config import Config
 from vetro.server.dispatch.models import Task
+from vetro.server.keyfile import read_keys
 from vetro.server.observe import traces
 
 #: Kind of the service -> kind of the engine.
@@ -28,6 +31,7 @@ _BESIDE = frozenset({"identities", "environment", "trace"})
 #: How guests reach the agent's socket where no broker is configured.
 _SOCKET = "unix:/run/vetro/agent.sock"
 
+_log = logging.getLogger("vetro.worker")
 _lock = threading.Lock()
 _drivers: dict[Path, str] = {}
 
@@ -59,7 +63,7 @@ def make(
         object_id=object_id,
         on_class=on_class,
         seed=task_id,
-        settings=engine_settings(config),
+        settings=engine_settings(config, task_id if environment is None else environment.id),
         configs=class_configs(config),
         budget=budget(config),
     ).as_json()
@@ -112,17 +116,37 @@ def budget(config: Config) -> Budget:
     )
 
 
-def engine_settings(config: Config) -> dict[str, Any]:
-    """What packages see of the settings, by section."""
-    broker = config["engine.broker"]
+def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
+    """What packages of an environment see of the settings, by section.
+
+    Where environments have logins of their own at the broker, these are not to be set: `engine.settings` says the rest.
+    """
+    broker = _broker(config)
+    own = dict(config["engine.settings"])
+    told: dict[str, Any] = {"host": _SOCKET}
+    if broker is not None:
+        from vetro.agent.broker_accounts import told_to_servers
+
+        told = told_to_servers(broker, environment)
+        if broker.get("management"):
+            theirs = {**told, **own.pop("rabbitmq", {})}
+            told = {**theirs, **{name: told[name] for name in ("login", "password", "virtual_host")}}
     names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
              "max_environments", "max_hosts", "driver")  # fmt: skip
     return {
-        "rabbitmq": dict(broker) if broker else {"host": _SOCKET},
+        "rabbitmq": told,
         "home_region": config["engine.home_region"],
         "networking": {name: config[f"networking.{name}"] for name in names},
-        **config["engine.settings"],
+        **own,
     }
+
+
+def _broker(config: Config) -> dict[str, Any] | None:
+    """Settings of the broker; logins of environments are for clouds of kind openstack, which veils their passwords."""
+    broker = dict(config["engine.broker"])
+    if config["cloud.kind"] != "openstack":
+        broker.pop("management", None)
+    return broker or None
 
 
 def class_configs(config: Config) -> list[dict[str, Any]]:
@@ -148,7 +172,11 @@ def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:
 def cloud(config: Config) -> dict[str, Any]:
     """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
     if config["cloud.kind"] == "openstack":
-        return {"kind": "openstack", "settings": {**_networking(config), **config["cloud.openstack"]}}
+        found: dict[str, Any] = {"kind": "openstack", "settings": {**_networking(config), **config["cloud.openstack"]}}
+        broker = _broker(config)
+        if broker and broker.get("management"):
+            found |= {"broker": broker, "signing_key": str(config.path("engine.signing_key"))}
+        return found
     if config["cloud.kind"] != "local":
         return {"kind": config["cloud.kind"], **config["cloud.settings"]}
     found = {"kind": "local", "driver": driver(config), **local_settings(config)}
@@ -158,12 +186,34 @@ def cloud(config: Config) -> dict[str, Any]:
 
 
 def check_cloud(config: Config) -> None:
-    """Raises `vetro.clouds.openstack.SettingWrong` for settings of an OpenStack that cannot work."""
+    """Raises `vetro.clouds.openstack.SettingWrong` for settings of an OpenStack, or of its broker, that cannot work."""
     if config["cloud.kind"] == "openstack":
-        from vetro.clouds.openstack import OpenStackSettings
+        from vetro.agent.broker_accounts import broker_of
+        from vetro.clouds.openstack import OpenStackSettings, SettingWrong
         from vetro.clouds.openstack.link import sign_in
 
         sign_in(OpenStackSettings.from_json(cloud(config)["settings"]), "").session.close()
+        try:
+            broker_of(config["engine.broker"])
+        except (TypeError, ValueError) as error:
+            raise SettingWrong(f"engine.broker: {error}") from None
+
+
+def forget_environment(config: Config, task: Task) -> None:
+    """After an environment was deleted: its login at the broker goes. A broker that does not answer keeps it."""
+    broker = _broker(config)
+    if not broker or not broker.get("management"):
+        return
+    from vetro.agent.broker_accounts import BrokerAccounts, broker_of
+    from vetro.agent.errors import AgentError
+
+    found, management = broker_of(broker)
+    assert management is not None
+    try:
+        accounts = BrokerAccounts(found, management, config.path("engine.signing_key"))
+        accounts.remove(Owner(task.project_id, str(task.environment_id)))
+    except AgentError as error:
+        _log.warning("the login of environment %s stays at the broker: %s", task.environment_id, error.message)
 
 
 def local_settings(config: Config) -> dict[str, Any]:
@@ -206,6 +256,11 @@ def plugins(config: Config) -> list[str] | None:
     return None if "*" in names else list(names)
 
 
+def secret_keys(config: Config) -> list[str]:
+    """Keys for `vetro.engine.host.seal.Seal`: the same on each machine with the keys of the installation."""
+    return derived(read_keys(config.path("secrets.key_file")))
+
+
 def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
     settings = cloud(config)
@@ -216,8 +271,8 @@ def host_config(config: Config, task: Task) -> dict[str, Any]:
         "owner": {"project": owner.project, "environment": owner.environment, "user": owner.user},
         # A recorder checks no signatures: a key would only cost time.
         "signing_key": None if recorded else str(config.path("engine.signing_key")),
-        "broker": dict(config["engine.broker"]) or None,
-        "secrets": str(config.data / "secrets"),
+        "broker": _broker(config),
+        "secrets": secret_keys(config),
         "plugins": plugins(config),
         "identities": task.spec.get("identities"),
     }

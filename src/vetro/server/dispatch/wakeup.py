@@ -110,6 +110,20 @@ def send(place: Path, prefix: str, message: str) -> int:
     return taken
 
 
+def tidy(place: Path) -> None:
+    """Removes the sockets of processes that were killed: where nobody sends to them, nothing else does."""
+    with _Short(place) as short:
+        for name in os.listdir(place):
+            if name.startswith((WORKER, WAITER)):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+                    try:
+                        probe.connect(f"{short}/{name}")
+                    except ConnectionRefusedError:
+                        (place / name).unlink(missing_ok=True)
+                    except OSError:  # gone meanwhile
+                        pass
+
+
 class _Short:
     """A short name of a folder: addresses of sockets have at most 108 characters."""
 

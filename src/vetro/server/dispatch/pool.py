@@ -1,0 +1,189 @@
+"""`WorkerPool`: the places of one worker process, each a thread that runs one task after the other, and its leases.
+
+Some of the places take only short tasks, which somebody waits for, so that long deployments never hold those up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from django.db import Error as DatabaseFailed
+from django.db import connections
+
+from vetro.engine.host import pulse
+from vetro.server.config import Config
+from vetro.server.dispatch import members, sweep
+from vetro.server.dispatch.claim import SHORT, Lease, claim, renew
+from vetro.server.dispatch.dispatcher import SWEEP_SECONDS
+from vetro.server.dispatch.members import Wanted
+from vetro.server.dispatch.running import Runner
+
+_log = logging.getLogger("vetro.worker")
+#: Seconds between two looks at what is too old.
+_SWEEP_EVERY = 3600.0
+#: Seconds after which a worker that nobody hears of is forgotten.
+_SILENT = 3600.0
+#: Seconds between two looks at whether somebody is in a hurry, while tasks end.
+_LOOK = 0.1
+
+
+class WorkerPool:
+    """See the module, and `vetro.server.dispatch.dispatcher.Places`.
+
+    ``wanted`` is called with what is wanted of this worker, when that changes, in the thread of `beat`.
+    """
+
+    def __init__(self, config: Config, runner: Runner, wanted: Callable[[Wanted], None] = lambda _: None) -> None:
+        self._config = config
+        self._runner = runner
+        self._wanted = wanted
+        self._lease = float(config["worker.lease_seconds"])
+        self._wait = float(config["worker.version_wait"])
+        self.labels = list(config["worker.labels"])
+        self._changed = threading.Condition()
+        self._round = 0
+        self._orders: dict[bool, deque[Future[bool]]] = {False: deque(), True: deque()}
+        self._busy = {False: 0, True: 0}
+        self._stop = False
+        self._threads: list[threading.Thread] = []
+        self.member = members.join(self.labels)
+        self.pulse = runner.pulse = members.pulse_of(config, self.member)
+        pulse.beat(self.pulse)
+
+    def count(self, short: bool) -> int:
+        """See `Places.count`."""
+        tasks = int(self._config["worker.tasks"])
+        return max(1, tasks // 2) if short else tasks
+
+    def start(self) -> None:
+        """Starts the threads."""
+        for short in (False, True):
+            for number in range(self.count(short)):
+                name = f"vetro {'short ' if short else ''}task {number}"
+                thread = threading.Thread(target=self._serve, args=(short,), name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def free(self, short: bool) -> int:
+        """See `Places.free`."""
+        with self._changed:
+            return 0 if self._stop else self.count(short) - self._busy[short] - len(self._orders[short])
+
+    def look(self) -> None:
+        """See `Places.look`."""
+        with self._changed:
+            self._round += 1
+            self._changed.notify_all()
+
+    def take(self, short: bool) -> Future[bool]:
+        """See `Places.take`. Cancelled where the worker ends before."""
+        order: Future[bool] = Future()
+        with self._changed:
+            if self._stop:
+                order.cancel()
+            else:
+                self._orders[short].append(order)
+                self._changed.notify_all()
+        return order
+
+    def look_for_cancels(self, *ids: str) -> None:
+        """See `Places.look_for_cancels`."""
+        if not ids or not set(ids).isdisjoint(self._runner.running()):
+            self._runner.look_for_cancels()
+
+    def stop(self, deadline: Callable[[], float]) -> bool:
+        """Claims nothing more and waits for what runs, until ``deadline()`` (`time.monotonic`), which may change.
+
+        Whether all of it ended.
+        """
+        with self._changed:
+            self._stop = True
+            for orders in self._orders.values():
+                while orders:
+                    orders.popleft().cancel()
+            self._changed.notify_all()
+        looked = time.monotonic()
+        for thread in self._threads:
+            while thread.is_alive() and (left := deadline() - time.monotonic()) > 0:
+                thread.join(min(left, _LOOK))
+                if time.monotonic() - looked >= SWEEP_SECONDS:  # no dispatcher does this any more
+                    looked = time.monotonic()
+                    self._runner.look_for_cancels()
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _serve(self, short: bool) -> None:
+        seen, orders = 0, self._orders[short]
+        try:
+            while True:
+                with self._changed:
+                    while not self._stop and not orders and self._round == seen:
+                        self._changed.wait()
+                    if self._stop:
+                        return
+                    order = orders.popleft() if orders else None
+                    if order is None:
+                        seen = self._round
+                    self._busy[short] += 1
+                try:
+                    if order is None:
+                        while not self._stop and self._take_one(short):
+                            pass
+                    elif order.set_running_or_notify_cancel():
+                        order.set_result(self._take_one(short))
+                finally:
+                    with self._changed:
+                        self._busy[short] -= 1
+        finally:
+            connections.close_all()
+
+    def _take_one(self, short: bool) -> bool:
+        """Runs one task; whether there was one."""
+        try:
+            lease = self._claim(short)
+            if lease is None:
+                return False
+            self._runner.run(lease)
+        except DatabaseFailed as error:
+            _log.error("the database failed: %s", error)
+            connections.close_all()
+            return False
+        except Exception:
+            _log.exception("a defect of the worker")
+            return False
+        return True
+
+    def _claim(self, short: bool) -> Lease | None:
+        kinds = SHORT if short else None
+        return claim(self.member.id, self._lease, kinds=kinds, labels=self.labels, version_wait=self._wait)
+
+    def beat(self, over: threading.Event) -> None:
+        """Renews the leases until ``over``; for a thread of its own."""
+        swept = time.monotonic() - _SWEEP_EVERY + 60.0
+        try:
+            while not over.wait(self._lease / 3):
+                try:
+                    now = pulse.moment()
+                    renew(self._runner.held())
+                    pulse.beat(self.pulse, now)  # only when they were renewed, and for no longer
+                    wanted = members.beat(self.member, draining=self._stop)
+                    if wanted is not Wanted.NOTHING:
+                        self._wanted(wanted)
+                    if members.take_over():
+                        self.look()
+                    if time.monotonic() - swept > _SWEEP_EVERY:
+                        swept = time.monotonic()
+                        sweep.sweep(self._config)
+                        sweep.begin_collecting()
+                        members.forget_silent(_SILENT)
+                except DatabaseFailed as error:
+                    _log.error("the leases cannot be renewed, the database failed: %s", error)
+                    connections.close_all()
+                except OSError as error:
+                    _log.error("the pulse of this worker cannot be written: %s", error)
+        finally:
+            connections.close_all()

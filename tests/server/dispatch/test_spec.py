@@ -1,0 +1,82 @@
+"""What tasks and their hosts are told of the broker, and what becomes of an environment's login there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.dispatch import shop
+from vetro.agent.broker_accounts import BrokerAccounts
+from vetro.agent.veil import PLACEHOLDER
+from vetro.clouds.openstack import SettingWrong
+from vetro.server.config import Config
+from vetro.server.dispatch import spec
+
+BROKER = {"host": "mq", "login": "vetro", "password": "S3CRET", "management": {"url": "http://mq:15672"}}
+OPENSTACK = {"auth_url": "http://keystone/v3", "username": "vetro", "password": "x", "project_name": "p"}
+
+
+def config(folder: Path, **more: Any) -> Config:
+    given = {"cloud.kind": "openstack", "cloud.openstack": OPENSTACK, "engine.broker": BROKER}
+    return Config.load(folder, environ={}, overrides={**given, **{key.replace("__", "."): more[key] for key in more}})
+
+
+def test_tasks_do_not_see_the_broker_s_password(tmp_path: Path) -> None:
+    told = spec.engine_settings(config(tmp_path), "Env")
+    assert told["rabbitmq"] == {
+        "host": "mq",
+        "login": "vetro-env",
+        "virtual_host": "vetro-env",
+        "password": PLACEHOLDER,
+    }
+    assert "S3CRET" not in str(told)
+
+
+def test_what_servers_are_told_can_be_changed_but_for_the_login(tmp_path: Path) -> None:
+    mine = {"rabbitmq": {"host": "from.outside", "login": "me", "ca_certs": "TEXT"}, "file_server": "f"}
+    told = spec.engine_settings(config(tmp_path, engine__settings=mine), "env")
+    assert told["rabbitmq"] == {
+        "host": "from.outside", "ca_certs": "TEXT", "login": "vetro-env", "virtual_host": "vetro-env",
+        "password": PLACEHOLDER,
+    }  # fmt: skip
+    assert told["file_server"] == "f"
+
+
+def test_logins_of_environments_are_for_an_openstack(tmp_path: Path) -> None:
+    """Local servers speak through sockets, and nothing would put their password in."""
+    local = config(tmp_path, cloud__kind="local", cloud__driver="record")
+    assert spec.engine_settings(local, "env")["rabbitmq"] == {"host": "mq", "login": "vetro", "password": "S3CRET"}
+    assert "broker" not in spec.cloud(local)
+    assert spec.cloud(config(tmp_path))["broker"] == BROKER
+
+
+@pytest.mark.parametrize("management", [{"login": "x"}, {"url": "mq"}, {"url": "http://mq", "colour": 1}, "http://mq"])
+def test_wrong_settings_of_the_broker_stop_the_start(tmp_path: Path, management: Any) -> None:
+    spec.check_cloud(config(tmp_path))
+    with pytest.raises(SettingWrong, match=r"engine\.broker"):
+        spec.check_cloud(config(tmp_path, engine__broker={**BROKER, "management": management}))
+
+
+@pytest.mark.django_db
+def test_the_login_goes_with_its_environment(
+    ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    removed: list[Any] = []
+    monkeypatch.setattr(BrokerAccounts, "remove", lambda accounts, owner: removed.append(owner))
+    monkeypatch.setattr(spec, "_broker", lambda given: BROKER)
+    monkeypatch.setattr(spec, "host_config", _without_broker(spec.host_config))
+    package = shop.add_package(ann.caller)
+    environment = shop.add_environment(ann.caller)
+    shop.deploy(ann.caller, environment, package)
+    assert drain() == 1 and removed == []
+    environment.refresh_from_db()
+    shop.enqueue(ann.caller, environment, package, environment.states.latest("number").model, "destroy")
+    assert drain() == 1
+    assert [(owner.project, owner.environment) for owner in removed] == [(ann.caller.project_id, environment.id)]
+
+
+def _without_broker(host_config: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    return lambda *given: {**host_config(*given), "broker": None}
