@@ -78,7 +78,8 @@ class Nursery:
 
     def _work(self, kill_at: int | None, own: bool, stop: bool) -> int:
         from vetro.engine.host import HostProcess
-        from vetro.server.dispatch.worker import WorkerPool, main
+        from vetro.server.dispatch.pool import WorkerPool
+        from vetro.server.dispatch.worker import main
 
         if stop:  # halted while it renews its leases, it would keep the lock of the database
             WorkerPool.beat = lambda self, over: None  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.server.dispatch import shop
@@ -110,6 +111,7 @@ def story(id: str) -> dict[str, Any]:
 
     task = Task.objects.get(id=id)
     environment = Environment.objects.filter(id=task.environment_id).first()
+    newest = Report.objects.filter(task=task).order_by("-seq").first()
     last = State.objects.filter(environment_id=task.environment_id).order_by("-number").first()
     return {
         "state": task.state,
@@ -119,6 +121,7 @@ def story(id: str) -> dict[str, Any]:
         "texts": list(Report.objects.filter(task=task, kind="report").order_by("seq").values_list("text", flat=True)),
         "version": environment.version if environment else None,
         "applications": ((last.model.get("Objects") or {}).get("applications") if last else None),
+        "told_ago": (datetime.now(UTC) - newest.created).total_seconds() if newest else None,
         "leases": Task.objects.filter(state="running").count(),
         "tasks": Task.objects.filter(environment_id=task.environment_id).count(),
     }

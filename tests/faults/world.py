@@ -20,7 +20,16 @@ CREATE TABLE IF NOT EXISTS done (number INTEGER PRIMARY KEY, what TEXT, name TEX
 CREATE TABLE IF NOT EXISTS sent (id TEXT PRIMARY KEY, queue TEXT, body TEXT);
 CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, queue TEXT, id TEXT, body TEXT,
   acked INTEGER DEFAULT 0);
+CREATE INDEX IF NOT EXISTS waiting ON answers (queue, acked);
+CREATE INDEX IF NOT EXISTS whats ON done (what);
+CREATE TABLE IF NOT EXISTS queues (name TEXT PRIMARY KEY);
 """
+
+
+def answer_of(id: str, body: str) -> str:
+    """What an agent answers to a plan."""
+    text = f"ran {json.loads(body)['Name']}"
+    return json.dumps({"FormatVersion": "2.0.0", "SourceID": id, "ErrorCode": 0, "Body": text})
 
 
 class World:
@@ -53,6 +62,35 @@ class World:
             yield
             self._db.execute("COMMIT")
         self.crash()
+
+    def run_plan(self, queue: str, id: str, body: str) -> bool:
+        """An agent got a plan: it runs it, unless it had it before. Whether it did; inside of a `deed`."""
+        new = self._db.execute("INSERT OR IGNORE INTO sent VALUES (?, ?, ?)", (id, queue, body)).rowcount > 0
+        name = json.loads(body)["Name"]
+        if new and name != "silent":
+            self.did("run", name)
+        return new
+
+    def note_queue(self, name: str) -> None:
+        """Somebody sends to this queue of an agent over a broker."""
+        with self._guard:
+            self._db.execute("INSERT OR IGNORE INTO queues VALUES (?)", (name,))
+
+    def queues(self) -> list[str]:
+        """Queues over a broker."""
+        with self._guard:
+            return [row[0] for row in self._db.execute("SELECT name FROM queues ORDER BY name")]
+
+    def stacks(self) -> list[str]:
+        """Names of the stacks that exist."""
+        with self._guard:
+            return [row[0] for row in self._db.execute("SELECT name FROM stacks ORDER BY name")]
+
+    def resources(self) -> list[str]:
+        """Names of the resources of all stacks."""
+        with self._guard:
+            rows = self._db.execute("SELECT parts FROM stacks").fetchall()
+        return [key for (parts,) in rows for section, key, _ in json.loads(parts) if section == "resources"]
 
     def waiting(self) -> list[str]:
         """Ids of answers that nobody acknowledged."""
@@ -97,6 +135,7 @@ class WorldCloud(World):
             with self.deed():
                 self._db.execute("REPLACE INTO stacks VALUES (?, ?, ?)", (name, data, change.digest))
                 self.did("push", name)
+                self.did("state", f"{name} {change.digest}")
         found = self._stack(region, name)
         assert found is not None
         return found
@@ -124,6 +163,9 @@ class WorldChannel(World):
     A plan named ``silent`` is never answered.
     """
 
+    #: Seconds between two looks for an answer that another process may have put there.
+    pause = 0.002
+
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._received: set[int] = set()
@@ -134,12 +176,8 @@ class WorldChannel(World):
             raise NotFound(f"queue {queue} belongs to somebody else")
         plan = json.loads(message.body)
         with self.deed():
-            row = (message.id, queue, message.body)
-            new = self._db.execute("INSERT OR IGNORE INTO sent VALUES (?, ?, ?)", row).rowcount
-            if new and plan["Name"] != "silent":
-                self.did("run", plan["Name"])
-                body = {"FormatVersion": "2.0.0", "SourceID": message.id, "ErrorCode": 0, "Body": f"ran {plan['Name']}"}
-                answer = (message.reply_to, message.id, json.dumps(body))
+            if self.run_plan(queue, message.id, message.body) and plan["Name"] != "silent":
+                answer = (message.reply_to, message.id, answer_of(message.id, message.body))
                 self._db.execute("INSERT INTO answers (queue, id, body) VALUES (?, ?, ?)", answer)
 
     def receive(self, queue: str, timeout: float) -> Message | None:
@@ -155,7 +193,7 @@ class WorldChannel(World):
                     return Message(id, body)
             if time.monotonic() >= until:
                 return None
-            time.sleep(0.002)  # another process may have put the answer there
+            time.sleep(self.pause)
         return None
 
     def acknowledge(self, queue: str, id: str) -> None:

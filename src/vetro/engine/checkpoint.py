@@ -23,6 +23,17 @@ def cpu_seconds(pid: int | None) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
+def sleeps(pid: int | None) -> bool:
+    """Whether a process waits for something: it neither runs, nor waits for a processor, nor was halted."""
+    if pid is None:
+        return True
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"S"
+    except OSError:
+        return False
+
+
 class Throttle:
     """Says when the next checkpoint is due. Times are seconds of one monotonic clock."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vetro.engine import worker_ends as ends
-from vetro.engine.checkpoint import Throttle, cpu_seconds
+from vetro.engine.checkpoint import Throttle, cpu_seconds, sleeps
 from vetro.engine.journal import Ended, Entry, Note, about
 from vetro.engine.kinds import Answer, Policy, answer_of
 from vetro.engine.launcher import Exit
@@ -62,8 +62,12 @@ class Run:
         self._kill_at: float | None = None
         self._told = False
         self._silent_since = self._now()
-        #: Processor time of the task when it was asked whether it waits.
-        self._probe: float | None = None
+        #: How many answers the task was given.
+        self._given = 0
+        #: When it was asked whether it waits: its processor time and the answers given since it was looked at last.
+        self._probe: tuple[float, int] | None = None
+        #: The answers that it had been given when it was asked.
+        self._had = 0
         #: What is let out after the commit of this turn, in this order.
         self._then: list[Callable[[], None]] = []
         #: Intents of this turn whose effects were not handed over yet.
@@ -83,6 +87,7 @@ class Run:
             self.journal.attempt()
             self.worker.commit()
             self._task.send({"t": "task", "task": self.worker.task.as_json(), "spans": self.worker.spans})
+            self._silent_since = self._now()  # a zygote that had to be started is no silence of the task
             while self._ended is None:
                 self._wait()
                 self._turn()
@@ -341,6 +346,7 @@ class Run:
     def _answer(self, message: dict[str, Any]) -> None:
         self.step("before answer", message["key"])
         self._task.send(message)
+        self._given += 1
         self.step("after answer", message["key"])
 
     # -- time ----------------------------------------------------------------------------------------------------------
@@ -375,20 +381,22 @@ class Run:
 
     def _ask_whether_it_waits(self) -> None:
         """Nothing was heard for a while in a replay: perhaps the task waits, and not for what comes next."""
-        missing, cpu = self._replay.missing, cpu_seconds(self._process.pid)
+        missing, seen = self._replay.missing, (cpu_seconds(self._process.pid), self._given)
         if missing is None:
             return
         if self._probe is None:
             self._task.send({"t": "checkpoint"})
-        elif self._probe == cpu:
+            self._had = self._given
+        elif self._probe == seen and sleeps(self._process.pid):
             self._ended = ends.diverged(self.worker, self._replay.never_asked(missing))
-        self._probe, self._silent_since = cpu, self._now()
+        self._probe, self._silent_since = seen, self._now()
 
     def _checkpoint(self, message: Mapping[str, Any]) -> None:
         if self._probe is not None or self._replay.active:
-            # It waits (only then it answers) although what the journal has next was not asked for.
+            # It waits (only then it answers) although what the journal has next was not asked for; unless an answer
+            # and these words have crossed: it may not have waited with that answer, and is asked again if need be.
             missing, self._probe = self._replay.missing, None
-            if missing is not None and self._replay.active:
+            if missing is not None and self._replay.active and self._given == self._had:
                 self._ended = ends.diverged(self.worker, self._replay.never_asked(missing))
             return
         self._throttle.came(cpu_seconds(self._process.pid))
