@@ -1,25 +1,23 @@
-"""`vetro db`: the database of a service: bring it up to date, examine it, move it to another one."""
+"""`vetro db`: the database of a service: bring it up to date, examine it, save it, move it to another one."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.db_backup import backup, restore
+from vetro.cli.installation import installation
 from vetro.cli.serve import settings_options
 
 
 @click.group("db")
 def command() -> None:
-    """Bring the database of a service up to date, examine an installation, move it to another database.
+    """Bring the database of a service up to date, examine an installation, save it, move it to another database.
 
     \b
     Examples:
       vetro db check
+      vetro db backup /backups/vetro.tar
       vetro db move --to postgresql://vetro:SECRET@db/vetro
       vetro db migrate --database postgresql://vetro:SECRET@db/vetro
     """
@@ -40,7 +38,7 @@ def migrate(data: str | None, config: str | None, database: str | None, dry_run:
       vetro db migrate --dry-run
       vetro db migrate --database postgresql://vetro:SECRET@db/vetro
     """
-    with _installation(data, config, {"database.url": database}):
+    with installation(data, config, {"database.url": database}, make=True):
         from vetro.server.dbtools import schema
 
         if dry_run:
@@ -61,20 +59,30 @@ def migrate(data: str | None, config: str | None, database: str | None, dry_run:
 @command.command("check")
 @settings_options
 @click.option("--all", "everything", is_flag=True, help="Read every encrypted value and archive, not a sample.")
+@click.option("--repair", "mend", is_flag=True, help="First make triggers and indexes of search that are missing.")
 @out.output_option("table", "json", "yaml")
-def check(data: str | None, config: str | None, database: str | None, everything: bool, output: str) -> None:
+def check(
+    data: str | None, config: str | None, database: str | None, everything: bool, mend: bool, output: str
+) -> None:
     """Examine an installation: database, tables, references, keys, package archives, tasks that are stuck.
 
-    Changes nothing, and may run beside the service. The exit status is 1 when something is an error.
+    Changes nothing, but for --repair, which changes no data either. May run beside the service. The exit status is 1
+    when something is an error.
 
     \b
     Examples:
       vetro db check
       vetro db check --all -o json
+      vetro db check --repair
     """
-    with _installation(data, config, {"database.url": database}) as settings:
+    with installation(data, config, {"database.url": database}) as settings:
         from vetro.server.dbtools.check import examine
 
+        if mend:
+            from vetro.server.dbtools.repair import repair
+
+            for text in repair():
+                out.note(f"made: {text}")
         found = examine(settings, everything=everything)
     if output == "table":
         colors = {"ok": "green", "warning": "yellow", "error": "red"}
@@ -122,7 +130,7 @@ def move(
       vetro db move --to postgresql://vetro:SECRET@db/vetro
       vetro db move --from postgresql://vetro:SECRET@db/vetro --to sqlite:////srv/vetro/vetro.db
     """
-    with _installation(data, config, {"database.url": source}) as settings:
+    with installation(data, config, {"database.url": source}) as settings:
         from vetro.server.dbtools import move as moving
 
         moving.add_target(settings, target)
@@ -151,38 +159,12 @@ def reopen(data: str | None, config: str | None, database: str | None) -> None:
 
     What was done in the other one since then is not in here: to keep it, move back with 'vetro db move --again'.
     """
-    with _installation(data, config, {"database.url": database}):
+    with installation(data, config, {"database.url": database}):
         from vetro.server.dbtools import schema
 
         moved = schema.reopen()
     out.echo(f"no longer moved to {moved}" if moved else "this database was not moved")
 
 
-@contextmanager
-def _installation(data: str | None, config: str | None, overrides: dict[str, Any]) -> Iterator[Any]:
-    """Its settings, with Django set up; nothing is made where there is nothing."""
-    from vetro.server.config import Config, make_data
-    from vetro.server.setup import setup
-
-    with out.explained():
-        settings = Config.load(data, config, overrides)
-        url = str(settings["database.url"])
-        if not url.startswith(("postgres:", "postgresql:")) and click.get_current_context().info_name != "migrate":
-            from vetro.server.database import database_settings
-            from vetro.server.dbtools.errors import NoDatabase
-
-            path = database_settings(settings, make=False)["NAME"]
-            if not Path(path).exists():
-                raise NoDatabase(f"there is no database {path}")
-        make_data(settings)
-        setup(settings)
-        from django.db import Error, connections
-
-        try:
-            yield settings
-        except Error as error:
-            from vetro.server.dbtools.errors import NoDatabase
-
-            raise NoDatabase(f"the database does not do this: {str(error).splitlines()[0]}") from None
-        finally:
-            connections.close_all()
+command.add_command(backup)
+command.add_command(restore)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+import psycopg
 import pytest
 from cryptography.fernet import Fernet
 
@@ -97,3 +99,55 @@ def test_a_database_that_is_none(installation: Installation) -> None:
     nowhere = installation.run("db", "check", "--database", "postgresql://x:hunter2@127.0.0.1:9/none", status=1)
     assert "does not answer" in nowhere.stdout and "hunter2" not in nowhere.stdout + nowhere.stderr
     assert "SRV586" in installation.run("worker", "--database", "postgresql://127.0.0.1:9/none", status=1).stderr
+
+
+def made(installation: Installation) -> list[str]:
+    said = installation.run("db", "check", "--repair").stderr.splitlines()
+    return [line.removeprefix("made: ") for line in said]
+
+
+@pytest.mark.slow
+def test_repair_on_sqlite(installation: Installation) -> None:
+    (installation.data / "vetro.db").chmod(0o600)
+    with closing(sqlite3.connect(installation.data / "vetro.db")) as database:
+        database.execute("DROP TRIGGER catalog_text_added")
+        database.execute("DROP TABLE catalog_trigrams_name")
+        database.execute("DELETE FROM catalog_trigrams_author_data WHERE id > 10")
+        database.commit()
+    assert "no index of substrings" in problems(installation, status=0)["search"][0]["text"]
+    assert made(installation) == [
+        "catalog_trigrams_name",
+        "catalog_text_added",
+        "catalog_trigrams_author (filled anew)",
+    ]
+    assert "search" not in problems(installation, status=0)
+    assert made(installation) == []
+    with closing(sqlite3.connect(installation.data / "vetro.db")) as database:
+        found = "SELECT count(*) FROM catalog_trigrams_{0} WHERE catalog_trigrams_{0} MATCH ?"
+        assert database.execute(found.format("name"), ["shop"]).fetchone()[0] >= 1
+        assert database.execute(found.format("author"), ["vetro"]).fetchone()[0] >= 1
+
+
+@pytest.mark.slow
+def test_repair_on_postgresql(installation: Installation, postgresql: Callable[[], str]) -> None:
+    url = postgresql()
+    installation.run("db", "migrate", "--database", url)
+    installation.environment["VETRO_DATABASE__URL"] = url
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP FUNCTION vetro_event_told CASCADE")
+        connection.execute("ALTER TABLE dispatch_task DISABLE TRIGGER vetro_task_ended")
+        connection.execute("DROP INDEX catalog_trigrams")
+    found = problems(installation, status=0)
+    assert "--repair" in found["events"][0]["hint"] and "--repair" in found["search"][0]["hint"]
+    assert made(installation) == ["turned on: vetro_task_ended", "trigger vetro_event_told", "index catalog_trigrams"]
+    assert {"events", "search"}.isdisjoint(problems(installation, status=0))
+    assert made(installation) == []
+    with psycopg.connect(url) as connection:
+        connection.execute("LISTEN vetro_events")
+        connection.execute(
+            "INSERT INTO dispatch_event (at, project_id, environment_id, task_id, kind, data)"
+            " VALUES (now(), 'p', '', '', 'environment', '{}')"
+        )
+        connection.commit()
+        (told,) = connection.notifies(timeout=10, stop_after=1)
+        assert told.payload.startswith("p ")

@@ -75,13 +75,14 @@ def test_several_at_once_on_an_empty_database(kind: str, tmp_path: Path, request
 @pytest.mark.slow
 def test_a_newer_one_stops_service_and_worker_and_says_what_to_do(installation: Installation) -> None:
     with closing(sqlite3.connect(installation.data / "vetro.db")) as database:
-        database.execute("DELETE FROM django_migrations WHERE app = 'dispatch' AND name = '0002_notify'")
+        database.execute("DELETE FROM django_migrations WHERE app = 'audit' AND name = '0002_of_project'")
+        database.execute("DROP INDEX audit_of_project")
         database.commit()
     older = installation.run("worker", status=1)
     assert "SRV581" in older.stderr and "vetro db migrate" in older.stderr
-    assert "dispatch.0002_notify" in installation.run("db", "check", status=1).stdout
-    assert installation.run("db", "migrate", "--dry-run").stdout == "dispatch.0002_notify\n"
-    assert installation.run("db", "migrate").stdout == "dispatch.0002_notify\n"
+    assert "audit.0002_of_project" in installation.run("db", "check", status=1).stdout
+    assert installation.run("db", "migrate", "--dry-run").stdout == "audit.0002_of_project\n"
+    assert installation.run("db", "migrate").stdout == "audit.0002_of_project\n"
     with closing(sqlite3.connect(installation.data / "vetro.db")) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('dispatch', '0999_x', '2026-01-01')"

@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from vetro.server.config import Config, ConfigError
 from vetro.server.dbtools import findings
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
+from vetro.server.dbtools.snapshot import snapshot
 from vetro.server.keyfile import KeysUnusable, read_keys
 from vetro.yaql.errors import VetroError
 
@@ -32,7 +33,7 @@ def examine(config: Config, *, everything: bool = False) -> list[Finding]:
     found += findings.tables()
     if any(finding.topic == "schema" and finding.level == ERROR for finding in found):
         return [*found, *_keys(config)]
-    with transaction.atomic():
+    with snapshot():
         for part in (_references(), _keys(config), _encrypted(everything), _archives(everything), _work(config)):
             found += part
     return found
@@ -127,8 +128,7 @@ def _archives(everything: bool) -> Iterator[Finding]:
     for fqn, version, digest in EnvironmentPackage.objects.values_list("fqn", "version", "digest").distinct():
         named.setdefault(digest, f"{fqn} {version}, which an environment uses")
     try:
-        store = blobs.store()
-        there = {name for name, _ in store.listed()}
+        there = set(blobs.store().names())
     except (OSError, ConfigError) as error:
         yield Finding("archives", ERROR, f"the blob store cannot be read: {error}", "see 'storage.blobs'")
         return
@@ -154,7 +154,7 @@ def _archives(everything: bool) -> Iterator[Finding]:
 def _work(config: Config) -> Iterator[Finding]:
     """Workers and tasks that are stuck."""
     from vetro import __version__
-    from vetro.server.dispatch import clock
+    from vetro.server.dispatch import clock, labels
     from vetro.server.dispatch.models import Task, WorkerProcess
 
     lease = float(config["worker.lease_seconds"])
@@ -170,6 +170,9 @@ def _work(config: Config) -> Iterator[Finding]:
     if count := Task.objects.filter(state=Task.QUEUED, created__lt=long).count():
         hint = "start more workers, look at their labels" if alive else "start a worker"
         yield Finding("work", WARNING, f"{count} tasks have waited for more than an hour", hint)
+    for label in labels.unserved(config):
+        text = f"tasks wait for a worker that serves '{label}', and none lives"
+        yield Finding("work", WARNING, text, f"start one: 'vetro worker --label {label}', or one without labels")
     if count := Task.objects.filter(state=Task.NEEDS_PERSON).count():
         text = f"{count} tasks wait for a decision, and hold up what comes after them"
         yield Finding("work", WARNING, text, "'vetro env tasks' and the pages show what is to be decided")

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import Error, connections
 
 from vetro.server.dbtools.errors import MoveFailed
-from vetro.server.dbtools.tables import TOGETHER, Table
+from vetro.server.dbtools.tables import TOGETHER, Sum, Table
 
 #: Tables whose triggers tell those who listen; what is copied is no news.
 _TELLING = ("dispatch_event", "dispatch_task")
@@ -45,6 +45,20 @@ def fill(alias: str, table: Table, rows: Iterable[list[Any]]) -> None:
                 cursor.executemany(statement, batch)
     except Error as error:
         raise MoveFailed(f"table {table.name} cannot be written: {_first_lines(error)}") from None
+
+
+def summed(total: Sum, found: Iterable[list[Any]]) -> Iterator[list[Any]]:
+    """The rows, each added to the sum as it passes."""
+    for row in found:
+        total.add(row)
+        yield row
+
+
+def count(alias: str, table: Table) -> int:
+    """How many rows a table has."""
+    with connections[alias].cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {connections[alias].ops.quote_name(table.name)}")
+        return int(cursor.fetchone()[0])
 
 
 def empty(alias: str, tables: Iterable[Table]) -> None:

@@ -56,3 +56,40 @@ class NoDatabase(VetroError):
     kind = "error"
     code = "SRV586"
     hint = "'vetro config show database' says which one it is and where that is set"
+
+
+class BackupUnusable(VetroError):
+    """A file is no backup of an installation, or is damaged or cut off; nothing was restored from it."""
+
+    kind = "bad-argument"
+    code = "SRV590"
+    hint = "take another backup; 'vetro db restore FILE --dry-run' says whether one is whole"
+
+
+class BackupNewer(VetroError):
+    """A newer Vetro made the backup."""
+
+    kind = "conflict"
+    code = "SRV591"
+    hint = "restore it with that version or a newer one"
+
+
+class RestoreRefused(VetroError):
+    """The backup cannot be restored here as things are; nothing was changed."""
+
+    kind = "conflict"
+    code = "SRV592"
+
+
+class RestoreFailed(VetroError):
+    """Restoring failed; the database is as empty as it was before, and restoring can be begun again."""
+
+    kind = "error"
+    code = "SRV593"
+
+
+class BackupFailed(VetroError):
+    """No backup was made."""
+
+    kind = "error"
+    code = "SRV594"

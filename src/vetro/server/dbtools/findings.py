@@ -76,10 +76,10 @@ def _postgresql(wrapper: Any) -> list[Finding]:
     if schema.state().missing:
         return found
     if not (extension and index):
-        hint = "as its owner: CREATE EXTENSION pg_trgm; then see docs/database.md, Search"
+        hint = "'vetro db check --repair' makes it; docs/database.md, Search, says who may"
         found.append(Finding("search", WARNING, "searches read every package: no index of substrings", hint))
     if triggers < 4:
-        hint = "triggers named vetro_… are gone: restore a dump that has them; until then it is only slower"
+        hint = "triggers named vetro_… are gone: 'vetro db check --repair'; until then it is only slower"
         found.append(Finding("events", WARNING, "the database tells nobody what happens; everybody polls", hint))
     return found
 
@@ -93,6 +93,18 @@ def _sqlite(wrapper: Any) -> list[Finding]:
     if damage:
         hint = "restore a backup, or save what can be read: sqlite3 vetro.db .recover"
         found.append(Finding("connection", ERROR, f"the file is damaged: {damage[0]}", hint))
+        return found
+    with wrapper.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode")
+        (mode,) = cursor.fetchone()
+        cursor.execute("SELECT count(*) FROM sqlite_master WHERE name = 'catalog_text_added'")
+        (index,) = cursor.fetchone()
+    if mode != "wal":
+        hint = "keep it on a local disk: the journal WAL works on no network file system"
+        found.append(Finding("connection", WARNING, f"the journal mode is {mode}: readers and writers wait", hint))
+    if not index and not schema.state().missing:
+        hint = "'vetro db check --repair' makes it, where SQLite has FTS5 with trigrams"
+        found.append(Finding("search", WARNING, "searches read every package: no index of substrings", hint))
     if path.exists():
         if path.stat().st_mode & 0o077:
             hint = f"chmod go= {path}"

@@ -23,12 +23,10 @@ from vetro.server.database import database_settings
 from vetro.server.dbtools import copying, schema
 from vetro.server.dbtools.busy import users
 from vetro.server.dbtools.errors import MoveFailed, MoveRefused
-from vetro.server.dbtools.tables import Sum, Table, rows, tables
+from vetro.server.dbtools.tables import MADE, Sum, Table, rows, tables
 
 #: Name of the target among Django's connections; the source is the default one.
 TARGET = "target"
-#: Tables in which migrations write rows: these are replaced.
-_MADE = frozenset({"auth_permission", "catalog_category", "django_content_type"})
 Say = Callable[[str], None]
 
 
@@ -147,7 +145,7 @@ def _refuse_filled(everything: Sequence[Table], again: bool) -> None:
     """The target is empty, or holds a copy of the source in which nothing has happened since."""
     filled = {}
     for table in everything:
-        if table.name not in _MADE and (count := _count(TARGET, table)):
+        if table.name not in MADE and (count := copying.count(TARGET, table)):
             filled[table.name] = count
     if not filled:
         return
@@ -182,7 +180,7 @@ def _copy(everything: Sequence[Table], say: Say) -> dict[str, int]:
         copying.empty(TARGET, everything)
         for number, table in enumerate(everything, 1):
             total = sums[table.name] = Sum(table)
-            copying.fill(TARGET, table, _added(total, rows(DEFAULT_DB_ALIAS, table)))
+            copying.fill(TARGET, table, copying.summed(total, rows(DEFAULT_DB_ALIAS, table)))
             counts[table.name] = total.count
             if total.count:
                 say(f"[{number}/{len(everything)}] {table.name}: {total.count} rows")
@@ -200,12 +198,6 @@ def _copy(everything: Sequence[Table], say: Say) -> dict[str, int]:
     return counts
 
 
-def _added(total: Sum, found: Iterator[list[Any]]) -> Iterator[list[Any]]:
-    for row in found:
-        total.add(row)
-        yield row
-
-
 def _compare(everything: Sequence[Table], sums: dict[str, Sum]) -> None:
     for table in everything:
         copied = Sum(table)
@@ -217,12 +209,6 @@ def _compare(everything: Sequence[Table], sums: dict[str, Sum]) -> None:
                 f"table {table.name} is not the same in both databases: {wanted.count} rows with checksum"
                 f" {wanted.checksum[:12]}…, copied {copied.count} with {copied.checksum[:12]}…"
             )
-
-
-def _count(alias: str, table: Table) -> int:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM {connections[alias].ops.quote_name(table.name)}")
-        return int(cursor.fetchone()[0])
 
 
 def named(url: str) -> str:

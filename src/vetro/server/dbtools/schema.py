@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from vetro.server.dbtools.errors import DatabaseMoved, SchemaNewer, SchemaOlder
+from vetro.server.dispatch.backend import APP
 
 #: Any number will do as long as nobody else locks it.
 _LOCK = 7630942018
@@ -46,7 +47,9 @@ def state(alias: str = DEFAULT_DB_ALIAS) -> Schema:
     applied, disk = set(loader.applied_migrations), set(loader.disk_migrations)
     moved = next((name for app, name in applied if app == _SEAL), "")
     done = {key for key in applied if key[0] != _SEAL}
-    return Schema(_named(done & disk), _named(disk - done), _named(done - disk), moved)
+    # Tables of procrastinate are no data: where another dispatcher is in use, nobody minds that they are there.
+    unknown = {key for key in done - disk if key[0] != APP}
+    return Schema(_named(done & disk), _named(disk - done), _named(unknown), moved)
 
 
 def require(alias: str = DEFAULT_DB_ALIAS) -> None:
@@ -79,6 +82,26 @@ def migrate(alias: str = DEFAULT_DB_ALIAS, *, sealed: bool = False) -> list[str]
         if found.missing:
             call_command("migrate", database=alias, interactive=False, verbosity=0)
     return list(found.missing)
+
+
+def of_the_data(migrations: Iterable[str]) -> list[str]:
+    """Those of them that make tables of the installation; the others' tables are made anew from these."""
+    return [name for name in migrations if not name.startswith(f"{APP}.")]
+
+
+def migrate_to(names: Iterable[str], alias: str = DEFAULT_DB_ALIAS) -> None:
+    """Makes tables as they were with these migrations (``app.name``) and no others, in a database that has none beyond.
+
+    Raises errors of the database.
+    """
+    from django.db.migrations.executor import MigrationExecutor
+
+    executor = MigrationExecutor(connections[alias])
+    nodes = executor.loader.graph.node_map
+    wanted = {key for key in nodes if ".".join(key) in set(names)}
+    # The newest of each app: those before it come with it.
+    ends = [key for key in wanted if not any(c.key[0] == key[0] and c.key in wanted for c in nodes[key].children)]
+    executor.migrate(sorted(ends))
 
 
 @contextmanager

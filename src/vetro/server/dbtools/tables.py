@@ -19,6 +19,11 @@ from django.utils.dateparse import parse_datetime
 #: Rows read at once.
 TOGETHER = 500
 _SUM = 1 << 256
+#: Tables in which migrations write rows: these are replaced where rows come from elsewhere.
+MADE = frozenset({"auth_permission", "catalog_category", "django_content_type"})
+#: Kinds of columns.
+KINDS = frozenset({"bool", "bytes", "float", "int", "json", "text", "time"})
+_TYPES: dict[str, type] = {"bool": bool, "float": float, "int": int, "json": str, "text": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,26 @@ def _plain(value: Any, kind: str) -> Any:
     if kind == "json":
         return value if isinstance(value, str) else json.dumps(value)
     return {"bool": bool, "bytes": bytes, "float": float, "int": int, "text": str}[kind](value)
+
+
+def as_json(value: Any) -> Any:
+    """A value of a row as JSON has it; `from_json` reads it. Bytes are texts of as many characters."""
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def from_json(value: Any, kind: str) -> Any:
+    """What `as_json` wrote for a column of this kind. Raises ValueError, TypeError, AttributeError otherwise."""
+    if value is None:
+        return None
+    if kind == "bytes":
+        return value.encode("latin-1")
+    if kind == "time":
+        return datetime.fromisoformat(value)
+    if not isinstance(value, _TYPES[kind]):
+        raise ValueError(f"{str(value)[:40]!r} is no {kind}")
+    return value
 
 
 class Sum:

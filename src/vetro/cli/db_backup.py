@@ -1,0 +1,122 @@
+"""`vetro db backup` and `vetro db restore`: an installation in one file, and out of it again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.installation import installation
+from vetro.cli.serve import settings_options
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--with-keys", is_flag=True, help="Also the keys: whoever has the file can then read everything in it.")
+@click.option("--replace", is_flag=True, help="Replace an existing file.")
+@settings_options
+@out.output_option("table", "json", "yaml")
+def backup(
+    file: str, with_keys: bool, replace: bool, data: str | None, config: str | None, database: str | None, output: str
+) -> None:
+    """Save an installation into one file, while it runs: its database and its package archives.
+
+    The file holds everything as it was at one moment, and is whole when it appears. Encrypted values stay encrypted:
+    without --with-keys keep the file of keys elsewhere, or nothing can be read. FILE may be '-' for a pipe. The
+    file can be restored into SQLite and into PostgreSQL, whichever it came from. Not in it: settings, and servers of
+    the local cloud. The exit status is 1 when archives that the catalog names were missing.
+
+    \b
+    Examples:
+      vetro db backup /backups/vetro-$(date +%F).tar
+      vetro db backup - --with-keys | gpg --encrypt --recipient ops@example.org > vetro.tar.gpg
+    """
+    with installation(data, config, {"database.url": database}) as settings:
+        from vetro.server.dbtools.backup import backup as save
+
+        if file == "-" and output != "table":
+            raise click.UsageError("'-' writes the backup to standard output; '-o' would, too")
+        saved = save(settings, file, with_keys=with_keys, replace=replace, say=out.note)
+        keys = settings.path("secrets.key_file")
+    if output != "table":
+        out.print_data({**asdict(saved), "seconds": round(saved.seconds, 2), "file": file}, output)
+    else:
+        told = (
+            f"{out.plural(saved.rows, 'row')} of {saved.tables} tables and {out.plural(saved.blobs, 'archive')} were"
+            f" saved in {saved.seconds:.1f} s: {_size(saved.size)}"
+        )
+        out.echo(told, err=file == "-")
+        if with_keys:
+            out.note("the file holds the keys: keep it where nobody else can read it")
+        else:
+            out.note(f"the keys are not in it: keep a copy of {keys} elsewhere")
+    if saved.missing:
+        out.note(f"warning: {out.plural(len(saved.missing), 'archive')} that the catalog names are not in the store;"
+                 " 'vetro db check' says which")  # fmt: skip
+        raise SystemExit(out.FAILED)
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--dry-run", is_flag=True, help="Only read the file and say whether it is whole.")
+@settings_options
+@out.output_option("table", "json", "yaml")
+def restore(file: str, dry_run: bool, data: str | None, config: str | None, database: str | None, output: str) -> None:
+    """Make an installation out of a backup, in an empty database.
+
+    Everything is written in one transaction, read again and compared; if anything fails, or the command is interrupted,
+    the database is as empty as before, and restoring can be begun again. A backup of an older version is brought up to
+    date. Bring the file of keys along (setting secrets.key_file) unless the backup holds it. Tasks that were running
+    are continued once a worker starts: see that those of the old installation do not.
+
+    \b
+    Examples:
+      vetro db restore vetro.tar --dry-run
+      vetro db restore vetro.tar --data /srv/vetro
+      gpg --decrypt vetro.tar.gpg | vetro db restore - --database postgresql://vetro:SECRET@db/vetro
+    """
+    if dry_run:
+        with out.explained():
+            from vetro.server.dbtools.backup_reading import examine, opened
+
+            with opened(file) as opened_file:
+                found = examine(opened_file)
+        problems: list[Any] = []
+    else:
+        from vetro.server.config import Config
+
+        with out.explained():
+            fresh = not Config.load(data, config).path("secrets.key_file").exists()
+            from vetro.server.dbtools.backup_reading import opened
+
+            with opened(file) as opened_file:
+                found, problems = _restored(opened_file, fresh, data, config, database)
+    if output != "table":
+        shown = {**asdict(found), "seconds": round(found.seconds, 2), "file": file, "dry_run": dry_run}
+        out.print_data({**shown, "findings": [finding.as_json() for finding in problems]}, output)
+    else:
+        word = "are whole" if dry_run else "were restored"
+        out.echo(f"{out.plural(found.rows, 'row')} of {found.tables} tables and {out.plural(found.blobs, 'archive')}"
+                 f" of {found.made}, Vetro {found.version}, {word}")  # fmt: skip
+        for text in (*found.notes, *(f"{finding.level}: {finding.text}" for finding in problems)):
+            out.note(text)
+        if dry_run:
+            out.note("the keys are in it" if found.keys else "the keys are not in it: bring the file of keys along")
+    if any(finding.level == "error" for finding in problems):
+        raise SystemExit(out.FAILED)
+
+
+def _restored(file: Any, fresh: bool, data: str | None, config: str | None, database: str | None) -> tuple[Any, Any]:
+    """What was restored, and what is wrong with the installation now."""
+    with installation(data, config, {"database.url": database}, make=True) as settings:
+        from vetro.server.dbtools import restore as restoring
+        from vetro.server.dbtools.check import examine
+
+        found = restoring.restore(settings, file, fresh_keys=fresh, say=out.note)
+        return found, [finding for finding in examine(settings) if finding.level != "ok"]
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count / 1024:.0f} KiB"

@@ -1,0 +1,215 @@
+"""`backup`: an installation into one file, while it runs: all tables as they were at one moment, and the package
+archives that they name.
+
+The moment is a snapshot of the database, which keeps nobody from writing: a transaction that only reads, on SQLite in
+WAL mode as on PostgreSQL. Archives never change and are written before the rows that name them; one that is removed
+between the snapshot and its turn makes the backup begin with a new snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from django.db import DEFAULT_DB_ALIAS, Error
+
+from vetro import __version__
+from vetro.server.config import Config
+from vetro.server.dbtools import copying, schema
+from vetro.server.dbtools.backup_file import KEYS, SIGNING, End, Head, Writer
+from vetro.server.dbtools.errors import BackupFailed
+from vetro.server.dbtools.snapshot import snapshot
+from vetro.server.dbtools.tables import Sum, rows, tables
+
+#: What `audit` calls a backup that was made; `vetro doctor` looks for the newest.
+ACTION = "database.backup"
+#: What the keys must open.
+CANARY = b"these are the keys of this installation"
+#: How often a snapshot is taken before archives that are gone count as missing.
+_TRIES = 3
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What is in the file. ``missing``: archives that the catalog names and the store does not have."""
+
+    rows: int
+    tables: int
+    blobs: int
+    blob_bytes: int
+    missing: tuple[str, ...]
+    with_keys: bool
+    size: int
+    seconds: float
+
+
+def backup(config: Config, place: str, *, with_keys: bool = False, replace: bool = False, say: Say = print) -> Saved:
+    """Writes the backup to the file ``place``, ``-`` for standard output. A file appears when it is whole.
+
+    ``with_keys``: also the file of keys and the key that signs plans. ``replace``: an existing file. Raises
+    `BackupFailed`, `SchemaOlder`, `SchemaNewer`, `DatabaseMoved`, `KeysUnusable`; errors of the database.
+    """
+    began = time.monotonic()
+    schema.require()
+    keys = _keys(config, with_keys)
+    with _opened(place, replace) as file:
+        counted = _Counted(file)
+        end = _write(config, Writer(counted), keys, say)  # type: ignore[arg-type]
+    total = sum(count for count, _, _ in end.tables.values())
+    _note(total, end, with_keys)
+    return Saved(total, len(end.tables), end.blobs, end.blob_bytes, tuple(end.missing), with_keys, counted.size,
+                 time.monotonic() - began)  # fmt: skip
+
+
+def _write(config: Config, writer: Writer, keys: dict[str, bytes], say: Say) -> End:
+    from vetro.server.crypto import keyring
+
+    everything = tables()
+    migrations = tuple(schema.of_the_data(schema.state().done))
+    canary = keyring().encrypt(CANARY).decode("ascii")
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    writer.head(Head(__version__, made, migrations, tuple(everything), canary, bool(keys)))
+    end = End()
+    for name, data in keys.items():
+        writer.member(name, data)
+        end.files[name] = hashlib.sha256(data).hexdigest()
+    written: set[str] = set()
+    for attempt in range(_TRIES):
+        with snapshot():
+            missing = _blobs(writer, written, end)
+            if missing and attempt + 1 < _TRIES:
+                continue
+            end.missing = sorted(missing)
+            say(f"{end.blobs} package archives")
+            for number, table in enumerate(everything, 1):
+                total = Sum(table)
+                writer.rows(table, copying.summed(total, rows(DEFAULT_DB_ALIAS, table)))
+                last = copying.last_number(DEFAULT_DB_ALIAS, table) if table.numbered else 0
+                end.tables[table.name] = (total.count, total.checksum, last)
+                if total.count:
+                    say(f"[{number}/{len(everything)}] {table.name}: {total.count} rows")
+            break
+    writer.end(end)
+    return end
+
+
+def _blobs(writer: Writer, written: set[str], end: End) -> set[str]:
+    """Writes the archives that the snapshot names and that are not written yet; those that are not there."""
+    from vetro.server.catalog import blobs, garbage
+
+    missing = set()
+    try:
+        there = set(blobs.store().names())
+    except OSError as error:
+        failed = BackupFailed(f"the store of package archives cannot be read: {error}")
+        failed.hint = "see 'storage.blobs'; 'vetro doctor' tries it"
+        raise failed from None
+    for digest in sorted(garbage.used() - written):
+        if digest not in there:
+            # What a task names may only look like a digest; what the catalog names is one.
+            missing.add(digest)
+            continue
+        try:
+            data = blobs.get(digest)
+        except blobs.BlobMissing:
+            missing.add(digest)
+            continue
+        writer.member(f"blobs/{digest}", data)
+        written.add(digest)
+        end.blobs += 1
+        end.blob_bytes += len(data)
+    return missing & named() if missing else missing
+
+
+def named() -> set[str]:
+    """Digests of archives that packages and environments name."""
+    from vetro.server.catalog.models import Package
+    from vetro.server.environments.models import EnvironmentPackage
+
+    found = set(EnvironmentPackage.objects.values_list("digest", flat=True).distinct())
+    for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo"):
+        found.update(digests)
+    return found - {""}
+
+
+def _keys(config: Config, wanted: bool) -> dict[str, bytes]:
+    if not wanted:
+        return {}
+    found = {}
+    for name, path, needed in (
+        (KEYS, config.path("secrets.key_file"), True),
+        (SIGNING, config.path("engine.signing_key"), False),
+    ):
+        try:
+            found[name] = path.read_bytes()
+        except FileNotFoundError:
+            if needed:
+                raise BackupFailed(f"there is no file of keys {path}") from None
+        except OSError as error:
+            raise BackupFailed(f"{path} cannot be read: {error.strerror}") from None
+    return found
+
+
+@contextmanager
+def _opened(place: str, replace: bool) -> Iterator[IO[bytes]]:
+    """The file to write to. It gets its name when all is in it and on the disk."""
+    if place == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(place).absolute()
+    if path.exists() and not replace:
+        refused = BackupFailed(f"{path} is there already")
+        refused.hint = "choose another name; --replace replaces it"
+        raise refused
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        failed = BackupFailed(f"{path} cannot be written: {error.strerror or error}")
+        failed.hint = "name a folder with room that this user may write to"
+        raise failed from None
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _note(total: int, end: End, with_keys: bool) -> None:
+    """The audit says when everything was read; that a backup was made does not depend on it."""
+    from vetro.server.audit.record import record
+    from vetro.server.caller import SYSTEM
+
+    with suppress(Error):
+        record(SYSTEM, ACTION, rows=total, archives=end.blobs, keys=with_keys)
+
+
+class _Counted:
+    """A file that knows how much was written to it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        """As a file's."""
+        self.size += len(data)
+        self._file.write(data)
+        return len(data)
