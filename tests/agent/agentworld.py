@@ -18,7 +18,7 @@ from vetro.clouds.interface import Channel, Message, Owner
 
 OWNER = Owner("project", "env1")
 QUEUE = "eenv1-hserver"
-RESULTS = "-execution-results-stack"
+RESULTS = "-execution-results-eenv1-stack"
 #: Seconds a test waits for something that comes at once unless it is broken.
 PATIENCE = 30.0
 

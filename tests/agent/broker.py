@@ -27,6 +27,7 @@ _START = 60.0
 class Broker:
     port: int
     tls_port: int
+    management_port: int
     ca_file: Path
 
 
@@ -42,7 +43,7 @@ def missing_broker() -> str | None:
 @contextmanager
 def start_broker(folder: Path) -> Iterator[Broker]:
     """A broker that accepts connections on 127.0.0.1; it is gone at the end."""
-    ports = _free_ports(4)
+    ports = _free_ports(5)
     _make_certificates(folder)
     (folder / "rabbit.conf").write_text(
         f"listeners.tcp.1 = 127.0.0.1:{ports[0]}\n"
@@ -51,9 +52,10 @@ def start_broker(folder: Path) -> Iterator[Broker]:
         f"ssl_options.certfile = {folder}/cert.pem\n"
         f"ssl_options.keyfile = {folder}/key.pem\n"
         "ssl_options.verify = verify_none\n"
+        f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {ports[4]}\n"
         "loopback_users = none\nlog.console = true\nlog.file = false\nvm_memory_high_watermark.relative = 0.9\n"
     )
-    (folder / "plugins").write_text("[].\n")
+    (folder / "plugins").write_text("[rabbitmq_management].\n")
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -83,7 +85,7 @@ def start_broker(folder: Path) -> Iterator[Broker]:
         )
         try:
             _wait_until_started(server)
-            yield Broker(ports[0], ports[1], folder / "cert.pem")
+            yield Broker(ports[0], ports[1], ports[4], folder / "cert.pem")
         finally:
             _end(server, folder / "pid")
             assert server.stdout is not None

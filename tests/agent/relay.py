@@ -12,6 +12,8 @@ class Relay:
 
     def __init__(self, target: int) -> None:
         self.target = target
+        #: How many connections there have been.
+        self.accepted = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._sockets: list[socket.socket] = []
@@ -53,6 +55,7 @@ class Relay:
                 near, _ = self._listener.accept()
             except OSError:
                 return
+            self.accepted += 1
             far = socket.create_connection(("127.0.0.1", self.target))
             with self._guard:
                 self._sockets += [near, far]

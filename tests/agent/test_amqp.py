@@ -156,6 +156,8 @@ def test_the_same_message_is_sent_once(channel: AmqpChannel, raw: RawChannel) ->
 def test_queues_of_other_environments_are_not_found(channel: AmqpChannel) -> None:
     with pytest.raises(NotFound):
         channel.send("eenv2-hserver", Message("1", "{}"))
+    with pytest.raises(NotFound):
+        channel.receive("-execution-results-eenv2-stack", 0.01)
 
 
 def test_a_broker_that_is_not_there() -> None:

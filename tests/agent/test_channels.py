@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.agentworld import OWNER, QUEUE, AgentProcess, body_plan, call, message_of, script_plan
+from tests.agent.agentworld import OWNER, QUEUE, RESULTS, AgentProcess, body_plan, call, message_of, script_plan
 from vetro.agent.amqp import AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.local import LocalChannel
@@ -104,9 +104,9 @@ def test_a_malformed_plan_is_answered_and_does_not_stop_the_next(served: Channel
 
 def test_first_format_says_that_it_cannot_run(served: Channel, key: SigningKey) -> None:
     served.send(QUEUE, message_of({"Scripts": [], "Commands": [{"Name": "x"}], "RebootOnCompletion": 0}, key=key))
-    message = served.receive("-execution-results-stack", 30)
+    message = served.receive(RESULTS, 30)
     assert message is not None
-    served.acknowledge("-execution-results-stack", message.id)
+    served.acknowledge(RESULTS, message.id)
     result = json.loads(message.body)
     assert result["IsException"] is True
     assert "PowerShell" in result["Result"][1]
@@ -139,9 +139,9 @@ def test_plans_run_in_the_order_of_sending(served: Channel, key: SigningKey, tmp
         served.send(QUEUE, message_of(plan, key=key))
     ids = []
     for _ in plans:
-        message = served.receive("-execution-results-stack", 30)
+        message = served.receive(RESULTS, 30)
         assert message is not None
-        served.acknowledge("-execution-results-stack", message.id)
+        served.acknowledge(RESULTS, message.id)
         ids.append(message.id)
     assert ids == [plan["ID"] for plan in plans]
     assert (tmp_path / "order").read_text().split() == list("012345")

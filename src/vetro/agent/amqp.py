@@ -8,6 +8,7 @@ import math
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from kombu.entity import Queue
@@ -16,7 +17,7 @@ from kombu.messaging import Consumer, Producer
 from vetro.agent.amqp_link import ANSWER_TIME, BrokerSettings, Link
 from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.guest.framing import LARGEST
-from vetro.agent.local import queue_prefix
+from vetro.agent.local import queue_prefix, results_prefix
 from vetro.clouds.interface import Message, NotFound, Owner
 
 #: The library has types in part only.
@@ -36,11 +37,22 @@ class AmqpChannel:
     Connects when it is used first, and again whenever the connection breaks; what was not acknowledged is delivered
     again by the broker, and delivered on only if it was not before. `send` returns when the broker has confirmed.
     ``patience`` is how many seconds it waits for that. Messages of one queue keep the order of `send`. Thread-safe.
+    ``prepare`` makes what connecting needs, each time.
     """
 
-    def __init__(self, settings: BrokerSettings, owner: Owner, *, patience: float = 60.0) -> None:
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        owner: Owner,
+        *,
+        patience: float = 60.0,
+        prepare: Callable[[], object] = lambda: None,
+    ) -> None:
         self._settings = settings
+        self._prepare = prepare
         self._prefix = queue_prefix(owner)
+        #: What the names of queues with answers begin with: environments may share a virtual host.
+        self.results = results_prefix(owner)
         self._patience = patience
         self._guard = threading.Condition()
         self._link: Link | None = None
@@ -90,7 +102,12 @@ class AmqpChannel:
         _remember(self._sent, (queue, message.id))
 
     def receive(self, queue: str, timeout: float) -> Message | None:
-        """The next message nobody received through this object yet; None after ``timeout`` seconds."""
+        """The next message nobody received through this object yet; None after ``timeout`` seconds.
+
+        Raises `NotFound` for a queue that is not one of this environment's, `ChannelClosed`.
+        """
+        if not queue.startswith(self.results):
+            raise NotFound(f"there is no queue '{queue}' in this environment: answers are in queues '{self.results}…'")
         deadline = time.monotonic() + timeout
         with self._guard:
             new = queue not in self._consumed
@@ -139,7 +156,7 @@ class AmqpChannel:
             if self._closed:
                 raise ChannelClosed("the channel was closed")
             if self._link is None:
-                self._link = Link(self._settings, self._opened, self._lost)
+                self._link = Link(self._settings, self._opened, self._lost, self._prepare)
             return self._link
 
     # -- in the thread of the link -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 
 from kombu.connection import Connection
 
-from vetro.agent.errors import BrokerUnavailable, ChannelClosed
+from vetro.agent.errors import AccountRefused, BrokerUnavailable, ChannelClosed
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +85,16 @@ class _Entry:
 class Link:
     """Runs jobs with the channel of an open connection. ``opened`` runs first on every new one, ``lost`` after each."""
 
-    def __init__(self, settings: BrokerSettings, opened: Job, lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        opened: Job,
+        lost: Callable[[], None],
+        prepare: Callable[[], object] = lambda: None,
+    ) -> None:
+        """``prepare`` makes what connecting needs; it runs before each connection."""
         self._settings = settings
+        self._prepare = prepare
         self._opened = opened
         self._lost = lost
         self._jobs: collections.deque[_Entry] = collections.deque()
@@ -147,6 +155,7 @@ class Link:
     def _connect(self) -> None:
         connection = self._settings.connection()
         try:
+            self._prepare()
             connection.ensure_connection(max_retries=0)  # this thread does the waiting, where it can be interrupted
             self._connection, self._channel = connection, connection.channel()
             self._opened(self._channel)
@@ -154,7 +163,8 @@ class Link:
         except Exception as error:  # whatever the library raises: it is tried again
             self._connection = connection
             self._failed(error)
-            if any(getattr(one, "reply_code", None) in _REFUSALS for one in (error, error.__cause__)):
+            refused = any(getattr(one, "reply_code", None) in _REFUSALS for one in (error, error.__cause__))
+            if refused or isinstance(error, AccountRefused):
                 # Waiting does not help against a wrong password; who sends shall hear of it now.
                 self._drop_late(everything=True)
 

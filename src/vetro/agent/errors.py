@@ -44,3 +44,10 @@ class ChannelStoreError(AgentError):
 
     code = "AGT105"
     hint = "check the space and the permissions of the folder"
+
+
+class AccountRefused(AgentError):
+    """RabbitMQ's management does not let Vetro make or remove the login of an environment."""
+
+    code = "AGT106"
+    hint = "the login of engine.broker.management needs the tag administrator"

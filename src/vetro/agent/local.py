@@ -41,6 +41,11 @@ def queue_prefix(owner: Owner) -> str:
     return f"e{owner.environment.lower()}-h"
 
 
+def results_prefix(owner: Owner) -> str:
+    """How the names of the queues begin on which an environment's agents answer."""
+    return f"-execution-results-e{owner.environment.lower()}-"
+
+
 class LocalChannel:
     """`vetro.clouds.interface.Channel` over local sockets, for one environment.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from vetro.agent.errors import SigningKeyError
 
@@ -28,6 +29,13 @@ class SigningKey:
     def sign(self, queue: str, body: str) -> bytes:
         """The signature of a plan for one input queue; ``body`` is the exact text that is sent."""
         return self._key.sign((queue + body).encode(), padding.PKCS1v15(), hashes.SHA256())
+
+    def derive(self, about: str, size: int) -> bytes:
+        """Secret bytes that follow from the key and from what they are for; they say nothing about the key."""
+        private = self._key.private_bytes(
+            serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return HKDF(hashes.SHA256(), size, None, about.encode()).derive(private)
 
     def public_pem(self) -> str:
         """The public half as agents want it in ``engine_key``: PEM, PKCS#1, ends with a line feed."""

@@ -62,7 +62,7 @@ class OpenStack:
             for service in self.said["demo"]["catalog"]
             if service["type"] == "orchestration"
             for endpoint in service["endpoints"]
-            if endpoint["interface"] == "public"
+            if endpoint["interface"] == "public" and endpoint["region"] == "RegionOne"
         )
 
     def sign_in(self, name: str, project: str) -> tuple[str, dict[str, Any]]:
@@ -101,6 +101,24 @@ class OpenStack:
         made = answer.json()["application_credential"]
         return {"application_credential_id": made["id"], "application_credential_secret": made["secret"]}
 
+    def add_region(self, region: str, port: int) -> str:
+        """A region with the same Heat at another port; the id of its endpoint."""
+        admin = self.tokens["admin"]
+        assert send("PUT", f"{self.keystone}/regions/{region}", admin, {"region": {}}).status in (201, 409)
+        known = send("GET", f"{self.keystone}/services?type=orchestration", admin).json()["services"]
+        wanted = {
+            "service_id": known[0]["id"],
+            "interface": "public",
+            "region_id": region,
+            "url": f"http://127.0.0.1:{port}/v1/%(tenant_id)s",
+        }
+        answer = send("POST", f"{self.keystone}/endpoints", admin, {"endpoint": wanted})
+        assert answer.status == 201, answer.body
+        return str(answer.json()["endpoint"]["id"])
+
+    def drop_endpoint(self, id: str) -> None:
+        assert send("DELETE", f"{self.keystone}/endpoints/{id}", self.tokens["admin"]).status == 204
+
     def stacks(self, name: str = "demo") -> list[dict[str, Any]]:
         """Stacks that Heat has in somebody's project."""
         url = self.heat.replace(self.project("demo"), self.project(name))
@@ -120,12 +138,18 @@ class Catalog:
     """A `vetro serve` whose users are Keystone's and whose cloud is Heat."""
 
     def __init__(self, openstack: OpenStack, folder: Path, cloud: dict[str, Any]) -> None:
+        configs = folder / "configs"
+        configs.mkdir()
+        broker = {"agentRabbitMq": {"host": "far", "login": "x", "password": "y"}}
+        (configs / "io.murano.Environment.json").write_text(json.dumps({"regionConfigs": {"RegionTwo": broker}}))
         own = {"username": "catalog", "password": openstack.password, "project_name": "service"}
         self.openstack = openstack
         self.folder = folder
         self._settings = {
             "VETRO_CLOUD__KIND": "openstack",
             "VETRO_CLOUD__OPENSTACK": json.dumps({"auth_url": openstack.keystone, **own, **cloud}),
+            "VETRO_ENGINE__HOME_REGION": "RegionOne",
+            "VETRO_ENGINE__CLASS_CONFIGS": str(configs),
             "VETRO_KEYSTONE__URL": openstack.keystone,
             "VETRO_KEYSTONE__OPTIONS": json.dumps({**own, "cache_seconds": 0.2}),
             "VETRO_NETWORKING__DRIVER": "nova",
@@ -141,7 +165,7 @@ class Catalog:
         (self.folder / "ready.json").unlink(missing_ok=True)
         self.service = Service(self.folder, **self._settings)
         try:
-            self.url: str = self.service.await_ready()["url"]
+            self.url: str = self.service.await_ready(150)["url"]
         except BaseException:
             self.end()
             raise

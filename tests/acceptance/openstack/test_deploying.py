@@ -85,9 +85,9 @@ def test_a_service_killed_while_a_stack_is_made_adopts_it(catalog: Catalog, open
     children = catalog.service.everybody()
     catalog.service.process.kill()
     catalog.service.process.wait()
-    until(lambda: not any(map(alive, children)), 20)
     (same,) = openstack.stacks()
     assert same["stack_status"] == "CREATE_IN_PROGRESS", "Heat was too quick to be seen at work"
+    until(lambda: not any(map(alive, children)))
 
     catalog.start()
     status, app = catalog.settled(environment)

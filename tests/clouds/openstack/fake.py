@@ -1,17 +1,21 @@
 """A small OpenStack in this process: Keystone and Heat, and of the others what is listed; it can lose answers and fail.
 
-Only what `vetro.clouds.openstack` uses. Operations on stacks end after they were looked at ``looks`` times.
+Only what `vetro.clouds.openstack` uses; a request to the others that openstacksdk does not describe is an error at the
+end. Operations on stacks end after they were looked at ``looks`` times.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import re
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.clouds.openstack.documented import objection
 
 Reply = tuple[int, Any]
 _PORTS = {
@@ -48,6 +52,8 @@ class Fake(ThreadingHTTPServer):
         #: What was sent to services but Heat: (service, path, body); answers by (service, path).
         self.posted: list[tuple[str, str, Any]] = []
         self.answers: dict[tuple[str, str], Any] = {}
+        #: Requests that the real services would not understand.
+        self.strange: list[str] = []
         self._ids = itertools.count(1)
         self._stamps = itertools.count(1)
         self.lock = threading.RLock()
@@ -63,6 +69,7 @@ class Fake(ThreadingHTTPServer):
     def __exit__(self, *_: object) -> None:
         self.shutdown()
         self.server_close()
+        assert not self.strange, self.strange
 
     # -- Keystone ------------------------------------------------------------------------------------------------------
 
@@ -193,6 +200,10 @@ class Fake(ThreadingHTTPServer):
     # -- the others ----------------------------------------------------------------------------------------------------
 
     def other(self, service: str, method: str, path: str, query: dict[str, list[str]], body: Any) -> Reply:
+        bare = re.sub(r"^/v[0-9.]+(?=/)", "", path)
+        if path != "/":
+            reason = objection(service, method, bare, query, body)
+            self.strange += [f"{method} {path}: {reason}"] if reason else []
         if method != "GET":
             self.posted.append((service, path, body))
             found = self.answers.get((service, path))
@@ -251,7 +262,7 @@ class Handler(BaseHTTPRequestHandler):
                 return None
         return self._send(status, data, {})
 
-    do_GET = do_POST = do_PUT = do_DELETE = _handle
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
 
     def _trouble(self, path: str) -> int | None:
         for item in self.server.trouble:

@@ -12,9 +12,10 @@ from vetro.clouds.interface import Message, NotAvailable, Owner, StackChange
 from vetro.clouds.openstack import OpenStackCloud, SettingWrong
 from vetro.engine.host.answers import HostConfigError
 from vetro.engine.host.config import build_host, cloud_of
+from vetro.engine.planning import recorder
 from vetro.library.stackdata import difference, digest_of, parts_of
 from vetro.server.config import Config
-from vetro.server.dispatch import plan_cloud, spec
+from vetro.server.dispatch import spec
 
 OWNER = Owner("project", "Env")
 
@@ -62,10 +63,10 @@ def test_a_plan_begins_with_what_heat_has(tmp_path: Path) -> None:
         cloud.close()
         folder = tmp_path / "plan"
         folder.mkdir()
-        recorder, channel = plan_cloud.make({"folder": str(folder), "real": real}, OWNER)
+        made, channel = recorder.make({"folder": str(folder), "real": real}, OWNER)
         channel.close()
-        recorder.close()
-        assert plan_cloud.before(folder) == {("One", "in One"): parts, ("Two", "in Two"): parts}
+        made.close()
+        assert recorder.before(folder) == {("One", "in One"): parts, ("Two", "in Two"): parts}
         assert [method for method, _ in fake.asked if method != "GET"] == ["POST", "POST"]
 
 

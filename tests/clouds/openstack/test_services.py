@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.clouds.openstack.documented import objection
 from tests.clouds.openstack.fake import Fake
 from vetro.clouds.interface import NotAvailable, NotFound, Owner, StackChange
 from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings, SettingWrong, networking, waiting
@@ -286,3 +287,17 @@ def test_a_link_that_is_let_go_asks_nothing(fake: Fake) -> None:
     with pytest.raises(Closing):
         link.get("orchestration", "/stacks")
     assert fake.asked == []
+
+
+def test_the_fake_objects_to_what_no_service_has() -> None:
+    """Requests of the tests above are checked against openstacksdk's descriptions."""
+    assert objection("neutron", "GET", "/routers", ["name", "limit"], None) == ""
+    assert objection("neutron", "POST", "/routers", [], {"router": {"name": "r", "external_gateway_info": {}}}) == ""
+    for request, said in (
+        (("neutron", "GET", "/router", [], None), "has no /router"),
+        (("neutron", "GET", "/routers", ["nam"], None), "nam"),
+        (("neutron", "POST", "/routers", [], {"router": {"gateway": {}}}), "gateway"),
+        (("neutron", "POST", "/routers", [], {"name": "r"}), "body"),
+        (("nova", "DELETE", "/os-availability-zone", [], None), "DELETE"),
+    ):
+        assert said in objection(*request)

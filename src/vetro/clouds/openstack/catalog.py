@@ -1,12 +1,14 @@
-"""What an OpenStack offers to choose from: images, flavors, key pairs, zones, networks, groups, volumes."""
+"""What an OpenStack offers to choose from: images, flavors, key pairs, zones, networks, groups, volumes; marks of
+images."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
-from vetro.clouds.interface import Catalog, CloudError
+from vetro.clouds.interface import Catalog, CloudError, Conflict, NotFound
 from vetro.clouds.openstack.link import Link
 
 Record = dict[str, Any]
@@ -58,13 +60,42 @@ def _keypair(row: Record) -> Record:
 def _image(row: Record) -> Record:
     """Properties of images are keys beside the rest; what Murano's say is JSON in one of them."""
     found = dict(row)
-    text = found.get("murano_image_info")
+    text = found.get(_MARK)
     if isinstance(text, str):
         try:
-            found["murano_image_info"] = json.loads(text)
+            found[_MARK] = json.loads(text)
         except ValueError:
-            found["murano_image_info"] = None  # somebody's mistake; the image can be chosen by its name
+            found[_MARK] = None  # somebody's mistake; the image can be chosen by its name
     return found
+
+
+_MARK = "murano_image_info"
+_PATCH = "application/openstack-images-v2.1-json-patch"
+
+
+def mark_image(link: Link, image: str, mark: Mapping[str, str] | None) -> Record:
+    """See `vetro.clouds.interface.Cloud.mark_image`."""
+    path = f"/images/{quote(image, safe='')}"
+    found = link.get("image", path) if image else None
+    if found is None:
+        raise NotFound(f"there is no image with the id '{image}'")
+    text = None
+    # Glance adds no property that there is, and removes none that there is not.
+    change: Record = {"op": "remove", "path": f"/{_MARK}"}
+    if mark is not None:
+        text = json.dumps({"title": mark["title"], "type": mark["type"]}, ensure_ascii=False)
+        change = {"op": "replace" if _MARK in found else "add", "path": f"/{_MARK}", "value": text}
+    if found.get(_MARK) != text:
+        try:
+            found = link.request("image", "PATCH", path, json=[change], kind=_PATCH)
+        except Conflict:
+            found = link.get("image", path)
+            # Done, if only the answer was lost.
+            if found is not None and found.get(_MARK) != text:
+                raise
+        if found is None:
+            raise NotFound(f"there is no image with the id '{image}'")
+    return _image(found)
 
 
 def metadef(link: Link, query: str, args: Mapping[str, Any]) -> list[Record]:

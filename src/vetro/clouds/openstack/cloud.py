@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vetro.clouds.interface import Catalog, NotFound, Owner, ServerState, StackChange, StackState
-from vetro.clouds.openstack import catalog, servers
-from vetro.clouds.openstack.link import Link, sign_in
+from vetro.clouds.interface import Catalog, NotFound, Owner, ResourceState, ServerState, StackChange, StackState
+from vetro.clouds.openstack import catalog, resources, servers
+from vetro.clouds.openstack.link import Link, Veil, sign_in
 from vetro.clouds.openstack.networking import Networking
 from vetro.clouds.openstack.settings import OpenStackSettings
 from vetro.clouds.openstack.stacks import Stacks
@@ -23,8 +23,10 @@ class OpenStackCloud:
 
     name = "OpenStack"
 
-    def __init__(self, settings: OpenStackSettings) -> None:
+    def __init__(self, settings: OpenStackSettings, veils: Callable[[Owner], Veil] | None = None) -> None:
+        """``veils``: what of an environment only its cloud may read (`Veil`)."""
         self._settings = settings
+        self._veils = veils
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._sessions: dict[str, Any] = {}
@@ -62,6 +64,14 @@ class OpenStackCloud:
             for server in servers.servers(self._link(owner, region), self._stacks, owner, region)
         ]
 
+    def resources(self, owner: Owner) -> Sequence[ResourceState]:
+        """See `ShowsResources.resources`."""
+        return [
+            found
+            for region in ("", *self.regions())
+            for found in resources.of_environment(self._link(owner, region), self._stacks, owner)
+        ]
+
     def console(self, owner: Owner, server: str, lines: int = 200) -> str:
         """See `Cloud.console`."""
         for region in ("", *self.regions()):
@@ -85,6 +95,10 @@ class OpenStackCloud:
         """See `Cloud.catalog`."""
         return catalog.listed(self._link(owner, region), what)
 
+    def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
+        """See `Cloud.mark_image`. Glance decides whether the worker's user may."""
+        return catalog.mark_image(self._link(owner, region), image, mark)
+
     def close(self) -> None:
         """See `Cloud.close`. Who waits for a stack gets `Closing`; Heat goes on."""
         self._closing.set()
@@ -107,4 +121,4 @@ class OpenStackCloud:
                     session = self._sessions[owner.project] = sign_in(self._settings, owner.project)
                 link = Link(self._settings, session, region, self._closing)
                 self._links[owner.project, region] = link
-            return link
+        return link if self._veils is None else link.veiled(self._veils(owner))

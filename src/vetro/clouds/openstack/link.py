@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
 from vetro.clouds.interface import Conflict, NotAvailable
 from vetro.clouds.openstack.errors import Closing, CloudUnreachable, Refused, SignInRefused
@@ -29,6 +30,18 @@ SERVICES: Mapping[str, str] = {
 }
 
 
+class Veil(Protocol):
+    """Keeps from packages what only the cloud and its servers may know (`vetro.agent.veil`)."""
+
+    def fill(self, value: Any) -> Any:
+        """What is sent to the cloud, complete."""
+        ...  # pragma: no cover - protocol
+
+    def hide(self, value: Any) -> Any:
+        """What the cloud has said, as others may see it."""
+        ...  # pragma: no cover - protocol
+
+
 class Link:
     """Requests to the services of one region. Used by many threads."""
 
@@ -38,8 +51,15 @@ class Link:
         self._settings = settings
         self._session = session
         self._lock = threading.Lock()
-        self._connection: Any = None
+        self._connections: list[Any] = []
         self._services: dict[str, Any] = {}
+        self._veil: Veil | None = None
+
+    def veiled(self, veil: Veil) -> Link:
+        """The same with a veil between it and who uses it."""
+        found = copy.copy(self)
+        found._veil = veil
+        return found
 
     def offers(self, service: str) -> bool:
         """Whether the catalog of Keystone lists the service for this region."""
@@ -76,16 +96,19 @@ class Link:
         json: Any = None,
         params: Mapping[str, Any] | None = None,
         again: bool = True,
+        kind: str = "application/json",
     ) -> Any:
-        """The JSON of the answer, {} for none, None for 404.
+        """The JSON of the answer, {} for none, None for 404. ``kind``: the type of the body.
 
         ``again`` False: a request whose end is not known is not repeated. Raises `NotAvailable`, `CloudUnreachable`,
         `SignInRefused`, `Conflict` (409), `Refused` (other answers).
         """
+        if self._veil is not None and json is not None:
+            json = self._veil.fill(json)
         pauses = PAUSES if again else ()
         for pause in (*pauses, None):
             try:
-                return self._once(service, method, path, json, params)
+                return self._once(service, method, path, json, params, kind)
             except CloudUnreachable as error:
                 if pause is None:
                     raise
@@ -98,7 +121,9 @@ class Link:
         if self.closing.wait(seconds):
             raise Closing("the cloud is let go while something is waited for")
 
-    def _once(self, service: str, method: str, path: str, json: Any, params: Mapping[str, Any] | None) -> Any:
+    def _once(
+        self, service: str, method: str, path: str, json: Any, params: Mapping[str, Any] | None, kind: str
+    ) -> Any:
         from keystoneauth1 import exceptions
 
         if self.closing.is_set():
@@ -107,15 +132,23 @@ class Link:
         if not self.offers(service):
             where = f"region '{self.region}'" if self.region else "this cloud"
             raise NotAvailable(f"{where} has no {name} ({service.replace('_', ' ')}) in the catalog of Keystone")
+        headers = {} if json is None else {"Content-Type": kind}
         try:
             answer = self._service(service).request(
-                path, method, json=json, params=params, raise_exc=False, connect_retries=0, status_code_retries=0
+                path,
+                method,
+                json=json,
+                params=params,
+                headers=headers,
+                raise_exc=False,
+                connect_retries=0,
+                status_code_retries=0,
             )
         except exceptions.Unauthorized:
             raise _unauthorised() from None
         except (exceptions.ClientException, OSError) as error:
             raise CloudUnreachable(f"{name} does not answer: {type(error).__name__}") from None
-        return _judged(name, answer)
+        return _judged(name, answer, (lambda said: said) if self._veil is None else self._veil.hide)
 
     def _address(self, service: str) -> str | None:
         from keystoneauth1 import exceptions
@@ -157,15 +190,17 @@ class Link:
 
     def _connected(self) -> Any:
         with self._lock:
-            if self._connection is None:
+            if not self._connections:
                 from openstack.connection import Connection
 
-                self._connection = Connection(
-                    session=self._session,
-                    region_name=self.region or None,
-                    interface=self._settings.interface,
+                self._connections.append(
+                    Connection(
+                        session=self._session,
+                        region_name=self.region or None,
+                        interface=self._settings.interface,
+                    )
                 )
-            return self._connection
+            return self._connections[0]
 
 
 def sign_in(settings: OpenStackSettings, project: str) -> Any:
@@ -198,18 +233,18 @@ def _unauthorised() -> SignInRefused:
     )
 
 
-def _judged(name: str, answer: Any) -> Any:
+def _judged(name: str, answer: Any, shown: Callable[[Any], Any]) -> Any:
     status = answer.status_code
     if status < 300:
         if not answer.content or "json" not in answer.headers.get("Content-Type", ""):
             return {}  # "Accepted"
         try:
-            return answer.json()
+            return shown(answer.json())
         except ValueError:
             raise CloudUnreachable(f"{name}'s answer is no JSON") from None
     if status == 404:
         return None
-    said = _message(answer)
+    said = shown(_message(answer))
     if status == 409:
         raise Conflict(said or f"{name} says that this conflicts with something")
     if status == 401:

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from vetro.clouds.interface import Conflict, Owner, StackChange, StackFailed, StackState, StaleStack, TemplateInvalid
+from vetro.clouds.interface import (
+    Conflict,
+    Owner,
+    StackChange,
+    StackFailed,
+    StackState,
+    StaleStack,
+    Taken,
+    TemplateInvalid,
+)
 from vetro.clouds.openstack import marks
 from vetro.clouds.openstack.errors import CloudUnreachable, Refused
 from vetro.clouds.openstack.link import Link
@@ -214,7 +223,7 @@ class Stacks:
 
     def _ours(self, found: Stack, owner: Owner, name: str) -> None:
         if not marks.is_of(found, owner):
-            raise Conflict(
+            raise Taken(
                 f"Heat has a stack '{found['stack_name']}' that is not of this environment, whose stack '{name}' has"
                 " that name there; rename or delete it"
             )

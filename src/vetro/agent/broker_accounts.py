@@ -1,0 +1,180 @@
+"""`BrokerAccounts`: a login and a virtual host of RabbitMQ for each environment, made over its management plug-in.
+
+Agents publish to the default exchange, and whoever may do that can reach every queue of a virtual host: that is why an
+environment has one of its own. Its login may read the queues of the environment's servers and publish, nothing else;
+the engine's own login is let in, too. Passwords are not stored: they follow from the signing key, which all workers
+have, so that each of them can make an account anew, also after the broker has lost it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from vetro.agent.amqp_link import BrokerSettings
+from vetro.agent.errors import AccountRefused, BrokerUnavailable
+from vetro.agent.local import queue_prefix
+from vetro.agent.signing import ensure_key
+from vetro.agent.veil import PLACEHOLDER, Veil, password_of
+from vetro.clouds.interface import Owner
+
+#: Veils that are remembered: a host has one, a server looks into many environments.
+_REMEMBERED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Management:
+    """Where RabbitMQ's management plug-in answers, and an administrator's login there."""
+
+    #: ``http://mq.example.org:15672``
+    url: str
+    login: str
+    password: str = field(repr=False)
+    ca_certs: str = ""
+    insecure: bool = False
+    #: Seconds for one request.
+    timeout: float = 30.0
+
+
+def broker_of(data: Mapping[str, Any]) -> tuple[BrokerSettings, Management | None]:
+    """The settings of ``engine.broker``; without ``management`` all servers share its login. What that does not say
+    (login, password, certificates) is as for the broker. Raises `TypeError`, `ValueError`.
+    """
+    given = dict(data)
+    more = given.pop("management", None)
+    broker = BrokerSettings(**given)
+    if more is None:
+        return broker, None
+    if not isinstance(more, Mapping):
+        raise ValueError("'management' must be a table with 'url', 'login' and 'password'")
+    like = {"login": broker.login, "password": broker.password}
+    like.update(ca_certs=broker.ca_certs, insecure=broker.insecure)  # type: ignore[call-overload]
+    management = Management(**{**like, **more})
+    if not str(management.url).startswith(("http://", "https://")) or "@" in management.url:
+        raise ValueError("'management.url' must be an address without a password in it, http://…:15672")
+    return broker, management
+
+
+def account_name(environment: str) -> str:
+    """How an environment's login and its virtual host are called."""
+    return f"vetro-{environment.lower()}"
+
+
+def told_to_servers(data: Mapping[str, Any], environment: str) -> dict[str, Any]:
+    """What packages put into their servers' settings of ``engine.broker``: not ``ca_certs``, a file of this machine.
+
+    With ``management`` login and virtual host are those of the environment, and for the password stands a placeholder
+    (`vetro.agent.veil`).
+    """
+    told = {name: value for name, value in data.items() if name not in ("management", "ca_certs")}
+    if data.get("management"):
+        name = account_name(environment)
+        told |= {"login": name, "virtual_host": name, "password": PLACEHOLDER}
+    return told
+
+
+class BrokerAccounts:
+    """``signing_key`` is its file; it is read, or made, when a password is needed. Used by many threads."""
+
+    def __init__(self, broker: BrokerSettings, management: Management, signing_key: Path) -> None:
+        self._broker = broker
+        self._management = management
+        self._signing_key = signing_key
+        self._lock = threading.Lock()
+        self._veils: dict[str, Veil] = {}
+
+    def settings(self, owner: Owner) -> BrokerSettings:
+        """With these the engine reaches the agents of an environment, once `ensure` was called."""
+        return replace(self._broker, virtual_host=account_name(owner.environment))
+
+    def password(self, owner: Owner) -> str:
+        """The password of an environment's login. Raises `SigningKeyError`."""
+        about = f"vetro broker\0{owner.project}\0{owner.environment}"
+        return password_of(ensure_key(self._signing_key).derive(about, 24))
+
+    def veil(self, owner: Owner) -> Veil:
+        """Puts the password of an environment into what leaves for its servers; its account is there then."""
+        key = f"{owner.project}\0{owner.environment}"
+        with self._lock:
+            found = self._veils.pop(key, None)
+            if found is None:
+                found = Veil(lambda: self.password(owner), lambda: self.ensure(owner))
+            self._veils[key] = found
+            while len(self._veils) > _REMEMBERED:
+                del self._veils[next(iter(self._veils))]
+            return found
+
+    def ensure(self, owner: Owner) -> None:
+        """Makes the account, or whatever of it is missing. Raises `BrokerUnavailable`, `AccountRefused`."""
+        name = account_name(owner.environment)
+        place, user = quote(name, safe=""), quote(self._broker.login, safe="")
+        everything = {"configure": ".*", "write": ".*", "read": ".*"}
+        queues = f"^{re.escape(queue_prefix(owner))}"
+        self._request("PUT", f"vhosts/{place}", {"description": f"Vetro: environment {owner.environment}"})
+        self._request("PUT", f"permissions/{place}/{user}", everything)
+        self._request("PUT", f"users/{place}", {"password": self.password(owner), "tags": ""})
+        own = {"configure": "^$", "write": r"^amq\.default$", "read": queues}
+        self._request("PUT", f"permissions/{place}/{place}", own)
+
+    def remove(self, owner: Owner) -> None:
+        """Removes the account with its queues and what they hold; nothing when there is none. Raises as `ensure`."""
+        place = quote(account_name(owner.environment), safe="")
+        self._request("DELETE", f"users/{place}")
+        self._request("DELETE", f"vhosts/{place}")
+
+    def _request(self, method: str, path: str, body: Any = None) -> None:
+        settings = self._management
+        login = base64.b64encode(f"{settings.login}:{settings.password}".encode()).decode()
+        request = urllib.request.Request(
+            f"{settings.url.rstrip('/')}/api/{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Basic {login}", "Content-Type": "application/json"},
+            method=method,
+        )
+        handlers: list[Any] = [urllib.request.ProxyHandler({})]  # a broker stands beside its users
+        if settings.url.startswith("https:"):
+            handlers.append(urllib.request.HTTPSHandler(context=_context(settings)))
+        try:
+            urllib.request.build_opener(*handlers).open(request, timeout=settings.timeout).close()
+        except urllib.error.HTTPError as error:
+            with error:
+                if method == "DELETE" and error.code == 404:
+                    return
+                if error.code >= 500:
+                    raise BrokerUnavailable(f"the management of the message broker answers {error.code}") from None
+                raise AccountRefused(
+                    f"the management of the message broker at {settings.url} refuses {method} {path}: {error.code}"
+                    f" {_reason(error)}"
+                ) from None
+        except OSError as error:
+            reason = getattr(error, "reason", None) or error
+            raise BrokerUnavailable(
+                f"the management plug-in of the message broker does not answer at {settings.url}"
+                f" (engine.broker.management): {reason}"
+            ) from None
+
+
+def _context(settings: Management) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=settings.ca_certs or None)
+    if settings.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    try:
+        said = json.loads(error.read(4096))
+        return str(said.get("reason") or said.get("error") or "")
+    except (ValueError, AttributeError, OSError):
+        return ""

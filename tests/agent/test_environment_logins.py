@@ -1,0 +1,190 @@
+"""From the service's settings to an agent: its environment's login reaches it through Heat, and nobody else sees it."""
+
+from __future__ import annotations
+
+import base64
+import configparser
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from amqp import Connection as RawConnection
+
+from tests.agent.agentworld import AgentProcess, body_plan
+from tests.agent.broker import Broker
+from tests.clouds.openstack.fake import Fake
+from tests.library.deploying import Deployed, server
+from vetro.agent.broker_accounts import BrokerAccounts, broker_of
+from vetro.agent.veil import PLACEHOLDER
+from vetro.clouds.interface import Owner
+from vetro.engine.host.answers import BadRequest
+from vetro.engine.host.config import build_host
+from vetro.engine.host.performer import EffectsHost
+from vetro.server.config import Config
+from vetro.server.dispatch import spec
+
+OWNER = Owner("project", "env")
+TASK: Any = SimpleNamespace(id="t", project_id="project", environment_id="env", user_id="u", spec={})
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    with Fake("compute") as found:
+        yield found
+
+
+@pytest.fixture
+def config(broker: Broker, fake: Fake, tmp_path: Path) -> Iterator[Config]:
+    admin = {"url": f"http://127.0.0.1:{broker.management_port}"}
+    found = Config.load(
+        tmp_path,
+        environ={},
+        overrides={
+            "cloud.kind": "openstack",
+            "cloud.openstack": {
+                "auth_url": fake.url, "username": "worker", "password": "secret", "project_name": "p",
+            },
+            "engine.broker": {
+                "host": "127.0.0.1", "port": broker.port, "login": "guest", "password": "guest", "management": admin,
+            },
+        },
+    )  # fmt: skip
+    yield found
+    spec.forget_environment(found, TASK)
+
+
+@pytest.fixture
+def host(config: Config) -> Iterator[EffectsHost]:
+    found = build_host(spec.host_config(config, TASK))
+    yield found
+    found.close()
+
+
+def password(config: Config) -> str:
+    broker, management = broker_of(config["engine.broker"])
+    assert management is not None
+    return BrokerAccounts(broker, management, config.path("engine.signing_key")).password(OWNER)
+
+
+def test_the_login_gets_to_the_server_and_not_to_the_task(
+    config: Config, fake: Fake, host: EffectsHost, tmp_path: Path, program: Path
+) -> None:
+    # The real library makes the boot script out of what tasks see.
+    settings = spec.engine_settings(config, OWNER.environment)
+    made = Deployed(server(), settings=settings)
+    pushes = made.host.performed("stack.push")
+    seen = json.dumps([settings, made.model, pushes])
+    assert PLACEHOLDER in seen and password(config) not in seen
+
+    for number, push in enumerate(pushes):
+        host.perform(f"0/{number}", "stack.push", {**push, "known": None})
+    (stack,) = fake.stacks.values()
+    script = stack["body"]["template"]["resources"]["boot_script_web"]["properties"]["config"]
+    files = {
+        path: base64.b64decode(text).decode()
+        for path, text in re.findall(r"^unpack \d+ (\S+) <<'END_OF_FILE'\n(.*?)\nEND_OF_FILE$", script, re.S | re.M)
+    }
+    conf = configparser.RawConfigParser()
+    conf.read_string(files["/etc/murano/agent.conf"])
+    assert conf["rabbitmq"]["password"] == password(config)
+    assert PLACEHOLDER not in json.dumps(stack["body"])
+
+    # What comes back is what was sent, also where it is read by somebody who does not know it.
+    pushed = host.perform("1/0", "stack.read", {"name": pushes[-1]["name"]})
+    assert pushed["digest"] == pushes[-1]["digest"]
+    assert password(config) not in json.dumps(pushed)
+    assert host.perform("1/1", "stack.push", {**pushes[-1], "known": None})["outputs"] is not None
+
+    agent = AgentProcess(tmp_path / "agent", program, {})
+    own = {name: value for name, value in conf["rabbitmq"].items() if name not in conf.defaults()}
+    (agent.folder / "z.conf").write_text("[rabbitmq]\n" + "".join(f"{key} = {own[key]}\n" for key in own))
+    try:
+        agent.start()
+        plan = body_plan("return 'here'")
+        call = {
+            "queue": own["input_queue"],
+            "listener": own["result_routing_key"],
+            "id": plan["ID"],
+            "plan": plan,
+            "timeout": 30,
+        }
+        assert host.perform("2/0", "agent.call", call)["result"]["Body"] == "here"
+    finally:
+        agent.stop()
+
+
+def test_a_console_does_not_show_it(config: Config, fake: Fake, host: EffectsHost) -> None:
+    made = Deployed(server(), settings=spec.engine_settings(config, OWNER.environment))
+    for number, push in enumerate(made.host.performed("stack.push")):
+        host.perform(f"0/{number}", "stack.push", {**push, "known": None})
+    (stack,) = fake.stacks.values()
+    stack["resources"] = [{"resource_name": "web", "resource_type": "OS::Nova::Server", "physical_resource_id": "n1"}]
+    fake.answers["nova", "/servers/n1/action"] = {"output": f"login with {password(config)} failed"}
+    assert host.cloud.console(OWNER, "n1") == f"login with {PLACEHOLDER} failed"
+
+
+def test_a_plan_knows_the_placeholder_only(config: Config, host: EffectsHost) -> None:
+    """A rehearsal compares with what Heat has."""
+    from vetro.engine.host.config import cloud_of
+
+    made = Deployed(server(), settings=spec.engine_settings(config, OWNER.environment))
+    for number, push in enumerate(made.host.performed("stack.push")):
+        host.perform(f"0/{number}", "stack.push", {**push, "known": None})
+    cloud, channel = cloud_of(spec.cloud(config), OWNER)
+    try:
+        (stack,) = cloud.stacks(OWNER)
+        read = cloud.read_stack(OWNER, "", stack.name)
+        assert read is not None and read.digest == made.host.performed("stack.push")[-1]["digest"]
+        assert password(config) not in json.dumps(read.template)
+    finally:
+        channel.close()
+        cloud.close()
+
+
+def test_without_management_servers_share_the_login(config: Config) -> None:
+    broker = {key: value for key, value in config["engine.broker"].items() if key != "management"}
+    shared = Config.load(
+        config.data,
+        environ={},
+        overrides={
+            "cloud.kind": "openstack",
+            "cloud.openstack": config["cloud.openstack"],
+            "engine.broker": broker,
+            "engine.settings": {"rabbitmq": {"host": "from.outside"}},
+        },
+    )
+    assert spec.engine_settings(shared, "env")["rabbitmq"] == {"host": "from.outside"}
+    assert set(spec.cloud(shared)) == {"kind", "settings"}
+    assert spec.engine_settings(config, "env")["rabbitmq"]["login"] == "vetro-env"
+
+
+def test_a_copy_of_an_environment_gets_its_own_answers_only(config: Config, broker: Broker) -> None:
+    """Its model says the same names; with one login for all both use one virtual host."""
+    step = '{Return: !yaql "$server.getRegion().agentListener.queueName()"}'
+    first = Deployed(server("LinuxInstance"), step=step)
+    copy = Deployed(server("LinuxInstance"), step=step, deploy=False)
+    copy.model = json.loads(json.dumps(first.model).replace('"env"', '"copy"'))
+    queues = [done.load().call("run", object_id="app") for done in (first, copy)]
+    (name,) = (row[3] for row in first.model["Attributes"] if row[2] == "generatedStackName")
+    assert queues == [f"-execution-results-eenv-{name}".lower(), f"-execution-results-ecopy-{name}".lower()]
+
+    shared = {key: value for key, value in config["engine.broker"].items() if key != "management"}
+    hosts = []
+    try:
+        for environment in ("env", "copy"):
+            given = spec.host_config(config, SimpleNamespace(**{**vars(TASK), "environment_id": environment}))  # type: ignore[arg-type]
+            hosts.append(build_host({**given, "broker": shared}))
+        for host, queue, theirs in zip(hosts, queues, reversed(queues), strict=True):
+            host.perform("0/0", "agent.listen", {"queue": queue, "on": True})
+            with pytest.raises(BadRequest, match=re.escape(queue.removesuffix(name.lower()))):
+                host.perform("0/1", "agent.listen", {"queue": theirs, "on": True})
+    finally:
+        for host in hosts:
+            host.close()
+        with RawConnection(f"127.0.0.1:{broker.port}", userid="guest", password="guest") as connection:
+            for queue in queues:
+                connection.channel().queue_delete(queue)
