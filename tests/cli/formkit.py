@@ -39,7 +39,7 @@ Forms:
 """
 
 BOX = """\
-Namespaces: {=: t, std: io.murano}
+Namespaces: {=: t, std: io.murano, m: io.murano.metadata}
 Name: Box
 Extends: std:Application
 Properties:
@@ -48,6 +48,17 @@ Properties:
   size:
     Contract: $.int().notNull().check($ < 8, 'seven is the most')
     Default: 3
+Methods:
+  copied:
+    Usage: Static
+    Scope: Public
+    Meta: {m:ModelBuilder: {}}
+    Arguments:
+      - model: {Contract: {}}
+      - like: {Contract: $.string().notNull()}
+      - times: {Contract: $.int().notNull(), Default: 2}
+    Body:
+      Return: {name: $like, size: $times, text: $model.get(text, none)}
 """
 
 

@@ -33,17 +33,17 @@ PASSWORD = "correct horse battery"
 class Installation:
     """A service with user `ann` in project `default` `eve` in project `other`, and `admin`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
         script = folder / "answers.yaml"
         script.write_text(yaml.safe_dump(ANSWERS), encoding="utf-8")
-        self.service = Service(folder, VETRO_CLOUD__DRIVER="record", VETRO_CLOUD__SCRIPT=str(script))
+        self.service = Service(folder, VETRO_CLOUD__DRIVER="record", VETRO_CLOUD__SCRIPT=str(script), **settings)
         self.url = ""
         self.tokens: dict[str, str] = {}
 
     def prepare(self) -> None:
         """Waits until it answers and a worker is there; makes the people."""
-        self.url = str(self.service.await_ready()["url"])
+        self.url = str(self.service.await_ready(180)["url"])
         self.tokens["admin"] = self.service.admin("token", "create", "admin", "-o", "value")
         admin = {"X-Auth-Token": self.tokens["admin"]}
         self._post("/v2/admin/projects", {"name": "other"}, admin)
@@ -51,7 +51,7 @@ class Installation:
             account = {"name": name, "password": PASSWORD}
             self._post("/v2/admin/users", {**account, "project": project, "role": "member"}, admin)
             self.tokens[name] = str(self._post("/v2/auth/login", account, {})["token"])
-        until(lambda: self.service.get("/ready")[0] == 200)
+        until(lambda: self.service.get("/ready")[0] == 200, 180)
 
     def _post(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
         headers = {"Content-Type": "application/json", **headers}

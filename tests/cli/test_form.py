@@ -134,3 +134,20 @@ def test_the_file_of_the_answers_is_the_one_that_is_written(place: Place) -> Non
     kept = yaml.safe_load((place.folder / "a.yaml").read_text(encoding="utf-8"))
     assert (kept["main"]["name"], kept["more"]) == ("shop", {"text": "kept"})
     assert [p.name for p in place.folder.iterdir() if "answers" in p.name] == []
+
+
+def test_a_form_starts_from_what_a_model_builder_makes(place: Place) -> None:
+    start = ("--form", "class", "--start-from", "copied")
+    made = form(place, *start, "--with", "like=old", "--set", "text=new")
+    assert (made["name"], made["size"], made["text"]) == ("old", 2, "new")
+    assert form(place, *start, "--with", "like=old", "--with", "times=7")["size"] == 7
+    for more, said in (
+        (start, "like: Enter a value."),
+        ((*start, "--with", "lik=old"), "did you mean 'like'?"),
+        (("--form", "class", "--start-from", "copy"), "there are: copied"),
+        (("--start-from", "copied", "--with", "like=old"), "add '--form class'"),
+        (("--with", "like=old"), "--with needs --start-from"),
+        ((*start, "--with", "like=old", "--with", "times=9"), "size"),
+    ):
+        done = place.run("form", "box", "--no-ask", *more)
+        assert done.exit_code != 0 and said in done.stderr, (more, done.stderr)

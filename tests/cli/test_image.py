@@ -7,6 +7,7 @@ import json
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -18,6 +19,7 @@ Vetro = Callable[..., Result]
 def images(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of the test's own."""
     monkeypatch.setenv("VETRO_IMAGES", str(here / "images"))
+    monkeypatch.setenv("VETRO_WORKSPACE", str(here / "workspace"))
     with tarfile.open(here / "a.tar", "w") as tar:
         for name in ("usr/lib/systemd/systemd", "usr/bin/python3", "bin/sh"):
             tar.addfile(tarfile.TarInfo(f"./{name}"), io.BytesIO())
@@ -57,3 +59,41 @@ def test_a_damaged_image_is_found(vetro: Vetro, images: Path) -> None:
     (images / "mine/current/rootfs.tar").write_bytes(b"x")
     done = vetro("image", "list", "--check")
     assert done.exit_code == 1 and "another checksum" in done.stderr
+
+
+def test_an_imported_image_is_offered_until_it_is_removed(vetro: Vetro) -> None:
+    def listed() -> dict[str, Any]:
+        return {row["name"]: row for row in json.loads(vetro("image", "list", "--cloud", "-o", "json").stdout)}
+
+    before = listed()
+    vetro("image", "import", "a.tar", "--name", "mine", "--title", "Mine", "-q")
+    assert (listed()["mine"]["title"], listed()["mine"]["type"]) == ("Mine", "linux")
+    vetro("image", "mark", "mine", "--title", "Ours", "--type", "linux.ours")
+    assert listed()["mine"]["title"] == "Ours"
+    vetro("image", "remove", "mine")
+    assert listed() == before
+
+
+def test_marks_of_the_workspaces_cloud(vetro: Vetro) -> None:
+    listed = {row["name"]: row for row in json.loads(vetro("image", "list", "--cloud", "-o", "json").stdout)}
+    assert (listed["debian-12-murano"]["title"], listed["debian-12-murano"]["type"]) == ("Debian 12", "linux")
+    done = vetro("image", "mark", "debian-12-murano", "--title", "My Debian", "--type", "linux.mine")
+    assert done.exit_code == 0 and "forms offer debian-12-murano as 'My Debian' (linux.mine)" in done.stderr
+    assert "My Debian" in vetro("image", "list", "--cloud").stdout
+    assert vetro("image", "unmark", listed["debian-12-murano"]["id"]).exit_code == 0
+    after = json.loads(vetro("image", "list", "--cloud", "-o", "json").stdout)
+    assert after[-1] == {**listed["debian-12-murano"], "marked": False, "title": None, "type": None}
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("mark", "debian-13", "--title", "x", "--type", "y"), "there is no image 'debian-13'"),
+        (("mark", "debian-12-murano", "--title", " ", "--type", "y"), "with a title and a type"),
+        (("mark", "debian-12-murano", "--title", "Windows Server (recorded)", "--type", "y"), "has the title"),
+        (("unmark", "debian-12-murano", "--region", "mars"), "has no region 'mars'"),
+    ],
+)
+def test_marks_that_cannot_be(vetro: Vetro, args: tuple[str, ...], message: str) -> None:
+    done = vetro("image", *args)
+    assert done.exit_code == 1 and message in done.stderr, done.stderr

@@ -80,6 +80,15 @@ def test_mistakes_are_shown_before_anything_is_uploaded(remote: Remote, tmp_path
     assert remote.run("package", "publish", str(tmp_path / "nothing")).exit_code == 2
 
 
+def test_what_is_required_and_nowhere_is_said_so_that_one_can_act(remote: Remote) -> None:
+    package = remote.box(name="lone", extra="Require: {com.example.Nowhere: '>=2'}\n")
+    said = " ".join(remote.refused("package", "publish", package).split())
+    assert "com.example.Nowhere" in said and "publish with --allow-missing" in said
+    assert "--require" not in said
+    assert "--require" not in remote.ok("package", "publish", "--help").stdout  # which is why
+    assert "lone" in remote.ok("package", "publish", package, "--allow-missing").stdout
+
+
 def test_lists_and_changes(remote: Remote, tmp_path: Path) -> None:
     for version in ("1.0.0", "1.1.0"):
         folder = tmp_path / version

@@ -1,4 +1,4 @@
-"""`vetro session` and `vetro category` against a running service."""
+"""`vetro session`, `vetro category` and `vetro image` against a running service."""
 
 from __future__ import annotations
 
@@ -44,3 +44,18 @@ def test_categories(remote: Remote) -> None:
     root.ok("package", "delete", "g")
     root.ok("category", "delete", "Fun")
     assert [c["name"] for c in remote.data("category", "list")] == names
+
+
+def test_marks_of_images(remote: Remote) -> None:
+    before = remote.data("image", "list")
+    assert {row["name"]: row["type"] for row in before}["debian-12-murano"] == "linux"
+    assert "error[CLI134]" in remote.refused("image", "mark", "debian-docker-murano", "--title", "x", "--type", "y")
+    root = Remote(remote.installation, remote.folder, "admin")
+    said = root.ok("image", "mark", "debian-docker-murano", "--title", "Containers", "--type", "linux.docker").stderr
+    assert "forms offer debian-docker-murano as 'Containers'" in said
+    assert [row["title"] for row in remote.data("image", "list") if row["title"] == "Containers"]
+    root.ok("image", "unmark", "debian-docker-murano")
+    assert [row["marked"] for row in remote.data("image", "list")].count(False) == 1
+    (old,) = [row for row in before if row["name"] == "debian-docker-murano"]
+    root.ok("image", "mark", "debian-docker-murano", "--title", old["title"], "--type", old["type"])
+    assert remote.data("image", "list") == before

@@ -17,12 +17,12 @@ from tests.clouds.local_world import EMPTY, OWNER, World, hot
 from tests.clouds.test_stack_types import NET, VM, attr, ref, server
 from vetro.clouds.interface import (
     Cloud,
-    Conflict,
     NotFound,
     Owner,
     StackChange,
     StackFailed,
     StaleStack,
+    Taken,
     TemplateInvalid,
 )
 from vetro.clouds.local import LocalCloud, LocalSettings
@@ -145,7 +145,7 @@ def test_a_wrong_digest_is_refused(world: World) -> None:
 
 def test_what_belongs_to_another_environment_is_not_there(world: World) -> None:
     world.push(hot(VM))
-    with pytest.raises(Conflict, match="another environment"):
+    with pytest.raises(Taken, match="another environment"):
         world.push(hot({}), owner=OTHER, whole=True)
     assert world.cloud.read_stack(OTHER, "", "stack") is None
     assert list(world.cloud.stacks(OTHER)) == list(world.cloud.servers(OTHER)) == []
@@ -441,3 +441,45 @@ def test_the_cost_of_a_push_follows_the_change_and_not_the_stack(make_world: Cal
     assert len(state.outputs) == 120 and state.outputs["a119"][0]["addr"] == "10.1.0.121"
     assert max(counts[60:]) <= counts[1] and counts[1] < 80
     assert max(reads[60:]) < reads[1] * 1.1
+
+
+def test_images_are_marked_for_everybody_and_for_good(world: World) -> None:
+    def marks() -> dict[str, Any]:
+        listed = world.cloud.catalog(Owner("another", "Env"), "", "images")
+        return {row["name"]: row.get("murano_image_info") for row in listed}
+
+    before = marks()
+    (image,) = [row for row in world.cloud.catalog(OWNER, "", "images") if row["name"] == "debian-12-murano"]
+    marked = world.cloud.mark_image(OWNER, "", image["id"], {"title": "Ünser", "type": "linux.x"})
+    assert marked["properties"]["murano_image_info"] == '{"title": "Ünser", "type": "linux.x"}'
+    assert marked["properties"]["os_distro"] == "debian"
+    world.settings = LocalSettings(regions=("two",))  # seeds anew
+    world.reopen()
+    assert marks() == {**before, "debian-12-murano": marked["murano_image_info"]}
+    gone = world.cloud.mark_image(OWNER, "", image["id"], None)
+    assert "murano_image_info" not in {**gone, **gone["properties"]} and marks()["debian-12-murano"] is None
+    for wrong in ("debian-12-murano", "nowhere"):
+        with pytest.raises(NotFound, match=f"'{wrong}'"):
+            world.cloud.mark_image(OWNER, "", wrong, None)
+    with pytest.raises(NotFound, match="no region 'mars'"):
+        world.cloud.mark_image(OWNER, "mars", image["id"], None)
+
+
+def test_templates_name_images_that_came_to_this_machine(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VETRO_IMAGES", str(tmp_path / "images"))
+    for name in ("mine", "debian-12"):
+        version = tmp_path / "images" / name / "v1"
+        version.mkdir(parents=True)
+        (version / "manifest.json").write_text(json.dumps({"info": {"title": "Mine", "type": "linux"}}))
+        (version.parent / "current").symlink_to("v1")
+    world.settings = LocalSettings(regions=("two",))
+    world.reopen()
+    assert "mine" in names(world, "images") and "mine" in names(world, "images", "two")
+    assert "debian-12" not in names(world, "images")  # known as debian-12-murano
+    world.push(hot({"vm": server(image="mine")}))
+    assert world.cloud.servers(OWNER)[0].image == "mine"
+    (tmp_path / "images" / "mine" / "current").unlink()
+    world.reopen()
+    assert "mine" not in names(world, "images") and "debian-12-murano" in names(world, "images")

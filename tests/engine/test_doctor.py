@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from tests.engine.taskworld import NATIVES
-from vetro.cli.doctor import command
 from vetro.engine import doctor
 from vetro.engine.doctor import Finding, examine, healthy
 from vetro.engine.launcher import Launcher
@@ -79,32 +76,3 @@ def test_checks_can_be_added() -> None:
     assert findings[0].name == "python"
     assert findings[-1] == extra
     assert not healthy(findings)
-
-
-def test_the_command_prints_one_line_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    findings = [
-        Finding("sandbox", "calls", True, "seccomp", needed=True),
-        Finding("clouds", "proot", False, "not found", "apt install proot"),
-    ]
-    monkeypatch.setattr(doctor, "examine", lambda: findings)
-    result = CliRunner().invoke(command)
-    assert result.output.splitlines() == [
-        "sandbox",
-        "  active   calls  seccomp",
-        "clouds",
-        "  missing  proot  not found",
-        "                  apt install proot",
-    ]
-    assert result.exit_code == 0
-    findings[0] = Finding("sandbox", "calls", False, "not allowed here", "use another kernel", needed=True)
-    assert CliRunner().invoke(command).exit_code == 1
-    result = CliRunner().invoke(command, ["--json"])
-    assert result.exit_code == 1
-    assert json.loads(result.output)[0] == {
-        "topic": "sandbox",
-        "name": "calls",
-        "ok": False,
-        "detail": "not allowed here",
-        "advice": "use another kernel",
-        "needed": True,
-    }

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.clouds.openstack.fake import Fake
 from vetro.engine.frames import Decoder, encode, read
 from vetro.engine.host import HostProcess
 from vetro.engine.host.forker import HostForker
@@ -49,6 +50,30 @@ def until_gone(pid: int) -> None:
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < until
         time.sleep(0.005)
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_ctrl_c_is_not_for_the_host(
+    forked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """From its first moment: while Python starts, the code loads, and later. The worker cancels in order."""
+    begun = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            begun.append(self.pid)
+            os.kill(self.pid, signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with HostForker() as made, HostProcess(config(tmp_path), made if forked else None) as host:
+        host.start()
+        assert host.pid is not None
+        for pid in {*begun, host.pid}:
+            os.kill(pid, signal.SIGINT)
+        assert perform(host, "identity", {"what": "project", "of": "caller"})["id"] == "p"
+        assert len(begun) == 1  # none had to be started again
+    assert capfd.readouterr().err == ""
 
 
 def test_a_forked_host_works_and_ends(forker: HostForker, tmp_path: Path) -> None:
@@ -115,3 +140,30 @@ def test_a_rehearsal_waits_for_nothing(forker: HostForker, tmp_path: Path) -> No
         assert perform(host, "plugin:x/y", {}, "0/4") is None
         assert perform(host, "entropy", {"bytes": 2}, "0/5")
         assert time.time() < begun + 60
+
+
+LATE = """
+import importlib, json, sys
+from vetro.engine.host import config, forker
+for name in (*forker._LOADED, *forker._LOADED_FOR.get(sys.argv[1], ())):
+    importlib.import_module(name)
+before = set(sys.modules)
+host = config.build_host(json.loads(sys.argv[2]))
+assert host.perform("0/1", "stack.read", {"name": "web"}) is None
+host.close()
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def test_the_first_effect_on_an_openstack_loads_hardly_any_code() -> None:
+    with Fake() as fake:
+        login = {"auth_url": fake.url, "username": "w", "password": fake.password, "project_name": "p"}
+        given = {"cloud": {"kind": "openstack", "settings": login}, "owner": {"project": "p", "environment": "1"}}
+        # Two or three small modules of others come late whatever is done.
+        for kind, late in (("openstack", False), ("local", True)):
+            command = [sys.executable, "-c", LATE, kind, json.dumps(given)]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            assert ("openstack.connection" in found, len(found) > 8) == (late, late), found
+        with HostForker("openstack") as made, HostProcess(given, made) as host:
+            host.start()
+            assert perform(host, "stack.read", {"name": "web"}) is None

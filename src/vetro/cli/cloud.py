@@ -81,8 +81,9 @@ def start(workspace: str | None) -> None:
 def clean(workspace: str | None, yes: bool) -> None:
     """Remove all servers, networks and stacks of the local cloud, and what crashes left behind.
 
-    Environments stay in the workspace: 'vetro env deploy' makes their servers anew. Images stay, too.
+    Environments stay in the workspace, as new ones: 'vetro env deploy' makes everything anew. Images stay, too.
     """
+    from vetro.cli.local_fresh import forget_resources
     from vetro.clouds.local.host.overview import clean as remove_all
 
     place = open_workspace(workspace)
@@ -95,4 +96,8 @@ def clean(workspace: str | None, yes: bool) -> None:
         for line in remove_all(place.cloud):
             out.echo(line)
             count += 1
+        for name in place.names():
+            folder = place.get(name)
+            if folder.setting("driver") != "openstack" and forget_resources(folder):
+                out.note(f"environment '{name}' is not deployed any more")
     out.note("there was nothing to remove" if not count else f"{out.plural(count, 'thing')} removed")

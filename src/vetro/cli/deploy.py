@@ -48,7 +48,7 @@ from vetro.cli.deploying import DRIVERS, run_options
 @click.option("--script", metavar="FILE", type=click.Path(exists=True), help="Answers of servers with driver 'record'.")
 @click.option("--dry-run", is_flag=True, help="Print the model that would be deployed and stop.")
 @click.option(
-    "--plan", is_flag=True, help="Show what the deployment would do instead (on a server; the packages are published)."
+    "--plan", is_flag=True, help="Show what the deployment would do instead (to a server the packages are published)."
 )
 @click.option("--detach", is_flag=True, help="Begin the deployment, print its task and stop (on a server).")
 @context_option
@@ -88,6 +88,10 @@ def command(
 
     given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
     answers = _answers(answers_path, pairs)
+    for one, other in (("--detach", "--plan"), ("--dry-run", "--plan"), ("--dry-run", "--detach")):
+        chosen = {"--detach": detach, "--plan": plan, "--dry-run": dry_run}
+        if chosen[one] and chosen[other]:
+            raise click.UsageError(f"use one of {one} and {other}")
     with out.explained():
         client = server(workspace)
         if client is not None:
@@ -95,16 +99,14 @@ def command(
 
             if driver != "auto" or script is not None:
                 raise click.UsageError("--driver and --script are for this machine: the server's settings say how")
-            if detach and plan:
-                raise click.UsageError("use one of --detach and --plan")
             with client:
                 remote_deploy.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
             return
-    if plan or detach:
-        raise click.UsageError("--plan and --detach are for servers; '--driver record' tries a deployment out here")
+    if detach:
+        raise click.UsageError("--detach is for servers: on this machine a task belongs to the command that began it")
     from vetro.cli import local_deploy
 
-    local_deploy.deploy(workspace, paths, answers=answers, driver=driver, script=script, **given, **options)
+    local_deploy.deploy(workspace, paths, answers=answers, driver=driver, script=script, plan=plan, **given, **options)
 
 
 def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: How much of a failure is shown: innermost calls, last lines of what a script wrote.
 LAST_CALLS, LAST_LINES = 5, 10
-DRIVERS = ("auto", "nspawn", "proot", "record")
+DRIVERS = ("auto", "nspawn", "proot", "record", "openstack")
 
 
 def workspace_option(function: F) -> F:
@@ -56,9 +56,22 @@ def open_workspace(path: str | None) -> Any:
 
 
 def choose_driver(wanted: str, workspace: Any) -> str:
-    """The server driver: ``auto`` takes real servers where this machine can have them, and says which it took."""
+    """The server driver: ``auto`` takes the OpenStack of the workspace's settings, else real servers where this machine
+    can have them, and says which it took. Raises `SettingsError`.
+    """
+    from vetro.engine.workspace.running import OPENSTACK
+    from vetro.engine.workspace.settings import FILE, SettingsError
+
+    if wanted == OPENSTACK and workspace.settings().openstack is None:
+        raise SettingsError(
+            f"the workspace {workspace.root} knows no OpenStack",
+            hint=f"write the section cloud.openstack into its {FILE} (docs/openstack.md)",
+        )
     if wanted != "auto":
         return wanted
+    if workspace.settings().openstack is not None:
+        out.note(f"servers: {OPENSTACK} (cloud.openstack in {FILE})")
+        return OPENSTACK
     from vetro.clouds.local.drivers.choice import choose_driver as choose
 
     name, reason = choose(workspace.cloud)
@@ -77,20 +90,59 @@ def execute(
     launcher: Any = None,
 ) -> Any:
     """Runs a task that was written down, with a live view; Ctrl-C cancels it, a second one leaves it interrupted."""
+    from vetro.engine.workspace.running import run
+
+    second = "leave it interrupted (vetro env resume goes on)"
+    with _watched(begun.task().model, "deploying", second, quiet=quiet, verbose=verbose) as options:
+        return run(workspace, folder, begun, timeout=timeout, launcher=launcher, **options)
+
+
+def rehearse(
+    workspace: Any,
+    folder: Any,
+    model: Mapping[str, Any],
+    output: str,
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
+    timeout: float | None = None,
+    launcher: Any = None,
+) -> None:
+    """Plans the deployment of a model in a scratch folder (`vetro.engine.workspace.planning`) and prints what it says.
+
+    Ends the command with status 1 when the deployment would not end well.
+    """
+    from vetro.cli.history_shown import print_plan
+    from vetro.engine.workspace.planning import plan
+
+    unchanged = click.style("nothing was changed", fg="green")
+    with _watched(model, "planning", "stop at once", quiet=quiet, verbose=verbose) as options:
+        outcome = plan(workspace, folder, model, timeout=timeout, launcher=launcher, **options)
+    if outcome.state != "done":
+        show_error(folder, outcome.state, outcome.error or {})
+        out.note(unchanged)
+        sys.exit(out.FAILED)
+    print_plan(outcome.result, output)
+    if output == "table":
+        out.note(unchanged)
+
+
+@contextmanager
+def _watched(
+    model: Mapping[str, Any], what: str, second: str, *, quiet: bool, verbose: bool
+) -> Iterator[dict[str, Any]]:
+    """Options for a run over ``model`` with a live view; ``second`` says what a second Ctrl-C does."""
     from vetro.cli.compiled import cache_folder
     from vetro.cli.summary import name_of
     from vetro.cli.watching import Watch
     from vetro.engine.models import Environment
-    from vetro.engine.workspace.running import run
 
-    task = begun.task()
-    objects = [*Environment(task.model).objects(), *Environment({"Objects": task.model.get("ObjectsCopy")}).objects()]
+    objects = [*Environment(model).objects(), *Environment({"Objects": model.get("ObjectsCopy")}).objects()]
     names = {str(o["?"].get("id")): name_of(o) for o in reversed(objects)}
-    with Watch(names, quiet=quiet, verbose=verbose) as watch, _interruptible() as on_worker:
-        compiled = cache_folder()
-        cache = str(compiled) if compiled is not None and compiled.is_dir() else None
-        options = {"on_worker": on_worker, "timeout": timeout, "cache": cache, "launcher": launcher}
-        return run(workspace, folder, begun, events=partial(_show, watch), **options)
+    compiled = cache_folder()
+    cache = str(compiled) if compiled is not None and compiled.is_dir() else None
+    with Watch(names, quiet=quiet, verbose=verbose, what=what) as watch, _interruptible(second) as on_worker:
+        yield {"events": partial(_show, watch), "on_worker": on_worker, "cache": cache}
 
 
 def _show(watch: Any, event: Mapping[str, Any]) -> None:
@@ -104,12 +156,12 @@ def _show(watch: Any, event: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[Callable[[Any], None]]:
+def _interruptible(second: str) -> Iterator[Callable[[Any], None]]:
     workers: list[Any] = []
 
     def interrupt(number: int, frame: Any) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        out.note("cancelling; press Ctrl-C again to leave it interrupted (vetro env resume goes on)")
+        out.note(f"cancelling; press Ctrl-C again to {second}")
         for worker in workers:
             worker.cancel("cancelled by Ctrl-C")
 

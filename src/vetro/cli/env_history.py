@@ -65,13 +65,18 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
 
 @click.command("plan")
 @click.argument("name", shell_complete=environments)
-@click.option("--session", metavar="ID", help="Plan this draft.  [default: your own, else the environment as it is]")
+@click.option(
+    "--session",
+    metavar="ID",
+    help="Plan this draft, on a server.  [default: your own, else the environment as it is]",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show the log lines of the packages, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @context_option
+@workspace_option
 @out.output_option("table", "json", "yaml")
-def plan_command(name: str, session: str | None, output: str, **options: Any) -> None:
-    """Show what deploying an environment of a server would do; nothing is changed.
+def plan_command(name: str, session: str | None, workspace: str | None, output: str, **options: Any) -> None:
+    """Show what deploying an environment would do; nothing is changed.
 
     The code of the packages really runs; everything outside is only written down. 'vetro deploy PATH --plan' does it
     for an application that is not there yet.
@@ -81,13 +86,21 @@ def plan_command(name: str, session: str | None, output: str, **options: Any) ->
       vetro plan shop
       vetro deploy ./my.app --env shop --set port=8080 --plan
     """
-    from vetro.cli.client import need_server
+    from vetro.cli.client import server
 
-    what = "plans are made by a server ('vetro deploy PATH --driver record' tries a deployment out on this machine)"
-    with out.explained(), need_server(what) as client:
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            if session is not None:
+                raise click.UsageError("--session is for servers: on this machine there are no drafts")
+            local_env.plan(workspace, name, output, **options)
+            return
         from vetro.cli import remote_history
 
-        remote_history.plan(client, name, session, output, **options)
+        with client:
+            remote_history.plan(client, name, session, output, **options)
 
 
 @click.command("export")
@@ -133,13 +146,14 @@ def export_command(name: str, target: str | None, force: bool, workspace: str | 
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--name", metavar="NAME", help="Another name than it has.")
-@click.option("--fresh", is_flag=True, help="As a draft with new ids, as if nothing were deployed (on a server).")
+@click.option("--fresh", is_flag=True, help="With new ids, as if nothing were deployed; on a server as a draft.")
 @context_option
 @workspace_option
 def import_command(file: str, name: str | None, fresh: bool, workspace: str | None) -> None:
     """Make an environment from what 'vetro env export' wrote.
 
-    It counts as deployed as the archive says: that is right where the same cloud is behind it. Otherwise use --fresh.
+    It counts as deployed as the archive says: that is right where it comes back as itself, to the same cloud. Use
+    --fresh for a copy, and for another machine or cloud.
     """
     from pathlib import Path
 
@@ -151,9 +165,10 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
         if client is None:
             from vetro.cli import local_transfer
 
+            made_here = local_transfer.import_archive(workspace, data, name, fresh)
+            out.note(f"environment '{made_here}' is imported")
             if fresh:
-                raise click.UsageError("--fresh is for servers")
-            out.note(f"environment '{local_transfer.import_archive(workspace, data, name)}' is imported")
+                out.note(f"nothing of it is deployed yet: 'vetro env deploy {made_here}' does it")
             return
         with client:
             made = client.upload("/environments/import", {Path(file).name: data}, {"name": name, "fresh": fresh})

@@ -127,7 +127,10 @@ def resume_command(name: str, cancel: bool, abandon: bool, workspace: str | None
 @context_option
 @workspace_option
 def resolve_command(name: str, key: str, answer: str | None, workspace: str | None) -> None:
-    """Decide about an effect of which nobody knows whether it was done; then 'vetro env resume'."""
+    """Decide about an effect of which nobody knows whether it was done.
+
+    Then 'vetro env resume' goes on; a server goes on by itself, and 'vetro env watch' shows it.
+    """
     from vetro.cli.client import server
 
     if answer is None:

@@ -36,6 +36,10 @@ from vetro.cli.deploying import workspace_option
 @click.option("--all", "everything", is_flag=True, help="Ask for what only the full form has, too.")
 @click.option("--into", "env_name", metavar="ENV", shell_complete=environments, help="Put the object into this one.")
 @click.option("--edit", metavar="NAME", help="Change this application of the environment instead of adding one.")
+@click.option("--start-from", metavar="BUILDER", help="Begin with what this model builder of the class makes.")
+@click.option(
+    "--with", "arguments", multiple=True, metavar="NAME=YAML", help="One argument of that builder. Repeatable."
+)
 @click.option("--preview", metavar="FILE.html|-", help="Only show the form: as text, or in an HTML file.")
 @workspace_option
 @out.output_option("json", "yaml")
@@ -54,6 +58,7 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
       vetro form ./apps com.example.Web --into shop
       vetro form ./my.app --answers answers.yaml --set main.port=8080 --no-ask
       vetro form --into shop --edit Web
+      vetro form ./my.app --form class --start-from large --with seats=80
       vetro form ./my.app --preview form.html
       vetro form ./my.app/UI/ui.yaml --preview -
     """
@@ -65,4 +70,6 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
         raise click.UsageError("--edit needs --into: which environment holds it?")
     if options["edit"] is None and not targets:
         raise click.UsageError("say which form: PATH or CLASS")
+    if options["arguments"] and options["start_from"] is None:
+        raise click.UsageError("--with needs --start-from: which model builder takes it?")
     run(targets, output=output, **options)

@@ -16,7 +16,7 @@ from vetro.engine.asking import AskFailed
 from vetro.engine.models import Environment
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.contracts import told
-from vetro.forms.desks import ClassDesk, DefinitionDesk
+from vetro.forms.desks import ClassDesk, DefinitionDesk, FormFailed
 from vetro.forms.model import Problem
 from vetro.forms.objects import Objects, id_of, walk
 from vetro.yaql.errors import VetroError
@@ -87,6 +87,16 @@ class LocalPlace:
             return DefinitionDesk(ask, about)
         return DefinitionDesk(ask, about, check=self.problems_of)
 
+    def build(
+        self, class_name: str, version: str | None, package: str | None, builder: str, args: Mapping[str, Any]
+    ) -> Any:
+        """What a model builder returns. Raises `FormFailed`."""
+        on_class = {"name": class_name, "version": version, "package": package}
+        try:
+            return self._tasks.question("builder", on_class=on_class, method=builder, args=dict(args))
+        except AskFailed as error:
+            raise FormFailed(f"This could not be started from: {error.message}", dict(error.error)) from None
+
     # -- what definitions ask ------------------------------------------------------------------------------------------
 
     def answer(self, request: Any) -> Any:
@@ -107,23 +117,33 @@ class LocalPlace:
         if what == "environment_names":
             return list(self._workspace.names())
         if what == "encrypt":
-            from vetro.engine.host.secret_store import SecretStore
+            from vetro.engine.host.seal import Seal, key_in
 
-            return SecretStore(self._workspace.root / "secrets", PROJECT).put(request.text("text"))
+            return Seal(key_in(self._workspace.root / "secrets"), PROJECT).close(request.text("text"))
         raise NotAsked(f"nobody knows what '{what}' is")
 
     def _cloud(self, source: str, region: str | None) -> list[Any]:
         from vetro.clouds.interface import Owner
-        from vetro.clouds.local.listing import Listing
-        from vetro.clouds.local.settings import LocalSettings
         from vetro.engine.workspace.running import PROJECT
         from vetro.forms.cloud_lists import rows
 
         if self._listing is None:
-            settings = LocalSettings.from_json(self._workspace.settings().cloud or {})
-            self._listing = Listing(self._workspace.cloud, settings)
+            self._listing = self._lists()
         owner = Owner(PROJECT, self.folder.id if self.folder is not None else "forms", "forms")
         return rows(self._listing, owner, source, region)
+
+    def _lists(self) -> Any:
+        """What there is to choose from: of the cloud in which the environment is, or would be."""
+        from vetro.clouds.local.listing import Listing
+        from vetro.clouds.local.settings import LocalSettings
+        from vetro.engine.workspace.running import OPENSTACK
+
+        given = self._workspace.settings()
+        if given.openstack is not None and (self.folder is None or self.folder.setting("driver") == OPENSTACK):
+            from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings
+
+            return OpenStackCloud(OpenStackSettings.from_json(given.openstack))
+        return Listing(self._workspace.cloud, LocalSettings.from_json(given.cloud or {}))
 
     # -- the real contracts --------------------------------------------------------------------------------------------
 

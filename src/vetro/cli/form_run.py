@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.form_answers import Given, filled, free_name, kept_answers, read_answers, write_answers
+from vetro.cli.form_start import started
 from vetro.cli.form_subject import Subject, desk_of, sorted_targets, subject_of, with_environment
 from vetro.cli.targets import TargetError
 from vetro.forms.desks import ClassDesk, Desk, FormFailed, Work
@@ -30,6 +32,8 @@ def run(
     everything: bool,
     env_name: str | None,
     edit: str | None,
+    start_from: str | None,
+    arguments: Sequence[str],
     preview: str | None,
     workspace: str | None,
     output: str,
@@ -55,10 +59,15 @@ def run(
                 desk = desk_of(local, subject, source, checked=preview is None)
                 given = read_answers(answers, pairs, texts=desk.source == "definition")
                 work = _begun(desk, subject)
+                asked = sys.stdin.isatty() and answers != "-" if ask is None else ask
+                if start_from is not None:
+                    about = read_answers(None, arguments, texts=False)
+                    work = started(
+                        desk, work, subject, local, start_from, partial(_filled, about, asked and preview is None)
+                    )
                 if preview is not None:
                     _preview(desk, work, given, preview)
                     return
-                asked = sys.stdin.isatty() and answers != "-" if ask is None else ask
                 work = _asked(desk, work, given, answers, everything) if asked else _taken(desk, work, given)
                 made = desk.result(work)
             except FormFailed as error:
@@ -76,6 +85,11 @@ def run(
 
 def _begun(desk: Desk, subject: Subject) -> Work:
     return desk.begin(subject.stored) if isinstance(desk, ClassDesk) else desk.begin()
+
+
+def _filled(given: Given, asked: bool, desk: Desk, work: Work) -> Work:
+    """The arguments of a model builder."""
+    return _asked(desk, work, given, None, False) if asked else _taken(desk, work, given)
 
 
 def _asked(desk: Desk, work: Work, given: Given, path: str | None, everything: bool) -> Work:

@@ -1,4 +1,4 @@
-"""`vetro image`: make, list, import and remove the images that local servers start from."""
+"""`vetro image`: make, list, import and remove the images that local servers start from, and mark images for forms."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client_contexts import context_option
+from vetro.cli.deploying import workspace_option
+
+region_option = click.option("--region", default="", help="Region of the cloud.  [default: the home region]")
 
 
 @click.group("image")
 def command() -> None:
-    """Make and keep the images that servers of the local cloud start from.
+    """Make and keep the images that servers of the local cloud start from; mark images of a cloud for forms.
 
     They are kept in /var/lib/vetro/images (root) or ~/.local/share/vetro/images; VETRO_IMAGES names another folder.
+    Marks are those of a cloud: of the server of the context in force, else of the workspace.
 
     \b
     Examples:
       vetro image build debian-12
       vetro image list
       vetro image import ./rootfs.tar.gz --name my-debian
+      vetro image list --cloud
+      vetro image mark debian-12-murano --title "Debian 12" --type linux
     """
 
 
@@ -48,9 +55,22 @@ def build(name: str, again: bool, quiet: bool) -> None:
 
 @command.command("list")
 @click.option("--check", is_flag=True, help="Compute the checksums and compare them.")
+@click.option("--cloud", is_flag=True, help="List the images of the workspace's cloud with their marks.")
+@region_option
+@workspace_option
+@context_option
 @out.output_option("table", "json", "yaml")
-def list_images(check: bool, output: str) -> None:
-    """List the images of this machine."""
+def list_images(check: bool, cloud: bool, region: str, workspace: str | None, output: str) -> None:
+    """List the images of this machine, or of a cloud with what forms call them.
+
+    With the context of a server it is the images of its cloud.
+    """
+    from vetro.cli import image_marks
+
+    with out.explained(), image_marks.marks_of(workspace, region) as marks:
+        if cloud or (marks.remote and not check):
+            image_marks.print_images(marks.images(), output)
+            return
     from vetro.clouds.local.image.store import ImageStore
 
     store = ImageStore()
@@ -92,6 +112,38 @@ def remove(name: str) -> None:
     with out.explained():
         ImageStore().remove(name)
     out.note(f"{name} is removed")
+
+
+@command.command("mark")
+@click.argument("image")
+@click.option("--title", required=True, help="What forms call it; every image has its own.")
+@click.option("--type", "kind", required=True, help="What packages ask for: linux, linux.docker, windows.2012…")
+@region_option
+@workspace_option
+@context_option
+def mark(image: str, title: str, kind: str, region: str, workspace: str | None) -> None:
+    """Make forms offer IMAGE (its name or id in the cloud), under a title and as a type."""
+    from vetro.cli import image_marks
+
+    with out.explained(), image_marks.marks_of(workspace, region) as marks:
+        found = image_marks.find(marks, image)
+        marks.mark(found, title, kind)
+    out.note(f"forms offer {found['name']} as '{title}' ({kind})")
+
+
+@command.command("unmark")
+@click.argument("image")
+@region_option
+@workspace_option
+@context_option
+def unmark(image: str, region: str, workspace: str | None) -> None:
+    """Make forms offer IMAGE (its name or id in the cloud) no more."""
+    from vetro.cli import image_marks
+
+    with out.explained(), image_marks.marks_of(workspace, region) as marks:
+        found = image_marks.find(marks, image)
+        marks.unmark(found)
+    out.note(f"forms do not offer {found['name']} any more")
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:

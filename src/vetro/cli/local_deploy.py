@@ -21,18 +21,21 @@ def deploy(
     driver: str,
     script: str | None,
     dry_run: bool,
+    plan: bool,
     timeout: float | None,
     quiet: bool,
     verbose: bool,
 ) -> None:
     """Does it. Ends the command with status 1 when the task does not end well."""
     from vetro.cli.asked import Asked, launcher
-    from vetro.cli.deploying import choose_driver, conclude, execute, open_workspace, show_summary
+    from vetro.cli.deploying import choose_driver, conclude, execute, open_workspace, rehearse, show_summary
     from vetro.cli.loading import load_packages, source_finder
     from vetro.cli.targets import environment_name, main_type, needed_packages
     from vetro.engine.workspace.files import NoSuchEnvironment
+    from vetro.engine.workspace.planning import scratch
     from vetro.engine.workspace.running import new_task
 
+    options: dict[str, Any] = {"quiet": quiet, "verbose": verbose, "timeout": timeout}
     with out.explained():
         packages = load_packages(paths)
         place = open_workspace(workspace)
@@ -49,6 +52,12 @@ def deploy(
         if dry_run:
             out.print_data(model.model, "yaml")
             return
+        if plan:
+            _say_chosen(chosen)
+            with scratch(folder, name, driver=_planned(driver, place)) as draft:
+                draft.add_packages(needed_packages(packages, type_, model))
+                rehearse(place, draft, model.model, "table", launcher=processes, **options)
+            return
         if script is not None:
             from vetro.clouds.local.drivers.record_table import Table
 
@@ -61,11 +70,10 @@ def deploy(
             _no_open_task(folder)
             for change in folder.add_packages(needed_packages(packages, type_, model)):
                 out.note(change)
-            for key, value in chosen.items():
-                out.note(f"chosen: {key} = {value}")
+            _say_chosen(chosen)
             started = time.monotonic()
             begun = folder.begin(new_task(folder, "deploy", model.model))
-            outcome = execute(place, folder, begun, quiet=quiet, verbose=verbose, timeout=timeout, launcher=processes)
+            outcome = execute(place, folder, begun, launcher=processes, **options)
         conclude(folder, outcome)
         show_summary(folder, time.monotonic() - started)
 
@@ -88,6 +96,18 @@ def _model(
     put(model, applied)
     asked.check(model.model, sources)
     return model, applied["chosen"]
+
+
+def _planned(driver: str, place: Any) -> str:
+    """The driver that a plan goes by: all of this machine are played by the same recorder."""
+    from vetro.engine.workspace.running import OPENSTACK
+
+    return OPENSTACK if driver in ("auto", OPENSTACK) and place.settings().openstack is not None else "record"
+
+
+def _say_chosen(chosen: Mapping[str, Any]) -> None:
+    for key, value in chosen.items():
+        out.note(f"chosen: {key} = {value}")
 
 
 def _adopt(model: Any, id: str) -> None:

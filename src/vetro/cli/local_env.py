@@ -133,6 +133,22 @@ def deploy_again(workspace: str | None, name: str, **options: Any) -> None:
     _run(name, workspace, build, **options)
 
 
+def plan(workspace: str | None, name: str, output: str, **options: Any) -> None:
+    """`vetro env plan`: what deploying the environment as it is would do."""
+    from vetro.cli.deploying import open_workspace, rehearse
+    from vetro.engine.workspace.planning import scratch
+
+    place = open_workspace(workspace)
+    folder = place.get(name)
+    model = folder.model()
+    if model.root is None:
+        out.fail(f"environment '{name}' is empty", f"vetro deploy PATH --env {name} --plan")
+    if folder.open_task() is not None:
+        out.note(f"environment '{name}' has an open task: the plan starts from the state before it")
+    with scratch(folder, name) as draft:
+        rehearse(place, draft, model.deployed().model, output, **options)
+
+
 def action(
     workspace: str | None,
     name: str,

@@ -34,7 +34,7 @@ def states(workspace: str | None, name: str, output: str) -> None:
 def difference(workspace: str | None, name: str, older: int, newer: int | None, output: str) -> None:
     """`vetro env history --diff`."""
     from vetro.cli.deploying import open_workspace
-    from vetro.server.environments.diff import diff
+    from vetro.engine.models.differences import diff
 
     folder = open_workspace(workspace).get(name)
     before, after = folder.model(older), folder.model(newer)

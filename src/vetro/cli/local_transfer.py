@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from vetro.cli.local_fresh import fresh_start
 from vetro.yaql.errors import VetroError
 
 #: Bytes of an archive's unpacked files together, and how many there may be; servers have the same limits.
@@ -66,10 +67,11 @@ def _database(path: Path) -> bytes:
         return copy.read_bytes()
 
 
-def import_archive(workspace: str | None, data: bytes, name: str | None) -> str:
+def import_archive(workspace: str | None, data: bytes, name: str | None, fresh: bool) -> str:
     """Makes an environment of an archive; its name. Raises `TransferError`, `WorkspaceError` for a name that is taken.
 
-    The settings of this machine hold for it: how servers are made is chosen as for a new environment.
+    The settings of this machine hold for it: how servers are made is chosen as for a new environment. ``fresh``: its
+    objects get new ids, its history stays behind, and nothing counts as deployed.
     """
     from vetro.cli.deploying import choose_driver, open_workspace
     from vetro.engine.workspace import EnvironmentFolder
@@ -95,17 +97,37 @@ def import_archive(workspace: str | None, data: bytes, name: str | None) -> str:
         changed = {key: value for key, value in head.items() if key not in ("script", "settings")}
         changed |= {"name": wanted, **given}
         # Two environments of one workspace have two ids.
-        if any(other.id == head.get("id") for other in _others(place, wanted)):
+        twin = any(other.id == head.get("id") for other in _others(place, wanted))
+        if twin or fresh:
             changed["id"] = folder.id
             _with_id(folder.path, folder.id)
         write_json(folder.path / "environment.json", changed)
         made = EnvironmentFolder(folder.path)
-        made.model()
+        if not fresh:
+            _check_resources(place, made, twin)
         _prepare(made)
+        if fresh:
+            fresh_start(made)
     except BaseException:
         shutil.rmtree(folder.path)
         raise
     return wanted
+
+
+def _check_resources(place: Any, made: Any, twin: bool) -> None:
+    """Raises `TransferError` where the model knows resources that are not there, or those of its ``twin`` here."""
+    from vetro.clouds.local.host.overview import overview
+    from vetro.server.environments.copying import has_resources
+
+    if not has_resources(made.model().model):
+        return
+    if twin or not any(stack["environment"] == made.id for stack in overview(place.cloud).stacks):
+        where = "they are those of the environment that is here already" if twin else "they are not in this one"
+        raise TransferError(
+            f"the environment of the archive has resources in a cloud, and {where}: it would count as deployed, and"
+            " have none",
+            "--fresh imports a copy in which nothing counts as deployed",
+        )
 
 
 def _others(place: Any, name: str) -> list[Any]:

@@ -33,11 +33,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("vetro.cli.serve", "Start the service: API, pages and workers."),
     "worker": ("vetro.cli.worker", "Run tasks of a service."),
     "admin": ("vetro.cli.admin", "Manage users, projects, roles and tokens of a service."),
-    "db": ("vetro.cli.db", "Bring a service's database up to date, examine it, move it."),
+    "db": ("vetro.cli.db", "Care for a service's database: update, check, save, move it."),
     "config": ("vetro.cli.config", "Show the settings and rules of a service."),
     "image": ("vetro.cli.image", "Make and keep the images of local servers."),
     "cloud": ("vetro.cli.cloud", "Look at the local cloud, and clean it up."),
-    "doctor": ("vetro.cli.doctor", "Say what this machine offers and what is missing."),
+    "doctor": ("vetro.cli.doctor", "Say what is wrong with machine, installation or server."),
     "completion": ("vetro.cli.completion", "Print a script that makes your shell complete vetro."),
 }
 

@@ -71,6 +71,9 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         out.echo("")
         shown = [(t["id"], t["kind"], t["state"], when(t["finished"] or t["started"])) for t in reversed(history)]
         out.print_table(("task", "what", "state", "when"), shown)
+        for task in reversed(history):
+            if task["state"] == "queued" and (why := client.get(f"/tasks/{task['id']}").get("waiting")):
+                out.note(f"task {task['id']} waits: {why}")
 
 
 def summary(client: Client, environment: Mapping[str, Any], seconds: float | None = None) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,11 @@ import click
 from vetro.cli import client_find as find
 from vetro.cli import output as out
 from vetro.cli.client import Client, ClientError, Refused, compact
+
+_MISSING = (
+    "the server does not have it either: name the folder that holds it, too, or publish with --allow-missing; then"
+    " nobody can deploy the package until it is there"
+)
 
 
 class PublishError(ClientError):
@@ -113,6 +118,8 @@ def check(packages: Sequence[str], others: Sequence[str]) -> None:
 
     errors = [problem for _, problem in check_paths(tuple(packages), tuple(others)) if problem.severity == "error"]
     for problem in errors:
+        if problem.hint is not None and "--require" in problem.hint:  # an option of 'vetro check', not of this command
+            problem = replace(problem, hint=_MISSING)
         out.note(out.shown(render_problem(problem, None, color=out.colored(sys.stderr))) + "\n")
     if errors:
         out.fail(f"{out.plural(len(errors), 'error')} in the packages; nothing was uploaded", "'vetro check' shows all")

@@ -66,6 +66,12 @@ class Conflict(CloudError):
     code = "CLD105"
 
 
+class Taken(Conflict):
+    """The name belongs to another environment: waiting changes nothing."""
+
+    code = "CLD107"
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """To whom stacks and servers belong: a project (tenant) and one environment of it."""
@@ -124,6 +130,31 @@ class ServerState:
     created: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceState:
+    """A stack of an environment or something in one, for pictures."""
+
+    #: Unlike any other of the environment's.
+    id: str
+    #: ``id`` of the stack, or of the resource that is a stack itself; None: a stack that no other one holds.
+    owner: str | None
+    name: str
+    #: ``stack``, or what Heat calls the type.
+    type: str
+    status: str
+    #: Resources that it was made after: their ids.
+    uses: Sequence[str] = ()
+
+
+@runtime_checkable
+class ShowsResources(Protocol):
+    """A cloud that tells what is in its stacks."""
+
+    def resources(self, owner: Owner) -> Sequence[ResourceState]:
+        """All stacks of the environment and what is in them, owners first."""
+        ...  # pragma: no cover - protocol
+
+
 @runtime_checkable
 class Cloud(Protocol):
     """One cloud with one or several regions; '' is the home region. May be used from several threads."""
@@ -176,6 +207,12 @@ class Cloud(Protocol):
 
     def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
         """Records to choose from: at least ``id`` and ``name`` each, and what OpenStack's own records call the rest."""
+        ...  # pragma: no cover - protocol
+
+    def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
+        """Marks an image (by id) for catalogs with ``{title, type}``, its property ``murano_image_info``; None removes
+        the mark. The record of the image as it is then. Raises `NotFound`, and what the cloud refuses.
+        """
         ...  # pragma: no cover - protocol
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ from vetro.muranopl.declarations import Position
 from vetro.yaql.errors import VetroError
 
 if TYPE_CHECKING:
-    from vetro.engine.host.secret_store import SecretStore
+    from vetro.engine.host.seal import Seal
 
 #: When the time is over the task is told to stop, so that a loop ends with its place in the package; this part of the
 #: time later, and so many seconds at most, the process is killed.
@@ -41,9 +41,9 @@ Note = Callable[[str, Mapping[str, Any]], None]
 
 
 class SecretReader(Protocol):
-    """Finds secrets (`vetro.engine.host.secret_store.SecretStore`)."""
+    """Opens sealed secrets (`vetro.engine.host.seal.Seal`)."""
 
-    def get(self, reference: str) -> str:
+    def open(self, sealed: str) -> str:
         """The text. Raises `NoSuchSecret`."""
         ...  # pragma: no cover - protocol
 
@@ -100,7 +100,7 @@ def ask(
     if task.kind in LASTING:
         raise BadTask(f"a task of kind '{task.kind}' cannot be asked, what it does lasts: run it with a journal")
     nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
-    small = Small(identities or nobody, cast("SecretStore | None", secrets))
+    small = Small(identities or nobody, cast("Seal | None", secrets))
     for attempt in (1, 2):
         with launcher.start() as process:
             try:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -34,6 +33,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from vetro.engine import interrupts
 from vetro.engine.frames import MOST_DIGITS
 from vetro.engine.task_process import Exit, TaskProcess, TaskProcessEnded
 from vetro.yaql.errors import VetroError
@@ -138,23 +138,19 @@ class Launcher:
             for option, values in given:
                 for value in values:
                     command += [option, value]
-            # Ctrl-C in a terminal is meant for us: the zygote begins with SIGINT blocked, and ignores it before it lets
-            # signals through.
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,  # what goes wrong is said on standard error
-                    env=self._environment(),
-                    pass_fds=(number,),
-                    cwd="/",
-                )
+                with interrupts.held_back():
+                    self._process = subprocess.Popen(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,  # what goes wrong is said on standard error
+                        env=self._environment(),
+                        pass_fds=(number,),
+                        cwd="/",
+                    )
             except OSError as error:
                 ours.close()
                 raise LauncherError(f"Python cannot be started: {error}") from None
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._control, self._ready, self._owner = ours, False, os.getpid()
 
     def _environment(self) -> dict[str, str]:

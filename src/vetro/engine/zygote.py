@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import sys
+
+from vetro.engine import interrupts
 
 #: Bytes of stack of the task processes: room for `vetro.muranopl.stacks.RECURSION_LIMIT` frames of every kind.
 STACK = 64 << 20
@@ -32,8 +33,7 @@ def with_large_stack() -> None:
 def main(arguments: list[str]) -> int:
     """Runs the zygote until its launcher is gone; the exit status."""
     # Ctrl-C in a terminal goes to the whole group: whether tasks end is the launcher's decision.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    interrupts.ignored()
     import argparse
 
     parser = argparse.ArgumentParser(prog="vetro.engine.zygote")

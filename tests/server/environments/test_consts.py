@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.server.environments.conftest import plant
-from vetro.server.environments.content import same
+from vetro.engine.models.differences import same
 from vetro.server.errors import Invalid
 
 

@@ -54,3 +54,21 @@ def test_a_failure_is_shown_before_drafts_and_stale_drafts_do_not_count(ann: Any
 def test_times_have_a_zone(ann: Any, env: str) -> None:
     found = reading.get(ann.caller, env)
     assert found.created.tzinfo is not None and found.created == Environment.objects.get(id=env).created
+
+
+def test_parts_follow_on_each_other(ann: Any, eve: Any) -> None:
+    names = ["b", "a", "Z", "é", "a b", "aa"]
+    mine = {name: str(service.create(ann.caller, {"name": name})["id"]) for name in names}
+    service.create(eve.caller, {"name": "aaa"})
+    project = ann.caller.project_id
+    whole = [(found.name, found.id) for found in reading.of_project(project)]
+    assert dict(whole) == mine and reading.count(project) == len(names)
+    for most in (1, 2, len(names)):
+        listed: list[tuple[str, str]] = []
+        while part := reading.part_of(project, listed[-1] if listed else None, most):
+            assert len(part) <= most
+            listed += [(found.name, found.id) for found in part]
+        assert listed == whole
+    assert [found.name for found in reading.part_of(None, ("aa", mine["aa"]), 1)] == ["aaa"]
+    assert reading.count(None) == len(names) + 1
+    assert (reading.part_of("no\0id", None, 5), reading.count("no\0id")) == ([], 0)

@@ -18,7 +18,8 @@ import pytest
 
 from vetro.clouds.interface import Conflict, Owner, StackChange
 from vetro.engine.host.answers import NoSuchSecret
-from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.seal import Seal
+from vetro.server.dispatch.spec import secret_keys
 from vetro.server.environments import deploying, deployments, drafts, history, reading, service, sessions, transfer
 
 MANIFEST = """\
@@ -73,6 +74,13 @@ def changed(data: bytes, change: Callable[[str, Any], Any]) -> bytes:
 
 def with_id(data: bytes, id: str) -> bytes:
     return changed(data, lambda path, value: {**value, "id": id} if path == "environment.json" else value)
+
+
+def refused(caller: Any, data: bytes, **how: Any) -> None:
+    """An exact copy with another id would count as deployed, and nothing of what is deployed would be its."""
+    with pytest.raises(service.Conflict, match="would have none") as caught:
+        transfer.import_environment(caller, data, **how)
+    assert "--fresh" in str(caught.value.hint)
 
 
 class Town:
@@ -150,37 +158,35 @@ def town(ann: Any, drain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any) -> None:
     from vetro.server.setup import config
 
-    secrets = SecretStore(config().data / "secrets", ann.caller.project_id)
-    reference = secrets.put("the cellar key")
-    try:
-        mine = town.build(ann.caller, sealed=reference)
-        before = town.of(ann.caller.project_id, mine)
-        assert before["cloud.db/stacks"] and before["cloud.db/records"] and before["cloud.db/resources"]
-        data = transfer.export_environment(ann.caller, mine)
-        copy = str(transfer.import_environment(eve.caller, data)["environment_id"])
-        task = town.deploy(eve.caller, copy)
-        assert task.state == "failed" and "holds nothing under" in json.dumps(task.error), task.error
-        with pytest.raises(NoSuchSecret):
-            SecretStore(config().data / "secrets", eve.caller.project_id).get(reference)
+    reference = Seal(secret_keys(config()), ann.caller.project_id).close("the cellar key")
+    mine = town.build(ann.caller, sealed=reference)
+    before = town.of(ann.caller.project_id, mine)
+    assert before["cloud.db/stacks"] and before["cloud.db/records"] and before["cloud.db/resources"]
+    data = transfer.export_environment(ann.caller, mine)
+    refused(eve.caller, data)
+    made = transfer.import_environment(eve.caller, data, fresh=True)
+    copy = str(made["environment_id"])
+    task = town.deploy(eve.caller, copy, str(made["session_id"]))
+    assert task.state == "failed" and "sealed for another project" in json.dumps(task.error), task.error
+    with pytest.raises(NoSuchSecret):
+        Seal(secret_keys(config()), eve.caller.project_id).open(reference)
 
-        assert town.of(ann.caller.project_id, mine) == before
+    assert town.of(ann.caller.project_id, mine) == before
 
-        # As a draft of its own, without the secret, it is built under the same names and taken down again.
-        made = transfer.import_environment(eve.caller, data, name="other", fresh=True)
-        other, session = str(made["environment_id"]), str(made["session_id"])
-        (app,) = drafts.show(eve.caller, other, session)["services"]
-        drafts.put_services(eve.caller, other, session, (app["?"]["id"], "sealed"), None)
-        task = town.deploy(eve.caller, other, session)
-        assert task.state == "done", task.error
-        theirs = town.of(eve.caller.project_id, other)
-        assert {table: len(rows) for table, rows in theirs.items()} == {t: len(rows) for t, rows in before.items()}
-        for id in (copy, other):
-            assert town.destroy(eve.caller, id).state == "done"
-            left = town.of(eve.caller.project_id, id)
-            assert not any(rows for table, rows in left.items() if table.startswith("cloud.db"))
-        assert town.of(ann.caller.project_id, mine) == before
-    finally:
-        secrets.delete(reference)
+    # Without the secret it is built under the same names and taken down again.
+    made = transfer.import_environment(eve.caller, data, name="other", fresh=True)
+    other, session = str(made["environment_id"]), str(made["session_id"])
+    (app,) = drafts.show(eve.caller, other, session)["services"]
+    drafts.put_services(eve.caller, other, session, (app["?"]["id"], "sealed"), None)
+    task = town.deploy(eve.caller, other, session)
+    assert task.state == "done", task.error
+    theirs = town.of(eve.caller.project_id, other)
+    assert {table: len(rows) for table, rows in theirs.items()} == {t: len(rows) for t, rows in before.items()}
+    for id in (copy, other):
+        assert town.destroy(eve.caller, id).state == "done"
+        left = town.of(eve.caller.project_id, id)
+        assert not any(rows for table, rows in left.items() if table.startswith("cloud.db"))
+    assert town.of(ann.caller.project_id, mine) == before
 
 
 def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> None:
@@ -192,13 +198,16 @@ def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> Non
     project = ann.caller.project_id
     before = town.of(project, mine)
     data = transfer.export_environment(ann.caller, mine)
-    copy = str(transfer.import_environment(ann.caller, data, name="copy")["environment_id"])
-    model = reading.get(ann.caller, copy, model=True).model or {}
+    refused(ann.caller, data, name="copy")
+    # Nor does it help to leave out of the archive what the refusal goes by.
+    hidden = changed(data, lambda path, value: {**value, "Attributes": []} if path.startswith("model-") else value)
+    copy = str(transfer.import_environment(ann.caller, hidden, name="copy")["environment_id"])
+    model = reading.get(ann.caller, mine, model=True).model or {}
     name = "murano-" + next(value for _, _, key, value in model["Attributes"] if key == "generatedStackName")
     owner = Owner(project, copy)
     cloud, channel = cloud_of(spec.cloud(config()), owner)
     try:
-        # Its model names the stack of the original: for this owner there is none, and it can get none.
+        # Who knows the name of the original's stack gains nothing: for this owner there is none, and it can get none.
         assert [stack.name for stack in cloud.stacks(Owner(project, mine))] == [name]
         assert cloud.read_stack(owner, "", name) is None
         with pytest.raises(Conflict):
@@ -217,7 +226,9 @@ def test_the_id_of_an_environment_that_is_gone_brings_back_nothing_of_another_pr
     data = transfer.export_environment(ann.caller, mine)
     before = town.of(ann.caller.project_id, mine)
     deploying.delete(ann.caller, mine, abandon=True)  # its stacks and agents stay where they are
-    theirs = str(transfer.import_environment(eve.caller, data)["environment_id"])
+    refused(eve.caller, data)
+    hidden = changed(data, lambda path, value: {**value, "Attributes": []} if path.startswith("model-") else value)
+    theirs = str(transfer.import_environment(eve.caller, hidden)["environment_id"])
     assert deployments.of_environment(eve.caller, theirs) == []
     assert [state["task_id"] for state in history.states(eve.caller, theirs)] == [None] * 2
     assert theirs != mine  # queues of agents are named by it

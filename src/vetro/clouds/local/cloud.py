@@ -13,7 +13,8 @@ from vetro.clouds.interface import Catalog, Channel, CloudError, NotFound, Owner
 from vetro.clouds.local.database import Database
 from vetro.clouds.local.drivers.base import ServerDriver
 from vetro.clouds.local.inventory import Inventory, Kind, Record
-from vetro.clouds.local.listing import check_region, listed
+from vetro.clouds.local.listing import check_region, listed, mark_image
+from vetro.clouds.local.machine_images import offer
 from vetro.clouds.local.networking import Networking, QueryInvalid
 from vetro.clouds.local.seed import seed
 from vetro.clouds.local.services import Services
@@ -45,6 +46,7 @@ class LocalCloud:
         self._database = Database(directory / "cloud.db")
         try:
             seed(self._database, self._settings, directory)
+            offer(self._database, self._settings)
             self._services = Services(directory, self._database, driver, self._settings, clock)
             self._stacks = Stacks(self._services)
         except BaseException:
@@ -124,6 +126,10 @@ class LocalCloud:
     def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
         """See `Cloud.catalog`. Private halves of key pairs are left out."""
         return listed(self._database, self._settings, owner, region, what)
+
+    def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
+        """See `Cloud.mark_image`. The mark is one for all projects."""
+        return mark_image(self._database, self._settings, region, image, mark)
 
     def channel(self, owner: Owner) -> Channel:
         """The queues between engine and agents of the owner's environment."""

@@ -69,7 +69,7 @@ class Database:
         self.path = path
         self._lock = threading.RLock()
         self._depth = 0
-        #: Records that never change while the cloud is open: images, flavors, zones.
+        #: Records that never change while the cloud is open: flavors, zones.
         self.fixed: dict[tuple[str, str, str], dict[str, Any]] = {}
         try:
             if not path.exists():

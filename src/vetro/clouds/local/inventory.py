@@ -45,8 +45,8 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 _NAMESPACE = uuid.UUID("3c1d7be0-6f0a-5d0e-9f6e-7665746f0001")
 
-#: Kinds that only the seed makes, for all projects.
-_FIXED = ("image", "flavor", "zone")
+#: Kinds that only the seed makes, for all projects, and nobody changes.
+_FIXED = ("flavor", "zone")
 
 #: Kinds that no other environment of the project can name in its templates. Networks, volumes and the like are shared
 #: within a project, as packages that use existing ones expect.

@@ -1,8 +1,9 @@
-"""What a local cloud offers to choose from, and `Listing`, for those who only look: forms in a process that answers
-requests. Read only: no driver, no sweep, nothing is started."""
+"""What a local cloud offers to choose from, the marks of its images, and `Listing` for processes that answer requests:
+no driver, no sweep, nothing is started."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from vetro.clouds.interface import Catalog, NotFound, Owner
 from vetro.clouds.local.database import Database
 from vetro.clouds.local.inventory import Inventory, Kind
+from vetro.clouds.local.machine_images import offer
 from vetro.clouds.local.networking import QueryInvalid
 from vetro.clouds.local.seed import seed
 from vetro.clouds.local.settings import LocalSettings
@@ -26,6 +28,8 @@ _KINDS: Mapping[Catalog, Kind] = {
     "snapshots": "snapshot",
     "backups": "backup",
 }
+
+_MARK = "murano_image_info"
 
 
 def check_region(settings: LocalSettings, region: str) -> None:
@@ -46,6 +50,26 @@ def listed(
     return [{key: value for key, value in item.items() if key != "private_key"} for item in found]
 
 
+def mark_image(
+    database: Database, settings: LocalSettings, region: str, image: str, mark: Mapping[str, str] | None
+) -> Mapping[str, Any]:
+    """See `vetro.clouds.interface.Cloud.mark_image`. Later seeds leave the mark as it is."""
+    check_region(settings, region)
+    images = Inventory(database, region, None)
+    with database.transaction():
+        record = images.get("image", image)
+        if record["id"] != image:
+            raise NotFound(f"there is no image with the id '{image}'")
+        properties = {key: value for key, value in record.get("properties", {}).items() if key != _MARK}
+        record.pop(_MARK, None)
+        if mark is not None:
+            # As Glance keeps it: JSON in a property.
+            text = json.dumps({"title": mark["title"], "type": mark["type"]}, ensure_ascii=False)
+            record[_MARK] = properties[_MARK] = text
+        images.save("image", {**record, "properties": properties}, shared=True)
+    return {**record, "properties": properties}
+
+
 class Listing:
     """The lists of the cloud in ``directory``, which is made with what a new cloud holds when it is not there yet.
 
@@ -59,13 +83,20 @@ class Listing:
         self._database = Database(folder / "cloud.db")
         try:
             seed(self._database, self._settings, folder)
+            offer(self._database, self._settings)
         except BaseException:
             self._database.close()
             raise
 
     def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
         """See `listed`. Raises `QueryInvalid`, `NotFound` for an unknown region."""
+        if what == "images":
+            offer(self._database, self._settings)
         return listed(self._database, self._settings, owner, region, what)
+
+    def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
+        """See `mark_image`."""
+        return mark_image(self._database, self._settings, region, image, mark)
 
     def close(self) -> None:
         """Lets the file go."""

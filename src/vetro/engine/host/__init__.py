@@ -10,7 +10,7 @@ from vetro.engine.host.answers import Effect, HostConfigError, Request
 from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.process import HostProcess
-from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.seal import Seal
 from vetro.engine.host.serving import HostThread, Service
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "HostProcess",
     "HostThread",
     "Request",
-    "SecretStore",
+    "Seal",
     "Service",
     "build_host",
 ]

@@ -1,16 +1,16 @@
 """``python -m vetro.engine.host``: the effects host's own process.
 
 ``--fd N --parent PID`` serves one worker over a socket (`HostProcess`). ``--control N --parent PID`` forks such
-processes (`HostForker`).
+processes (`HostForker`); ``--cloud KIND`` says for which kind of cloud.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import signal
 from typing import Any, cast
 
+from vetro.engine import interrupts
 from vetro.engine.frames import Decoder, FrameError, encode, read
 from vetro.engine.host.config import build_host, pulse_of
 from vetro.engine.host.forker import die_with, serve
@@ -31,13 +31,14 @@ def main() -> int:
     parser.add_argument("--fd", type=int)
     parser.add_argument("--control", type=int)
     parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--cloud", default="local")
     options = parser.parse_args()
     die_with(options.parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the worker cancels in order
+    interrupts.ignored()  # the worker cancels in order
     if options.control is None:
         return serve_worker(options.fd)
     os.set_inheritable(options.control, False)
-    fd = serve(options.control)
+    fd = serve(options.control, options.cloud)
     return 0 if fd is None else serve_worker(fd)
 
 

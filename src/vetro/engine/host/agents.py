@@ -65,6 +65,8 @@ class Agents:
         self._may_drop = may_drop
         self._watch = Watch(servers or Unwatched(), self._ended)
         self._channel = channel
+        #: A channel that several environments share says how queues of this one are called.
+        self._prefix = str(getattr(channel, "results", RESULTS))
         self._signer = signer
         self._clock = clock
         self._outbox = Outbox(channel)
@@ -98,7 +100,7 @@ class Agents:
 
     def listen(self, request: Request) -> None:
         """``agent.listen``."""
-        queue = _results(request, "queue")
+        queue = self._results(request, "queue")
         with self._lock:
             if request.args.get("on"):
                 self._start(queue)
@@ -108,12 +110,12 @@ class Agents:
 
     def send(self, request: Request, done: Done) -> None:
         """``agent.send``. Raises `BadRequest`."""
-        queue, make = self._plan(request, _results(request, "listener"))
+        queue, make = self._plan(request, self._results(request, "listener"))
         self._outbox.send(queue, make, lambda error: done(None, error))
 
     def call(self, request: Request, done: Done) -> None:
         """``agent.call``. Raises `BadRequest`."""
-        id, listener, timeout = request.text("id"), _results(request, "listener"), request.number("timeout")
+        id, listener, timeout = request.text("id"), self._results(request, "listener"), request.number("timeout")
         until = request.begun + timeout
         if request.adopt:
             until = max(until, self._clock() + min(timeout, LEAST_WAIT))
@@ -149,6 +151,15 @@ class Agents:
             return Message(id, body, signature, listener, until)
 
         return queue, make
+
+    def _results(self, request: Request, name: str) -> str:
+        """A queue on which agents answer; a task may not listen to anything else. Raises `BadRequest`."""
+        queue = request.text(name)
+        if not queue.startswith(self._prefix):
+            raise BadRequest(
+                f"argument '{name}' of effect '{request.kind}' must name a queue '{self._prefix}…', not '{queue}'"
+            )
+        return queue
 
     # -- ends of calls -------------------------------------------------------------------------------------------------
 
@@ -258,14 +269,6 @@ def _waited(begin: Callable[[Request, Done], None], request: Request) -> Any:
     if error is not None:
         raise error
     return answer
-
-
-def _results(request: Request, name: str) -> str:
-    """A queue on which agents answer; a task may not listen to anything else."""
-    queue = request.text(name)
-    if not queue.startswith(RESULTS):
-        raise BadRequest(f"argument '{name}' of effect '{request.kind}' must name a queue '{RESULTS}…', not '{queue}'")
-    return queue
 
 
 def _plan_of(message: Message) -> str:

@@ -28,7 +28,7 @@ class Abandoned(VetroError):
 
 
 class NoSuchSecret(EffectError):
-    """The secret store holds nothing under this reference."""
+    """This is no secret that can be opened here."""
 
     kind = "key-error"
     code = "ENG322"

@@ -4,11 +4,12 @@
 {"cloud": {"kind": "local", "driver": "record|nspawn|proot", "directory": PATH,
            "script": PATH or null (what a recorder answers),
            "settings": {...}}  see `vetro.clouds.local.LocalSettings`,
- or       {"kind": "openstack", "settings": {...}}  see `vetro.clouds.openstack.OpenStackSettings`,
+ or       {"kind": "openstack", "settings": {...},  see `vetro.clouds.openstack.OpenStackSettings`
+           "broker": {...} or null, "signing_key": PATH or null},  as below, where servers get logins of their own
  "owner": {"project": ID, "environment": ID, "user": ID},
  "signing_key": PATH or null,          made when it is missing; null: plans are not signed
- "broker": {...} or null,              settings of an AMQP broker; null: the channel of the cloud's servers
- "secrets": PATH or null,              folder of the secret store
+ "broker": {...} or null,              `vetro.agent.broker_accounts.broker_of`; null: the channel of the cloud's servers
+ "secrets": [KEY, ...],                that `vetro.engine.host.seal` opens secrets with; none: nothing can be opened
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
  "pulse": {"path": PATH, "seconds": S} or null,   of the worker, see `vetro.engine.host.pulse`
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
@@ -30,7 +31,7 @@ from vetro.engine.host.local_cloud import local_cloud
 from vetro.engine.host.openstack_cloud import openstack_cloud
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.pulse import Pulse
-from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.seal import Seal
 
 _KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse"})
 
@@ -50,14 +51,14 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
     try:
         if config.get("broker") is not None:
             channel.close()
-            channel = _broker(config["broker"], owner)
-        key, folder = config.get("signing_key"), config.get("secrets")
+            channel = _broker(config["broker"], owner, config.get("signing_key"))
+        key, secrets = config.get("signing_key"), config.get("secrets")
         return EffectsHost(
             cloud,
             channel,
             owner,
             signer=None if key is None else _signer(Path(key)),
-            secrets=None if folder is None else SecretStore(folder, owner.project),
+            seal=Seal(secrets, owner.project) if secrets else None,
             identities=config.get("identities"),
             plugins=config.get("plugins"),
             pulse=pulse_of(config),
@@ -94,14 +95,20 @@ def _signer(path: Path) -> Any:
     return ensure_key(path)
 
 
-def _broker(settings: Mapping[str, Any], owner: Owner) -> Channel:
+def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None) -> Channel:
     from vetro.agent.amqp import AmqpChannel
-    from vetro.agent.amqp_link import BrokerSettings
+    from vetro.agent.broker_accounts import BrokerAccounts, broker_of
 
     try:
-        return AmqpChannel(BrokerSettings(**settings), owner)
-    except TypeError as error:
+        broker, management = broker_of(settings)
+    except (TypeError, ValueError) as error:
         raise HostConfigError(f"setting 'broker' of the effects host is wrong: {error}") from None
+    if management is None:
+        return AmqpChannel(broker, owner)
+    if key is None:
+        raise HostConfigError("'broker.management' needs 'signing_key': the passwords of environments follow from it")
+    accounts = BrokerAccounts(broker, management, Path(key))
+    return AmqpChannel(accounts.settings(owner), owner, prepare=lambda: accounts.ensure(owner))
 
 
 def _maker(kind: str) -> MakeCloud:

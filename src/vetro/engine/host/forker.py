@@ -16,6 +16,7 @@ import sys
 import threading
 from pathlib import Path
 
+from vetro.engine import interrupts
 from vetro.engine.worker_ports import HostUnavailable
 
 #: Seconds that loading the code, and a fork, may take.
@@ -26,7 +27,7 @@ _LOADED = (
     "vetro.engine.host.local_cloud",
     "vetro.engine.host.pulse",
     "vetro.engine.host.serving",
-    "vetro.engine.host.secret_store",
+    "vetro.engine.host.seal",
     "vetro.clouds.local",
     "vetro.clouds.local.cloud",
     "vetro.clouds.local.drivers.record",
@@ -38,6 +39,19 @@ _LOADED = (
     "vetro.packages.extensions",
     "concurrent.futures.thread",
 )
+#: What they load for other kinds of clouds; openstacksdk alone takes 0.3 s.
+_LOADED_FOR = {
+    "openstack": (
+        "openstack.connection",
+        "openstack.proxy",
+        "keystoneauth1.session",
+        "keystoneauth1.identity.v3",
+        "vetro.clouds.openstack",
+        "vetro.engine.host.openstack_cloud",
+        "vetro.agent.amqp",
+        "vetro.agent.broker_accounts",
+    )
+}
 _ORDER = b"fork"
 
 
@@ -63,10 +77,11 @@ class HostForker:
     """Makes processes that wait for their settings. Safe for several threads; a context manager that ends them all.
 
     The process is started by the first call of `fork`, or `start`, and again when it died. It lives as long as the
-    thread that started it: call `start` from one that stays.
+    thread that started it: call `start` from one that stays. ``cloud`` is the kind that most hosts are for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cloud: str = "local") -> None:
+        self._cloud = cloud
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -110,11 +125,12 @@ class HostForker:
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-P", "-m", "vetro.engine.host", "--control", str(number)]
-            command += ["--parent", str(os.getpid())]
+            command += ["--parent", str(os.getpid()), "--cloud", self._cloud]
             try:
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment()
-                )
+                with interrupts.held_back():
+                    self._process = subprocess.Popen(
+                        command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment()
+                    )
             except OSError as error:
                 ours.close()
                 raise HostUnavailable(f"the effects host cannot be started: {error}") from error
@@ -155,13 +171,18 @@ class HostForker:
                 process.wait()
 
 
-def serve(control_fd: int) -> int | None:
+def serve(control_fd: int, cloud: str = "local") -> int | None:
     """Forks hosts until the worker has gone: then None. In each child: the socket that it is to serve.
 
     Runs in a process of its own (``python -m vetro.engine.host --control``).
     """
     for name in _LOADED:
         importlib.import_module(name)
+    try:
+        for name in _LOADED_FOR.get(cloud, ()):
+            importlib.import_module(name)
+    except ImportError:
+        pass  # an extra is missing: the host that opens the cloud says so
     control = socket.socket(fileno=control_fd)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a signal to the group: the worker says when it is over

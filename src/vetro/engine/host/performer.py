@@ -17,7 +17,7 @@ from vetro.clouds.interface import Channel, Cloud, Owner
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answers import Abandoned, Effect, Handler, Request
 from vetro.engine.host.pulse import Pulse
-from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.seal import Seal
 from vetro.engine.host.small import Small
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
 from vetro.engine.kinds import Answer, answer_of
@@ -46,7 +46,7 @@ class EffectsHost:
         owner: Owner,
         *,
         signer: Signer | None = None,
-        secrets: SecretStore | None = None,
+        seal: Seal | None = None,
         identities: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
         effects: Mapping[str, Effect] | None = None,
         plugins: Collection[str] | None = None,
@@ -65,7 +65,7 @@ class EffectsHost:
             may_drop=(lambda: True) if pulse is None else pulse.lives,
         )
         self._stacks = Stacks(cloud, owner, conflict_pauses)
-        small = Small(identities or _identities(owner), secrets, clock)
+        small = Small(identities or _identities(owner), seal, clock)
         self._handlers: dict[str, Handler] = {
             kind: (lambda request, effect=effect: effect.perform(request.args))  # type: ignore[misc]
             for kind, effect in (effects or {}).items()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.engine import interrupts
 from vetro.engine.frames import Decoder, FrameError, encode
 from vetro.engine.host.forker import HostForker, environment
 from vetro.engine.host.serving import GRACE
@@ -51,7 +52,8 @@ def _spawn() -> tuple[socket.socket, subprocess.Popen[bytes]]:
         number = theirs.fileno()
         command = [sys.executable, "-P", "-m", "vetro.engine.host", "--fd", str(number), "--parent", str(os.getpid())]
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment())
+            with interrupts.held_back():
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment())
         except OSError as error:
             ours.close()
             raise HostUnavailable(f"the effects host cannot be started: {error}") from error

@@ -10,7 +10,7 @@ from typing import Any
 
 from vetro.clouds.interface import NotAvailable
 from vetro.engine.host.answers import BadRequest, Handler, Request
-from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.seal import Seal
 
 #: Most random bytes of one effect.
 _MOST_BYTES = 1 << 16
@@ -22,11 +22,11 @@ class Small:
     def __init__(
         self,
         identities: Mapping[str, Mapping[str, Mapping[str, Any]]],
-        store: SecretStore | None = None,
+        seal: Seal | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._identities = identities
-        self._store = store
+        self._seal = seal
         self._clock = clock
 
     def handlers(self) -> dict[str, Handler]:
@@ -63,10 +63,10 @@ class Small:
             request.check()
 
     def secret(self, request: Request) -> str:
-        """``secret``: the text behind a reference."""
-        if self._store is None:
-            raise NotAvailable("this host has no secret store; name a folder for it in its settings ('secrets')")
-        return self._store.get(request.text("data"))
+        """``secret``: the text that was sealed."""
+        if self._seal is None:
+            raise NotAvailable("this host can open no secrets; its settings name no keys ('secrets')")
+        return self._seal.open(request.text("data"))
 
     def workflow(self, request: Request) -> Any:
         """``workflow``: refused."""

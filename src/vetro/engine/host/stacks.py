@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vetro.clouds.interface import Cloud, Conflict, Owner, StackChange, StackState, StaleStack
+from vetro.clouds.interface import Cloud, Conflict, Owner, StackChange, StackState, StaleStack, Taken
 from vetro.engine.host.answers import BadRequest, Handler, Request, is_unicode
 
 #: Seconds before a stack that another operation holds is tried again, and how often.
@@ -97,6 +97,8 @@ class Stacks:
         for pause in self._pauses:
             try:
                 return work()
+            except Taken:
+                raise
             except Conflict as error:
                 request.progress({"waits": error.message, "seconds": pause})
                 request.abandoned.wait(pause)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, suppress
@@ -60,6 +61,14 @@ class EnvironmentFolder:
         write_json(path / "model-0.json", Environment.new(name, id).model)
         write_json(path / "environment.json", data)
         return cls(path)
+
+    def copy(self, path: Path) -> EnvironmentFolder:
+        """The environment with its settings and packages as the folder ``path``, without its history."""
+        path.mkdir(mode=0o700, parents=True)
+        if (self.path / "packages").is_dir():
+            shutil.copytree(self.path / "packages", path / "packages")
+        write_json(path / "environment.json", self._data)
+        return EnvironmentFolder(path)
 
     @property
     def id(self) -> str:
@@ -174,10 +183,14 @@ class EnvironmentFolder:
         """Writes down a task that is to run. Raises `WorkspaceError` while another one is open."""
         if self.open_task() is not None:
             raise WorkspaceError(f"environment '{self.name}' has a task that was interrupted")
-        number = max([self.latest(), *(t.number for t in self.tasks())]) + 1
+        number = self.next_number()
         folder = TaskFolder(self.path / "tasks" / str(number), number)
         write_json(folder.path / "task.json", task.as_json())
         return folder
+
+    def next_number(self) -> int:
+        """The number of the next model, and of the task that leaves it."""
+        return max([self.latest(), *(t.number for t in self.tasks())]) + 1
 
     def end(self, folder: TaskFolder, model: Mapping[str, Any] | None, outcome: Mapping[str, Any]) -> None:
         """Writes down how a task ended. The model first: an outcome promises that it is there."""
@@ -243,6 +256,8 @@ class EnvironmentFolder:
         if not tasks[-1].finished:
             return "deploying" if self._is_busy() else "interrupted"
         state = str(tasks[-1].summary()["state"])
+        if self.latest() > tasks[-1].number:
+            return "new"  # what the task left was forgotten since
         if state != "done":
             return state
         return "destroyed" if self.model().root is None else "ready"

@@ -9,41 +9,57 @@ from pathlib import Path
 from typing import Any
 
 from vetro import __version__
+from vetro.engine.host.seal import key_in
+from vetro.engine.journal import Journal
 from vetro.engine.outcome import Outcome
 from vetro.engine.task import Task
 from vetro.engine.workspace.files import WorkspaceError
 from vetro.engine.workspace.folder import EnvironmentFolder
-from vetro.engine.workspace.settings import Settings
+from vetro.engine.workspace.settings import FILE, Settings, SettingsError
 from vetro.engine.workspace.store import Workspace
 from vetro.engine.workspace.task_folder import TaskFolder
 
 #: The project to which everything in a workspace belongs.
 PROJECT = "local"
+#: The driver of environments that are not on this machine.
+OPENSTACK = "openstack"
 #: States after which the task is over; the other ones can be continued.
 FINAL = ("done", "failed", "cancelled", "killed", "diverged")
 
 
-def host_config(workspace: Workspace, folder: EnvironmentFolder) -> dict[str, Any]:
-    """What `vetro.engine.host.build_host` needs for an environment of this workspace."""
-    cloud: dict[str, Any] = {
-        "kind": "local",
-        "driver": folder.setting("driver") or "record",
-        "directory": str(workspace.cloud),
-    }
-    if folder.setting("script"):
-        cloud["script"] = folder.setting("script")
+def host_config(workspace: Workspace, folder: EnvironmentFolder, *, lasting: bool = True) -> dict[str, Any]:
+    """What `vetro.engine.host.build_host` needs for an environment of this workspace. Raises `SettingsError`.
+
+    With ``lasting=False`` nothing is made in the workspace that is not there.
+    """
     given = workspace.settings()
-    if given.cloud:
-        cloud["settings"] = dict(given.cloud)
+    driver = str(folder.setting("driver") or "record")
+    if driver == OPENSTACK:
+        cloud = _openstack(given)
+    else:
+        cloud = {"kind": "local", "driver": driver, "directory": str(workspace.cloud)}
+        if folder.setting("script"):
+            cloud["script"] = folder.setting("script")
+        if given.cloud:
+            cloud["settings"] = dict(given.cloud)
     return {
         "cloud": cloud,
         "owner": {"project": PROJECT, "environment": folder.id},
         # A recorder checks no signatures: a key would only cost time.
-        "signing_key": None if cloud["driver"] == "record" else given.signing_key,
-        "secrets": str(workspace.root / "secrets"),
+        "signing_key": None if driver == "record" else given.signing_key,
+        "secrets": key_in(workspace.root / "secrets", make=lasting),
         "broker": None if given.broker is None else dict(given.broker),
         "plugins": None if given.plugins is None else list(given.plugins),
     }
+
+
+def _openstack(given: Settings) -> dict[str, Any]:
+    if given.openstack is None:
+        raise SettingsError(
+            "the environment is in an OpenStack, and the workspace does not say in which",
+            hint=f"write the section cloud.openstack into its {FILE} (docs/openstack.md)",
+        )
+    return {"kind": "openstack", "settings": dict(given.openstack)}
 
 
 def settings(given: Settings, folder: EnvironmentFolder | None) -> dict[str, Any]:
@@ -60,8 +76,13 @@ def settings(given: Settings, folder: EnvironmentFolder | None) -> dict[str, Any
 
 def new_task(folder: EnvironmentFolder, kind: str, model: Mapping[str, Any], **more: Any) -> Task:
     """A task over ``model`` with the environment's packages; ids and random names follow from its number."""
-    number = max([0, *(t.number for t in folder.tasks())]) + 1
-    given = folder.workspace.settings()
+    return task_of(folder.workspace.settings(), folder, str(folder.next_number()), kind, model, **more)
+
+
+def task_of(
+    given: Settings, folder: EnvironmentFolder, number: str, kind: str, model: Mapping[str, Any], **more: Any
+) -> Task:
+    """The same with these settings; ``number`` is what sets it apart from others of the environment."""
     return Task(
         id=f"{folder.id}-{number}",
         kind=kind,  # type: ignore[arg-type]
@@ -94,11 +115,7 @@ def run(
     without one, one is made for this task, and ``cache`` is the folder of its compile cache, which is only read. Raises
     what `Worker.run` raises; the task then stays open and can be continued.
     """
-    from vetro.engine.host import HostProcess
     from vetro.engine.journal_sqlite import SqliteJournal
-    from vetro.engine.launcher import Launcher
-    from vetro.engine.worker import Limits, Worker
-    from vetro.engine.worker_ports import Policies
 
     task = begun.task()
     missing = [path for path in task.packages if not Path(path).exists()]
@@ -107,16 +124,8 @@ def run(
     started = time.time()
     journal = SqliteJournal(folder.journal, task.id)
     try:
-        with nullcontext(launcher) if launcher is not None else Launcher(cache=cache) as processes:
-            host = HostProcess(host_config(workspace, folder))
-            try:
-                policies = Policies(plugins=task.plugins)
-                limits = Limits(timeout=timeout)
-                worker = Worker(task, journal, processes, host, events, limits=limits, policies=policies)
-                on_worker(worker)
-                outcome = worker.run()
-            finally:
-                host.stop()
+        options: dict[str, Any] = {"on_worker": on_worker, "timeout": timeout, "cache": cache, "launcher": launcher}
+        outcome = work(task, journal, host_config(workspace, folder), events, **options)
     finally:
         journal.close()
     if outcome.state in FINAL:
@@ -134,3 +143,33 @@ def run(
             folder.report(begun.number, str(index), dict(report))
         folder.end(begun, outcome.model, record)
     return outcome
+
+
+def work(
+    task: Task,
+    journal: Journal,
+    host: Mapping[str, Any],
+    events: Callable[[Mapping[str, Any]], None] = lambda event: None,
+    *,
+    on_worker: Callable[[Any], None] = lambda worker: None,
+    timeout: float | None = None,
+    cache: str | None = None,
+    launcher: Any = None,
+) -> Outcome:
+    """A worker for one task, with an effects host of these settings; options as of `run`."""
+    from vetro.engine.host import HostProcess
+    from vetro.engine.launcher import Launcher
+    from vetro.engine.worker import Limits, Worker
+    from vetro.engine.worker_ports import Policies
+
+    with nullcontext(launcher) if launcher is not None else Launcher(cache=cache) as processes:
+        process = HostProcess(host)
+        try:
+            policies = Policies(plugins=task.plugins)
+            worker = Worker(
+                task, journal, processes, process, events, limits=Limits(timeout=timeout), policies=policies
+            )
+            on_worker(worker)
+            return worker.run()
+        finally:
+            process.stop()

@@ -41,6 +41,8 @@ class Settings:
     signing_key: str = ""
     #: `vetro.clouds.local.LocalSettings` as plain data.
     cloud: Mapping[str, Any] = field(default_factory=dict)
+    #: `vetro.clouds.openstack.OpenStackSettings` as plain data; None: environments cannot be in an OpenStack.
+    openstack: Mapping[str, Any] | None = field(default=None, repr=False)
     budget: Budget = field(default_factory=Budget)
 
 
@@ -76,7 +78,7 @@ class _Reader:
             plugins=list,
             broker=dict,
         )
-        cloud = self._section("cloud", settings=dict).get("settings", {})
+        cloud = self._section("cloud", settings=dict, openstack=dict)
         task = self._section("task", cpu_seconds=(int, float), memory_mib=int, grace_seconds=(int, float), steps=int)
         self._section()
         seen = {name: value for name, value in engine.items() if name == "home_region"}
@@ -87,7 +89,8 @@ class _Reader:
             plugins=self._plugins(engine.get("plugins", ["*"])),
             broker=self._checked("engine.broker", lambda: _broker(engine.get("broker"))),
             signing_key=str(self._path.parent / key) if key else usual.signing_key,
-            cloud=self._checked("cloud.settings", lambda: _cloud(cloud)),
+            cloud=self._checked("cloud.settings", lambda: _cloud(cloud.get("settings", {}))),
+            openstack=self._checked("cloud.openstack", lambda: _openstack(cloud.get("openstack"))),
             budget=self._checked("task", lambda: _budget(task)),
         )
 
@@ -164,6 +167,15 @@ def _cloud(given: dict[str, Any]) -> dict[str, Any]:
 
     LocalSettings.from_json(given)
     _like(given, LocalSettings())
+    return given
+
+
+def _openstack(given: dict[str, Any] | None) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    from vetro.clouds.openstack import OpenStackSettings
+
+    OpenStackSettings.from_json(given)
     return given
 
 

@@ -38,12 +38,14 @@ def secrets_of(digests: Iterable[str]) -> Secrets:
 
 def of_roots(caller: Caller, found: reading.Found, *roots: Any) -> Secrets:
     """The secret properties of the classes that any of these models uses."""
-    asked = [secrets_for(caller, found, root) for root in roots if root]
+    # A draft mostly has the classes of what is deployed.
+    unlike = {frozenset(str(obj["?"].get("type")) for obj in content.objects_in(root)): root for root in roots if root}
+    asked = [secrets_for(caller, found, root) for root in unlike.values()]
     return lambda type_text: frozenset().union(*(secrets(type_text) for secrets in asked))
 
 
 def as_diff(secrets: Secrets) -> Callable[[str, str], bool]:
-    """The same as `vetro.server.environments.diff` asks."""
+    """The same as `vetro.engine.models.differences` asks."""
     return lambda class_name, name: name in secrets(class_name)
 
 

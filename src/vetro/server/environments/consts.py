@@ -6,13 +6,15 @@ them runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from vetro.engine.models.differences import same
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Task
 from vetro.server.environments import content, packages, reading
+from vetro.server.environments.copying import Classes, Declared, properties_of
 from vetro.server.environments.models import State
 from vetro.server.errors import Invalid
 from vetro.yaql.errors import VetroError
@@ -40,7 +42,8 @@ def check(caller: Caller, found: reading.Found, root: dict[str, Any] | None) -> 
     finished: set[Any] | None = None
     refused = []
     for item in changed:
-        usage = _usages(item.type, digests).get(item.property)
+        declared = _properties(item.type, digests).get(item.property)
+        usage = declared.usage if declared is not None else ""
         if usage not in _FIXED:
             continue
         if usage == "Const":
@@ -57,18 +60,18 @@ def check(caller: Caller, found: reading.Found, root: dict[str, Any] | None) -> 
         )
 
 
-def usages_for(caller: Caller, found: reading.Found, model: dict[str, Any]) -> Callable[[str], Mapping[str, str]]:
-    """The usages of the properties of a class, by what the header has as ``type``; nothing where no package fits."""
+def classes_for(caller: Caller, found: reading.Found, model: dict[str, Any]) -> Classes:
+    """The properties of a class, by what the header has as ``type``; nothing where no package fits."""
     try:
-        return usages_of([row.digest for row in packages.chosen(caller, found, model)])
+        return classes_of([row.digest for row in packages.chosen(caller, found, model)])
     except Invalid:
         return lambda type_text: {}
 
 
-def usages_of(digests: Iterable[str]) -> Callable[[str], Mapping[str, str]]:
+def classes_of(digests: Iterable[str]) -> Classes:
     """The same among packages with these digests."""
     known = tuple(sorted(digests))
-    return lambda type_text: _usages(type_text, known)
+    return lambda type_text: _properties(type_text, known)
 
 
 def _changes(before: Any, after: Any) -> Iterator[_Changed]:
@@ -79,7 +82,7 @@ def _changes(before: Any, after: Any) -> Iterator[_Changed]:
         if own is None or known is None:
             continue
         for name, value in obj.items():
-            if name != "?" and name in known and not content.same(known[name], value):
+            if name != "?" and name in known and not same(known[name], value):
                 yield _Changed(own, str(obj["?"].get("type") or ""), name)
 
 
@@ -100,22 +103,12 @@ def _finished(environment_id: str) -> set[Any]:
 
 
 @lru_cache(maxsize=512)
-def _usages(type_text: str, digests: Sequence[str]) -> dict[str, str]:
-    """Property -> usage of a class; nothing for a class that cannot be read: its deployment will say so."""
-    from vetro.muranopl.api import Engine
-    from vetro.muranopl.inspect import inspect_class
+def _properties(type_text: str, digests: Sequence[str]) -> dict[str, Declared]:
+    """The properties of a class; nothing for a class that cannot be read: its deployment will say so."""
     from vetro.packages import load_path
     from vetro.server.catalog.blobs import local_path
 
-    written, _, package = type_text.partition("@")
-    name, _, version = written.partition("/")
     try:
-        loaded = [item for digest in digests for item in load_path(local_path(digest))]
-        session = Engine(loaded, seed=0).session()
-        try:
-            found = inspect_class(session, name, version or None, package or None)
-        finally:
-            session.close()
+        return properties_of([item for digest in digests for item in load_path(local_path(digest))], type_text)
     except VetroError:
         return {}
-    return {p.name: p.usage for p in found.properties}

@@ -149,18 +149,3 @@ def _index(items: list[Any], step: str) -> int | None:
     if step.isascii() and step.isdigit() and len(step) < 10 and int(step) < len(items):
         return int(step)
     return None
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, with nested objects seen as the references they are."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        if id_of(one) is not None or id_of(other) is not None:
-            return bool(id_of(one) == id_of(other))
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, str) and isinstance(other, dict):
-        return bool(one == id_of(other))
-    if isinstance(one, dict) and isinstance(other, str):
-        return bool(other == id_of(one))
-    return type(one) is type(other) and bool(one == other)

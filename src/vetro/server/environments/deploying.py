@@ -137,7 +137,6 @@ def _start(
         model=model,
         packages=chosen,
         action=action,
-        label=row.region[:64],
         **(call if kind == "action" else {}),
     )
     # Not through save(): `updated` is when a person changed the environment.

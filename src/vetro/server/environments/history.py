@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.engine.models.differences import Difference, Secret, diff
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Task
 from vetro.server.environments import consts, content, copying, drafts, limits, reading, service, sessions
-from vetro.server.environments.diff import Difference, Secret, diff
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import new_id, stamp
@@ -85,8 +85,8 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
             raise NotFound(f"State {number} has no objects.")
         present = content.deployed_objects(found.model or {})
         known = {content.id_of(obj): obj for obj in content.objects_in(present)}
-        usages = consts.usages_for(caller, found, {"Objects": root, "ObjectsCopy": present})
-        session.draft = {"Objects": copying.undeployed(root, usages, known)}
+        classes = consts.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
+        session.draft = {"Objects": copying.undeployed(root, classes, known)}
         session.answers = earlier.answers
         session.revision = 1
         session.save()
@@ -124,14 +124,14 @@ def clone(caller: Caller, environment_id: str, name: str, session_id: str = "") 
     root = drafts.root_for(caller, source, session_id)
     if root is None:
         raise NotFound("The environment has no model any more.")
-    usages = consts.usages_for(caller, source, {"Objects": root})
-    return begin(caller, wanted, root, usages, source=source.id)
+    classes = consts.classes_for(caller, source, {"Objects": root})
+    return begin(caller, wanted, root, classes, source=source.id)
 
 
-def begin(caller: Caller, name: str, root: dict[str, Any], usages: copying.Usages, **told: Any) -> dict[str, str]:
+def begin(caller: Caller, name: str, root: dict[str, Any], classes: copying.Classes, **told: Any) -> dict[str, str]:
     """An environment called ``name`` with the applications of ``root`` as a draft."""
     id = new_id()
-    fresh = copying.renewed(copying.undeployed(root, usages))
+    fresh = copying.renewed(copying.undeployed(root, classes), classes)
     given = {key: fresh[key] for key in ("region", "defaultNetworks") if fresh.get(key) is not None}
     made = service.model_of(id, name, {**given, "name": name})
     draft = {**made, "applications": content.services_of(fresh)}

@@ -8,7 +8,7 @@ open; else ``ready``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -24,6 +24,13 @@ PENDING: Final = "pending"
 DEPLOYING: Final = "deploying"
 DELETING: Final = "deleting"
 
+_OPENED = (
+    "(SELECT 1 FROM environments_session s WHERE s.environment_id = e.id AND s.version = e.version"
+    " AND s.state = 'opened'{})"
+)
+#: Whether there is such a draft. The second form is looked up for each environment that is given back; the first one
+#: may be answered for all together, which reads the sessions of all environments there are.
+_ANY, _SOME_OF = f"EXISTS{_OPENED.format('')}", f"{_OPENED.format(' LIMIT 1')} IS NOT NULL"
 _FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created, e.updated, e.failure"
 
 
@@ -72,8 +79,32 @@ def of_project(project_id: str | None) -> list[Found]:
     return _rows("e.project_id = %s", [project_id], order=True) if known_id(project_id) else []
 
 
+def part_of(project_id: str | None, after: tuple[str, str] | None, most: int) -> list[Found]:
+    """So many environments of a project (None: of all) by name: those that follow on ``after``, a name and an id.
+
+    It costs what is given back, however many there are.
+    """
+    conditions, values = [], list[Any]()
+    if project_id is not None:
+        conditions, values = ["e.project_id = %s"], [project_id]
+        if not known_id(project_id):
+            return []
+    if after is not None:
+        conditions.append("(e.name, e.id) > (%s, %s)")
+        values += after
+    return _rows(" AND ".join(conditions) or "1 = 1", [*values, most], order=True, limit=True)
+
+
+def count(project_id: str | None) -> int:
+    """How many environments a project has; None: all projects together."""
+    from vetro.server.environments.models import Environment
+
+    rows = Environment.objects.all() if project_id is None else Environment.objects.filter(project_id=project_id)
+    return rows.count() if project_id is None or known_id(project_id) else 0
+
+
 @cache
-def _statement(condition: str, model: bool, order: bool) -> str:
+def _statement(condition: str, model: bool, order: bool, limit: bool) -> str:
     newest = (
         "(SELECT n.model FROM environments_state n WHERE n.environment_id = e.id ORDER BY n.number DESC LIMIT 1)"
         if model
@@ -81,24 +112,18 @@ def _statement(condition: str, model: bool, order: bool) -> str:
     )
     return (
         f"SELECT {_FIELDS}, t.id, t.kind, t.session_id, t.state, t.started, t.finished,"
-        " EXISTS(SELECT 1 FROM environments_session s"
-        " WHERE s.environment_id = e.id AND s.version = e.version AND s.state = 'opened'),"
-        f" {newest} FROM environments_environment e LEFT JOIN dispatch_task t ON t.id = e.task_id"
-        f" WHERE {condition}" + (" ORDER BY e.name, e.id" if order else "")
+        f" {_SOME_OF if limit else _ANY}, {newest}"
+        " FROM environments_environment e LEFT JOIN dispatch_task t ON t.id = e.task_id"
+        f" WHERE {condition}" + (" ORDER BY e.name, e.id" if order else "") + (" LIMIT %s" if limit else "")
     )
 
 
-def _rows(condition: str, values: Sequence[Any], *, model: bool = False, order: bool = False) -> list[Found]:
-    from django.db import connection
+def _rows(
+    condition: str, values: Sequence[Any], *, model: bool = False, order: bool = False, limit: bool = False
+) -> list[Found]:
+    from vetro.server.queries import fetch
 
-    with connection.cursor() as cursor:
-        cursor.execute(_statement(condition, model, order), list(values))
-        return [_found(row) for row in _fetched(cursor)]
-
-
-def _fetched(cursor: Any) -> Iterable[Sequence[Any]]:
-    rows: Iterable[Sequence[Any]] = cursor.fetchall()
-    return rows
+    return [_found(row) for row in fetch(_statement(condition, model, order, limit), values)]
 
 
 def _found(row: Sequence[Any]) -> Found:
@@ -113,6 +138,10 @@ def _found(row: Sequence[Any]) -> Found:
         status = DELETING if kind == "destroy" else DEPLOYING
     else:
         status = failure or (PENDING if open_drafts else READY)
+    updated = changed = _aware(updated)
+    for at in (started, finished):
+        if at is not None:
+            changed = max(changed, _aware(at))
     return Found(
         id,
         project,
@@ -120,8 +149,8 @@ def _found(row: Sequence[Any]) -> Found:
         version,
         text,
         _aware(created),
-        _aware(updated),
-        max(_aware(at) for at in (updated, started, finished) if at is not None),
+        updated,
+        changed,
         status,
         task or "",
         session or "",

@@ -8,10 +8,10 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from vetro.engine.models.environment import ENVIRONMENT
+from vetro.server import queries
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.dispatch.models import Event
 from vetro.server.environments import content, limits, networks, reading
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
@@ -135,4 +135,14 @@ def described(row: Environment | reading.Found) -> dict[str, Any]:
 
 def announce(project_id: str, environment_id: str, what: str, *, kind: str = "environment", **data: Any) -> None:
     """Tells those who watch; inside the transaction of the change."""
-    Event.objects.create(project_id=project_id, environment_id=environment_id, kind=kind, data={"change": what, **data})
+    queries.insert(
+        "dispatch_event",
+        {
+            "at": queries.NOW,
+            "project_id": project_id,
+            "environment_id": environment_id,
+            "task_id": "",
+            "kind": kind,
+            "data": {"change": what, **data},
+        },
+    )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import reading
 from vetro.server.environments.errors import Busy, SessionInvalid
 from vetro.server.environments.limits import known_id
-from vetro.server.environments.models import Environment, Session
+from vetro.server.environments.models import Session
 from vetro.server.environments.service import announce
 from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
-from vetro.server.ids import stamp
+from vetro.server.ids import new_id, stamp
+from vetro.server.queries import fetch, insert, on_sqlite
 
 
 def open_session(caller: Caller, environment_id: str) -> Session:
@@ -26,7 +28,7 @@ def open_session(caller: Caller, environment_id: str) -> Session:
                 f"Could not open session for environment <EnvId: {environment_id}>,"
                 " environment has deploying or deleting status."
             )
-        session = Session.objects.create(environment_id=found.id, user_id=caller.user_id, version=found.version)
+        session = _opened(found, caller)
         record(caller, "session.open", session.id, found.name, environment=found.id)
         announce(found.project_id, found.id, "opened", kind="session", session=session.id)
     return session
@@ -118,10 +120,29 @@ def described(session: Session) -> dict[str, Any]:
 
 def locked(caller: Caller, environment_id: str, *, model: bool = False) -> reading.Found:
     """An environment that nobody else changes until the transaction ends. Raises `NotFound`, `NotYours`."""
-    if known_id(environment_id):
-        # Evaluated for its lock. SQLite's transactions begin with the lock of the database.
-        list(Environment.objects.select_for_update().filter(id=environment_id).values_list("id"))
+    # SQLite's transactions begin with the lock of the database.
+    if not on_sqlite() and known_id(environment_id):
+        fetch("SELECT id FROM environments_environment WHERE id = %s FOR UPDATE", [environment_id])
     return reading.get(caller, environment_id, model=model)
+
+
+def _opened(found: reading.Found, caller: Caller) -> Session:
+    """Stores a new session. By hand: people open many."""
+    now = datetime.now(UTC)
+    row = {
+        "id": new_id(),
+        "environment_id": found.id,
+        "user_id": caller.user_id,
+        "state": Session.OPENED,
+        "version": found.version,
+        "revision": 0,
+        "created": now,
+        "updated": now,
+    }
+    insert("environments_session", row)
+    session = Session(**row)
+    session._state.adding, session._state.db = False, DEFAULT_DB_ALIAS
+    return session
 
 
 def _find(session_id: str) -> Session:

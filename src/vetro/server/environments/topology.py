@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from vetro.engine.models.differences import diff
 from vetro.server.caller import Caller
 from vetro.server.environments import content, drafts, reading
-from vetro.server.environments.diff import diff
 
 
 def of_environment(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, Any]:

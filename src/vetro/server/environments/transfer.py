@@ -30,9 +30,9 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import consts, content, history, limits, packages, reading, service
+from vetro.server.environments import consts, content, copying, history, limits, packages, reading, service
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
-from vetro.server.errors import Invalid
+from vetro.server.errors import Conflict, Invalid
 from vetro.server.ids import new_id
 
 #: Bytes of an archive's unpacked files together, and how many there may be.
@@ -76,10 +76,11 @@ def import_environment(
 ) -> dict[str, str | None]:
     """An environment from such an archive: {environment_id, session_id}.
 
-    It has the states of the archive and counts as deployed as they say: right where the same cloud is behind it.
+    It has the states of the archive and counts as deployed as they say: right where it comes back as itself.
     ``fresh``: its applications become a draft with new ids instead, and nothing counts as deployed. Packages that the
     project does not see are imported. Raises `Invalid` for an archive that is not one of ours, `Conflict` for a name
-    that is taken, and what importing packages raises.
+    that is taken and for a copy whose model knows resources that are another environment's, and what importing
+    packages raises.
     """
     archive = _opened(data)
     head = _mapping(archive, "environment.json")
@@ -94,7 +95,7 @@ def import_environment(
             root = newest.get("Objects")
             if not isinstance(root, dict):
                 raise Invalid("the newest model of the archive has no objects")
-            made = history.begin(caller, wanted, root, consts.usages_of([e["digest"] for e in used]), imported=True)
+            made = history.begin(caller, wanted, root, consts.classes_of([e["digest"] for e in used]), imported=True)
             return {"environment_id": made["environment_id"], "session_id": made["session_id"]}
         return {"environment_id": _restore(caller, wanted, head.get("id"), states, used), "session_id": None}
 
@@ -104,6 +105,12 @@ def _restore(
 ) -> str:
     # Its root object has the environment's id: a second copy beside the first one gets another.
     own = id if _is_free(caller, id) else new_id()
+    if own != id and copying.has_resources(states[max(states)]):
+        raise Conflict(
+            "the environment of the archive has resources in a cloud, and they stay those of the environment that made"
+            " them: a copy that counts as deployed would have none",
+            hint="import it as a draft in which nothing counts as deployed: --fresh, in a request fresh=true",
+        )
     first, *rest = sorted(states)
     row = service.insert(caller, own, name, {}, _with_root_id(states[first], own))
     State.objects.filter(environment=row).update(number=first)

@@ -9,13 +9,13 @@ from typing import Any
 
 from vetro.clouds.interface import (
     CloudError,
-    Conflict,
     NotFound,
     Owner,
     StackChange,
     StackFailed,
     StackState,
     StaleStack,
+    Taken,
     TemplateInvalid,
 )
 from vetro.clouds.local.inventory import fixed_id
@@ -92,7 +92,7 @@ class Stacks:
         with self._locks.held(owner.project, region, name):
             row = self.interpreter.rows.find(owner.project, region, name)
             if row is not None and row.owner.environment != owner.environment:
-                raise Conflict(f"there is a stack '{name}' of another environment in this project; use another name")
+                raise Taken(f"there is a stack '{name}' of another environment in this project; use another name")
             if row is None:
                 if change.base not in (None, EMPTY):
                     raise StaleStack(f"there is no stack '{name}'")

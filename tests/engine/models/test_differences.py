@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.server.environments.diff import MASK, diff
+from vetro.engine.models.differences import MASK, diff
 
 
 def obj(id: str, type: str = "T", **properties: Any) -> dict[str, Any]:
