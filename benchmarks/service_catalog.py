@@ -56,8 +56,8 @@ def made_up(count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def fill(count: int) -> None:
-    """Writes that many packages, with everything that an import writes."""
+def fill(count: int, first: int = 0) -> None:
+    """Writes that many packages, but for the ``first`` ones, with everything that an import writes."""
     from django.db import transaction
 
     from vetro.server.catalog.models import (
@@ -73,7 +73,7 @@ def fill(count: int) -> None:
     from vetro.server.catalog.writing import texts
 
     categories = {c.name: c for c in Category.objects.all()}
-    facts = made_up(count)
+    facts = islice(made_up(count), first, None)
     while part := list(islice(facts, BATCH)):
         packages = [
             Package(

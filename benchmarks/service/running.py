@@ -42,16 +42,16 @@ class Running:
         return json.loads(content) if content else None
 
     def memory_mib(self) -> float:
-        """Resident memory of the processes that answer requests (the largest below the HTTP server), in MiB."""
-        sizes = [0]
+        """Memory of all processes that answer requests, with what starts them, in MiB; shared pages count once."""
+        total = 0
         todo = [self.pid]
         while todo:
             for child in _children(todo.pop()):
                 todo.append(child)
-                pages = int(Path(f"/proc/{child}/statm").read_text().split()[1])
                 if b"serving_http" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    sizes.append(pages * os.sysconf("SC_PAGESIZE"))
-        return max(sizes) / (1 << 20)
+                    lines = Path(f"/proc/{child}/smaps_rollup").read_text().splitlines()
+                    total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        return total / 1024
 
 
 @contextmanager

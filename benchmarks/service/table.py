@@ -36,7 +36,8 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
                 goal = f"{wanted:.0f} {'met' if row['rate'] >= wanted else 'MISSED'}"
             murano = f"{row['murano']:.0f}" if row["murano"] else "-"
             yield f"| {name} | {clients} | {row['rate']} | {row['p50_ms']} | {row['p99_ms']} | {murano} | {goal} |"
-    yield f"memory of the HTTP process: {found['memory_before_mib']} MiB before, {found['memory_after_mib']} after"
+    yield f"load made by {found['generator']}"
+    yield f"memory of the HTTP processes: {found['memory_before_mib']} MiB before, {found['memory_after_mib']} after"
 
 
 def failures(found: dict[str, Any]) -> list[str]:

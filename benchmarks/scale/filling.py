@@ -1,0 +1,108 @@
+"""Rows by the hundred thousand: copies of those that one deployment left, made inside the database.
+
+Copies have the size, the ciphertexts and the relations of real rows. A tenth of the environments belongs to the
+caller's project, the others to a thousand more. Their times are spread over the last sixty days; journals, events and
+audit records are copied as far back as the service keeps them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Days over which deployments are spread.
+DAYS = 60
+PROJECTS = 1000
+#: Reports of the one task that has a long log.
+LONG_LOG = 20_000
+
+_AT = f"now() - make_interval(secs => (n % 1000) * {DAYS * 86.4})"
+_OF = f"CASE WHEN n % 10 = 0 THEN '{{project}}' ELSE md5('project' || n % {PROJECTS}) END"
+
+
+class Filling:
+    """Copies of what is there of the environment ``source``, whose only task was ``task``."""
+
+    def __init__(self, project: str, source: str, task: str) -> None:
+        self._source, self._task = source, task
+        self._project = _OF.format(project=project)
+        self._environments = self._reports = 0
+
+    def grow(self, environments: int, reports: int) -> None:
+        """Until there are so many environments, each deployed once, and reports of all tasks together."""
+        first, last = self._environments + 1, environments
+        self._copy_deployments(first, last)
+        each = max(1, reports // environments)
+        self._copy_reports(first, last, each)
+        if not self._reports:
+            self._long_log()
+        self._environments, self._reports = environments, reports
+        _run("VACUUM ANALYZE")
+
+    def _copy_deployments(self, first: int, last: int) -> None:
+        from vetro.server.audit.models import AuditRecord
+        from vetro.server.dispatch.models import Event, JournalEntry, JournalNote, JournalTask, Task
+        from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
+
+        environment, task, session = "md5('e' || n)", "md5('t' || n)", "md5('s' || n)"
+        times = dict.fromkeys(("created", "updated"), _AT)
+        here = f"environment_id = '{self._source}'"
+        copy = _Copy(first, last)
+        names = {"name": "'environment ' || n", "project_id": self._project}
+        copy(Environment, f"id = '{self._source}'", {"id": environment, "task_id": task, **names, **times})
+        copy(State, here, {"environment_id": environment, "created": _AT})
+        copy(EnvironmentPackage, here, {"environment_id": environment})
+        copy(Session, here, {"id": session, "environment_id": environment, **times})
+        ids = {"id": task, "environment_id": environment, "session_id": session, "project_id": self._project}
+        copy(Task, f"id = '{self._task}'", {**ids, **times, "started": _AT, "finished": _AT})
+        of_task = f"task_id = '{self._task}'"
+        week = f"(n % 1000) * {DAYS} < 7000"
+        for table in (JournalTask, JournalEntry, JournalNote):
+            copy(table, of_task, {"task_id": task}, week)
+        about = {"environment_id": environment, "project_id": self._project}
+        copy(Event, f"task_id = '{self._task}'", {**about, "task_id": task, "at": _AT}, week)
+        copy(Event, f"{here} AND task_id = ''", {**about, "at": _AT}, week)
+        copy(AuditRecord, f"target_id = '{self._source}'",
+             {"project_id": self._project, "target_id": environment, "at": _AT})  # fmt: skip
+
+    def _copy_reports(self, first: int, last: int, each: int) -> None:
+        from vetro.server.dispatch.models import Report
+
+        cells = {"id": "md5('r' || n || '-' || m)", "task_id": "md5('t' || n)", "key": "'0/' || m",
+                 "created": f"{_AT} + make_interval(secs => m)"}  # fmt: skip
+        _Copy(first, last, f", generate_series(1, {each}) m")(Report, self._one_report(), cells)
+
+    def _long_log(self) -> None:
+        from vetro.server.dispatch.models import Report
+
+        cells = {"id": "md5('long' || n)", "key": "'long/' || n", "created": _AT}
+        _Copy(1, LONG_LOG)(Report, self._one_report(), cells)
+
+    def _one_report(self) -> str:
+        from vetro.server.dispatch.models import Report
+
+        return f"seq = {Report.objects.filter(task_id=self._task).order_by('seq').values_list('seq', flat=True)[0]}"
+
+
+class _Copy:
+    """Copies rows of a table for each ``n`` from ``first`` to ``last``; ``more`` multiplies."""
+
+    def __init__(self, first: int, last: int, more: str = "") -> None:
+        self._source = f"generate_series({first}, {last}) n{more}"
+
+    def __call__(self, table: Any, which: str, cells: dict[str, str], when: str = "true") -> None:
+        """``cells`` are SQL for the columns that differ; keys that the database gives are left to it."""
+        columns = [f.column for f in table._meta.concrete_fields if f.get_internal_type() != "BigAutoField"]
+        given = ", ".join(cells.get(column, f't."{column}"') for column in columns)
+        listed = ", ".join(f'"{column}"' for column in columns)
+        name = table._meta.db_table
+        _run(
+            f'INSERT INTO "{name}" ({listed}) SELECT {given} FROM (SELECT * FROM "{name}" WHERE {which}) t,'
+            f" {self._source} WHERE {when}"
+        )
+
+
+def _run(statement: str) -> None:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(statement)

@@ -1,0 +1,62 @@
+"""The benchmarks of pages make what they say, and judge it."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import pages, pages_browser
+from benchmarks.service import many
+from tests.browser.test_pages import PAGES
+
+
+def test_rows_in_bulk_are_read_by_the_rules(db: None) -> None:
+    from vetro.server.dispatch.models import Task
+    from vetro.server.environments import content, reading
+    from vetro.server.environments.models import Environment, State
+
+    project = "1" * 32
+    many.environments(project, "2" * 32, 10)
+    found = reading.of_project(project)
+    assert [row.name for row in found] == [f"Fair {n:05}" for n in range(10)]
+    assert {row.status for row in found} == {"ready", "pending", "deploy failure"}
+    assert Task.objects.count() == 30
+    own = many.large(project, "2" * 32, 40, 6)
+    states = State.objects.filter(environment=own).order_by("number")
+    assert [state.number for state in states] == [1, 2, 3, 4, 5, 6]
+    root = content.deployed_objects(states.last().model)  # type: ignore[union-attr]
+    assert len(list(content.objects_in(root))) == 41  # and the environment itself
+    assert reading.part_of(project, None, 50)[-1].name == Environment.objects.get(id=own).name
+
+
+def test_every_page_is_asked_for() -> None:
+    ids = dict.fromkeys(
+        (
+            "live",
+            "broken",
+            "draft",
+            "package",
+            "template",
+            "task",
+            "failed",
+            "component",
+            "plan",
+            "ann",
+            "demo",
+            "large",
+        ),
+        "x",
+    )
+    listed = list(pages.pages(ids))
+    assert len({name for name, *_ in listed}) == len(listed) == len(PAGES) + len(pages.MORE) + len(pages.LARGE)
+    assert not [address for _, _, address, _, _ in listed if "{" in address]
+    assert [goal for *_, goal in listed].count(False) == len(pages.LARGE)
+
+
+@pytest.mark.parametrize(("times", "found"), [([1.0], 1.0), ([float(n) for n in range(100)], 94.0), ([3.0, 1.0], 3.0)])
+def test_percentiles(times: list[float], found: float) -> None:
+    assert pages._p95(times) == pages_browser._p95(times) == found
+
+
+def test_missed_goals_are_named() -> None:
+    assert pages_browser.Figure("x", 2.0, 1.0, "ms").line().endswith("missed")
+    assert not pages_browser.Figure("x", 1.0, 2.0, "ms").line().endswith("missed")
