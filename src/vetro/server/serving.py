@@ -33,8 +33,8 @@ _log = logging.getLogger("vetro.serve")
 _START = 60.0
 #: File in the folder of a run that says where it answers.
 _ADDRESS = "address"
-#: Seconds for workers to give back their tasks.
-_STOP = GRACE + 4
+#: Seconds for workers to give back their tasks, beyond those that the tasks get.
+_SLACK = 4.0
 
 
 class ServeError(VetroError):
@@ -71,7 +71,7 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
             try:
                 return _run(config, children, stop, link, ready_file, say, folder)
             finally:
-                _stop(children, folder)
+                _stop(children, folder, max(GRACE, float(config["worker.drain_seconds"])) + _SLACK)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             if ready_file is not None:
@@ -136,12 +136,12 @@ def _run(
     return 0
 
 
-def _stop(children: list[Child], folder: Path) -> None:
-    """Ends all children: asks, waits, kills."""
+def _stop(children: list[Child], folder: Path, seconds: float) -> None:
+    """Ends all children: asks, waits for so long, kills."""
     (folder / "stopping").touch()
     for child in children:
         child.ask_to_stop()
-    until = time.monotonic() + _STOP
+    until = time.monotonic() + seconds
     for child in children:
         child.wait(until)
 

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any, cast
 
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.db import connections
 from django.http import HttpResponseBase
-from django.urls import set_script_prefix
+from django.urls import get_resolver, set_script_prefix
 
+from vetro.server.accounts.policy import is_admin
+from vetro.server.api.v1 import endpoints as _endpoints  # registers them
+from vetro.server.api.v1.discovery import STATUS, TYPE, at_root
+from vetro.server.api.v1.routing import answer as answer_v1
 from vetro.server.config import Config
 from vetro.server.observe.requests import answered, current
 from vetro.server.serving_bodies import Bodies, BodyRefused
@@ -37,6 +41,13 @@ _WANTED = frozenset(
         "wsgi.multithread", "wsgi.multiprocess", "wsgi.run_once", "wsgi.file_wrapper", "wsgi.input_terminated",
     }
 )  # fmt: skip
+_ROOT = f"{STATUS} {HTTPStatus(STATUS).phrase}"
+
+
+def load() -> None:
+    """Loads everything that the first request would wait for; no database."""
+    assert _endpoints is not None and get_resolver().url_patterns
+    is_admin(())
 
 
 class Application(WSGIHandler):
@@ -48,22 +59,29 @@ class Application(WSGIHandler):
         self._proxies = Proxies(settings["server.trusted_proxies"])
         self._static = Static(settings)
         self._bodies = Bodies(int(settings["server.max_body_mib"]) << 20, int(settings["server.threads"]))
+        self._wanted = _Wanted()
         # Variables of the process whose names look like headers; a header of that name wins.
         self._own = {name: value for name, value in os.environ.items() if name.startswith("HTTP_")}
+        load()
 
     def __call__(  # type: ignore[override]
         self, given: dict[str, Any], start_response: StartResponse
     ) -> Iterable[bytes]:
         """The answer to one request. Never raises, short of a defect in this module."""
         began = time.perf_counter()
-        environ = {
-            name: value
-            for name, value in given.items()
-            if name in _WANTED or (name.startswith("HTTP_") and self._own.get(name) != value)
-        }
+        wanted = self._wanted
+        environ = {name: value for name, value in given.items() if wanted[name]}
+        for name, value in self._own.items():
+            if environ.get(name) == value:
+                del environ[name]
         environ["SCRIPT_NAME"] = ""
-        environ["vetro.request_id"] = request_id = "req-" + str(uuid.uuid4())
+        environ["vetro.request_id"] = request_id = new_request_id()
         self._proxies.apply(environ)
+        root = at_root(environ)
+        if root is not None:
+            start_response(_ROOT, [("Content-Type", TYPE), ("X-Openstack-Request-Id", request_id)])
+            answered(environ, STATUS, time.perf_counter() - began)
+            return [root]
         token = current.set(environ)
         try:
             try:
@@ -78,33 +96,33 @@ class Application(WSGIHandler):
                 return self._static(environ, start_response)
             request = WSGIRequest(environ)
             path = request.path_info
-            if path.startswith("/v1/") or path == "/v1":
+            response: HttpResponseBase
+            if direct := path.startswith("/v1/") or path == "/v1":
                 response = self._v1(request, path)
             else:
                 set_script_prefix("/")
-                _refresh_connections()
                 response = self.get_response(request)
             self._bodies.drain(environ)
             answered(environ, response.status_code, time.perf_counter() - began, request.resolver_match)
         finally:
             current.reset(token)
+            _release_connection()
         headers = list(response.items())
-        headers.extend(("Set-Cookie", morsel.output(header="").strip()) for morsel in response.cookies.values())
+        if response.cookies:
+            headers.extend(("Set-Cookie", morsel.output(header="").strip()) for morsel in response.cookies.values())
         headers.append(("X-Openstack-Request-Id", request_id))
         start_response(f"{response.status_code} {response.reason_phrase}", headers)
         if response.streaming:
             return cast("Iterable[bytes]", _Stream(response))
         content = cast(Any, response).content
-        response.close()
+        if not direct:  # tells Django that the request is over; /v1 has used nothing of it
+            response.close()
         return [content]
 
     @staticmethod
     def _v1(request: WSGIRequest, path: str) -> HttpResponseBase:
-        from vetro.server.api.v1.routing import answer
-
-        _refresh_connections()
         # Endpoints decode segments themselves.
-        return answer(request, path[4:].replace("%", "%25"))
+        return answer_v1(request, path[4:].replace("%", "%25"))
 
 
 def _refusal(path: str, refused: BodyRefused) -> tuple[str, bytes]:
@@ -119,11 +137,27 @@ def _refusal(path: str, refused: BodyRefused) -> tuple[str, bytes]:
     return "application/json", answer.content
 
 
-def _refresh_connections() -> None:
-    """Closes connections that broke or are too old, but none that a transaction stands on."""
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close_if_unusable_or_obsolete()
+def _release_connection() -> None:
+    """Gives the connection back to its pool, closes one that broke; none that a transaction stands on."""
+    db = connections["default"]
+    if db.connection is not None and not db.in_atomic_block:
+        db.close_if_unusable_or_obsolete()
+
+
+def new_request_id() -> str:
+    """``req-`` and a random UUID."""
+    digits = os.urandom(16).hex()
+    return f"req-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+class _Wanted(dict[str, bool]):
+    """Whether the application sees a variable of the server, by name; remembered, since few names come again."""
+
+    def __missing__(self, name: str) -> bool:
+        found = name in _WANTED or name.startswith("HTTP_")
+        if len(self) < 1000:
+            self[name] = found
+        return found
 
 
 class _Stream:

@@ -3,6 +3,7 @@ in ``server.processes`` processes with a pool of threads each."""
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import warnings
@@ -23,6 +24,27 @@ def _connections() -> int:
     return max(256, min(hard, 65536) - 512)
 
 
+def processes(settings: Config) -> int:
+    """How many processes answer requests."""
+    wanted = int(settings["server.processes"])
+    return wanted or min(2, len(os.sched_getaffinity(0)))
+
+
+def _load() -> None:
+    """Loads what every process needs before they are forked: they share the memory, and begin at once."""
+    from vetro.server.setup import setup
+
+    setup()
+    from django.db import connections
+
+    from vetro.server.serving_application import load
+
+    load()
+    connections.close_all()
+    gc.collect()
+    gc.freeze()  # collections would write to pages that are shared
+
+
 def main() -> None:
     """Serves until SIGTERM."""
     from granian import Granian
@@ -35,6 +57,9 @@ def main() -> None:
     die_with_parent()
     settings = Config.load()
     threads = int(settings["server.threads"]) + int(settings["server.streams"])
+    count = processes(settings)
+    if count > 1:
+        _load()
     # Granian takes a number of threads beyond that of processors for a mistake; ours wait for the database.
     warnings.simplefilter("ignore")
     Granian(
@@ -42,8 +67,10 @@ def main() -> None:
         address=str(settings["server.host"]),
         port=int(settings["server.port"]),
         interface=Interfaces.WSGI,
-        workers=int(settings["server.processes"]),
+        workers=count,
         blocking_threads=threads,
+        # A thread has a connection to the database, which the next one would have to open again.
+        blocking_threads_idle_timeout=600,
         # It counts connections, also those that are merely kept open, and lets nobody in beyond. Requests that no
         # thread is free for wait all the same.
         backpressure=_connections(),

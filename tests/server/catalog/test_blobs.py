@@ -142,6 +142,10 @@ def test_a_bucket_that_is_away(site: Site, monkeypatch: Any) -> None:
         blobs.put(b"hello")
     with pytest.raises(BlobMissing, match="cannot be read"):
         blobs.get("0" * 64)
+    with pytest.raises(OSError, match="Could not connect"):
+        list(bucket.listed())
+    with pytest.raises(OSError, match="Could not connect"):
+        bucket.remove("0" * 64)
 
 
 def test_garbage_in_a_bucket(db: None, site: Site, tmp_path: Path, monkeypatch: Any) -> None:

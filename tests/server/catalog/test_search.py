@@ -104,7 +104,7 @@ def queries(chance: random.Random) -> Query:
         categories=chance.sample(["Big Data", "Databases", "Web"], chance.choice([0, 0, 0, 1])),
         fqn=chance.choice([None, None, None, "com.example.a0"]),
         class_name=chance.choice([None, None, None, "com.Cls3"]),
-        type=chance.choice([None, None, None, "library"]),
+        type=chance.choice([None, None, None, "library", "APPLICATION", "other"]),
         owned=chance.random() < 0.15,
         include_disabled=chance.random() < 0.3,
         catalog=chance.random() < 0.3,
@@ -125,10 +125,15 @@ def paged(caller: Caller, query: Query) -> list[str]:
         query.marker = rows[-1][0]
 
 
-@pytest.mark.parametrize("few", [0, 4, 6000], ids=["order leads", "both", "matches lead"])
-def test_every_way_gives_the_same(packages: list[Package], monkeypatch: Any, few: int) -> None:
+@pytest.mark.parametrize(
+    ("few", "small"),
+    [(0, 0), (4, 0), (6000, 0), (4, 200)],
+    ids=["order leads", "both", "matches lead", "each is looked at"],
+)
+def test_every_way_gives_the_same(packages: list[Package], monkeypatch: Any, few: int, small: int) -> None:
     monkeypatch.setattr(search, "FEW", few)
     monkeypatch.setattr(search, "FEW_FILTERED", few)
+    monkeypatch.setattr(search, "SMALL", small)
     chance = random.Random(few)
     for _ in range(60):
         query = queries(chance)
@@ -145,6 +150,7 @@ def test_every_way_gives_the_same(packages: list[Package], monkeypatch: Any, few
 
 def test_without_an_index_of_substrings(packages: list[Package], monkeypatch: Any) -> None:
     monkeypatch.setattr(trigrams, "indexed", lambda: False)
+    monkeypatch.setattr(search, "SMALL", 0)
     query = Query(search="cluster", limit=3)
     wanted = expected(packages, ANN, query)
     assert sorted(paged(ANN, query)) == sorted(wanted)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime
 
-from django.db import connection
 from django.http import HttpRequest
 
 from vetro.server.accounts import usage
 from vetro.server.accounts.policy import is_admin
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn
+from vetro.server.queries import fetch, time_value
 from vetro.server.setup import config
 
 #: One row for each role: the user, the project, the role.
@@ -51,10 +51,7 @@ def caller_of(request: HttpRequest, *, bearer: bool = False) -> Caller:
 
 def caller_of_token(token: str, address: str = "") -> Caller:
     """The caller that a token stands for, local or of the Keystone that is configured. Raises `NotSignedIn`."""
-    now = connection.ops.adapt_datetimefield_value(datetime.now(UTC))
-    with connection.cursor() as cursor:
-        cursor.execute(_LOOK_UP, [digest_of(token), now])
-        rows = cursor.fetchall()
+    rows = fetch(_LOOK_UP, (digest_of(token), time_value(datetime.now(UTC))))
     if not rows:
         if config()["keystone.url"]:
             from vetro.server.accounts.keystone import caller_of_keystone

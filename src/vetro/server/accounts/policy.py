@@ -31,8 +31,10 @@ def enforce(caller: Caller, rule: str) -> None:
     if not allows(caller, rule):
         kind = NotSignedIn if rule == "get_schema" else Forbidden
         roles = ", ".join(sorted(caller.roles)) or "without a role"
-        where = f" in project {caller.project_name}" if caller.project_name else ""
-        raise kind(f"Rule '{rule}' does not allow this.", hint=f"you act as {roles}{where}; administrators grant roles")
+        hint = f"you act as {roles}; administrators grant roles"
+        if caller.project_name:
+            hint = f"you act as {roles} in project {caller.project_name}; administrators grant roles"
+        raise kind(f"Rule '{rule}' does not allow this.", hint=hint)
 
 
 def allows(caller: Caller, rule: str) -> bool:

@@ -23,4 +23,9 @@ class AuditRecord(models.Model):
     details = models.JSONField(default=dict)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["project_id", "at"]), models.Index(fields=["target_id", "at"])]
+        indexes: ClassVar = [
+            models.Index(fields=["project_id", "at"]),
+            models.Index(fields=["target_id", "at"]),
+            # A project's newest records, without sorting all of them.
+            models.Index(fields=["project_id", "id"], name="audit_of_project"),
+        ]

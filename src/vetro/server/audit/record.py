@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from vetro.server.caller import Caller
+from vetro.server.queries import insert
 
 
 def record(caller: Caller, action: str, target_id: str = "", target_name: str = "", **details: Any) -> None:
     """Writes an audit record. ``details``: short plain values; nothing secret."""
-    from vetro.server.audit.models import AuditRecord
-
-    AuditRecord.objects.create(
-        project_id=caller.project_id,
-        user_id=caller.user_id,
-        user_name=caller.user_name[:255],
-        action=action,
-        target_id=target_id[:64],
-        target_name=target_name[:255],
-        address=caller.address[:64],
-        details=details,
+    insert(
+        "audit_auditrecord",
+        {
+            "at": datetime.now(UTC),
+            "project_id": caller.project_id,
+            "user_id": caller.user_id,
+            "user_name": caller.user_name[:255],
+            "action": action,
+            "target_id": target_id[:64],
+            "target_name": target_name[:255],
+            "address": caller.address[:64],
+            "details": details,
+        },
     )

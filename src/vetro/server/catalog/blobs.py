@@ -40,6 +40,7 @@ class Store(Protocol):
     def read(self, digest: str) -> bytes: ...
     def remove(self, digest: str) -> None: ...
     def listed(self) -> Iterator[tuple[str, float]]: ...
+    def names(self) -> Iterator[str]: ...
 
 
 def put(data: bytes) -> str:
@@ -151,6 +152,10 @@ class Folder:
                     elif len(entry.name) == 64:
                         yield entry.name, entry.stat().st_mtime
 
+    def names(self) -> Iterator[str]:
+        """Names of all blobs."""
+        return (name for name, _ in self.listed())
+
 
 def _sync_folder(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -190,17 +195,25 @@ class Bucket:
             raise BlobMissing(f"blob {digest[:12]}… cannot be read: {error}") from None
 
     def remove(self, digest: str) -> None:
-        """Removes a blob, if it is there."""
-        self._storage.delete(self._name(digest))
+        """Removes a blob, if it is there. Raises OSError when the storage does not do it."""
+        with _as_os_errors():
+            self._storage.delete(self._name(digest))
 
     def listed(self) -> Iterator[tuple[str, float]]:
-        """(name, when it was last written)."""
-        folders, _ = self._storage.listdir(self._prefix)
+        """(name, when it was last written): one request each. Raises OSError when the storage does not say."""
+        for name in self.names():
+            with _as_os_errors():
+                at = self._storage.get_modified_time(self._name(name))
+            yield name, at.timestamp()
+
+    def names(self) -> Iterator[str]:
+        """Names of all blobs. Raises OSError when the storage does not say."""
+        with _as_os_errors():
+            folders, _ = self._storage.listdir(self._prefix)
         for folder in folders:
-            path = f"{self._prefix}/{folder}" if self._prefix else folder
-            for name in self._storage.listdir(path)[1]:
-                if len(name) == 64:
-                    yield name, self._storage.get_modified_time(f"{path}/{name}").timestamp()
+            with _as_os_errors():
+                found = self._storage.listdir(f"{self._prefix}/{folder}" if self._prefix else folder)[1]
+            yield from (name for name in found if len(name) == 64)
 
 
 @contextlib.contextmanager

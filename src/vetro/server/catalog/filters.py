@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection
-
 from vetro.muranopl.errors import DeclarationError
 from vetro.muranopl.versions import parse_spec, parse_version
 from vetro.server.caller import Caller
+from vetro.server.catalog import trigrams
 from vetro.server.errors import Invalid
+from vetro.server.queries import fetch, on_sqlite
 
 if TYPE_CHECKING:
-    from vetro.server.catalog.search import Query
+    from vetro.server.catalog.asked import Query
+
+
+#: What a package itself says: PostgreSQL would join another table to thousands of rows.
+_HAS = "jsonb_exists_any(p.{}, ARRAY[{{}}]::text[])"
 
 
 @dataclass
@@ -24,6 +28,8 @@ class Conditions:
 
     parts: list[str] = field(default_factory=list)
     params: list[Any] = field(default_factory=list)
+    #: Nearly the same of the texts of packages, where an index of substrings can lead by it.
+    texts: Conditions | None = None
 
     def add(self, part: str, *params: Any) -> None:
         """One more."""
@@ -45,17 +51,10 @@ class Conditions:
         return " AND ".join(self.parts) or "1 = 1"
 
 
-def execute(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, list(params))
-        return list(cursor.fetchall())
-
-
 def bounded(source: str, where: Conditions, most: int) -> int:
     """How many rows there are, counted up to ``most`` + 1."""
     sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM {source} WHERE {where.sql()} LIMIT {most + 1}) q"
-    return int(execute(sql, where.params)[0][0])
+    return int(fetch(sql, where.params)[0][0])
 
 
 class Filters:
@@ -64,7 +63,7 @@ class Filters:
     def __init__(self, caller: Caller, query: Query) -> None:
         self.caller = caller
         self.query = query
-        sqlite = connection.vendor == "sqlite"
+        sqlite = on_sqlite()
         self.yes, self.no = ("1", "0") if sqlite else ("TRUE", "FALSE")
         # A plus keeps SQLite from an index: what is true of half the rows must not lead.
         self.plus = "+" if sqlite else ""
@@ -106,23 +105,28 @@ class Filters:
         if q.class_name is not None:
             found = _one("p.id IN (SELECT package_id FROM catalog_packageclass WHERE name = %s)", q.class_name)
             yield found, "catalog_packageclass", _one("name = %s", q.class_name)
+        if q.type is not None:
+            found = _one("p.type = %s", _type(q.type))
+            yield found, "catalog_package p", found
         if q.tags:
             found, counted = Conditions(), Conditions()
             found.any_of("p.id IN (SELECT package_id FROM catalog_packagetag WHERE tag IN ({}))", q.tags)
             counted.any_of("tag IN ({})", q.tags)
+            found.texts = _of_texts("tags", q.tags)
             yield found, "catalog_packagetag", counted
         if q.categories:
             found, counted = Conditions(), Conditions()
             inner = "SELECT package_id FROM catalog_package_categories WHERE category_id IN ({})"
             found.any_of(f"p.id IN ({inner})", self._category_ids)
             counted.any_of("category_id IN ({})", self._category_ids)
+            found.texts = _of_texts("categories", q.categories)
             yield found, "catalog_package_categories", counted
 
     @cached_property
     def _category_ids(self) -> list[str]:
         where = Conditions()
         where.any_of("name IN ({})", self.query.categories)
-        return [id for (id,) in execute(f"SELECT id FROM catalog_category WHERE {where.sql()}", where.params)] or [""]
+        return [id for (id,) in fetch(f"SELECT id FROM catalog_category WHERE {where.sql()}", where.params)] or [""]
 
     # -- conditions ---------------------------------------------------------------------------------------------
 
@@ -141,13 +145,19 @@ class Filters:
         if q.name is not None:
             where.add(f"{plus}p.name = %s", q.name)
         if q.type is not None:
-            where.add("LOWER(p.type) = %s", q.type.lower())
+            where.add(f"{plus}p.type = %s", _type(q.type))
         if q.categories:
-            inner = "SELECT 1 FROM catalog_package_categories pc WHERE pc.package_id = p.id AND pc.category_id IN ({})"
-            where.any_of(f"EXISTS ({inner})", self._category_ids)
+            if on_sqlite():
+                inner = "SELECT 1 FROM catalog_package_categories c WHERE c.package_id = p.id AND c.category_id IN ({})"
+                where.any_of(f"EXISTS ({inner})", self._category_ids)
+            else:
+                where.any_of(_HAS.format("category_names"), q.categories)
         if q.tags:
-            inner = "SELECT 1 FROM catalog_packagetag pt WHERE pt.package_id = p.id AND pt.tag IN ({})"
-            where.any_of(f"EXISTS ({inner})", q.tags)
+            if on_sqlite():
+                inner = "SELECT 1 FROM catalog_packagetag pt WHERE pt.package_id = p.id AND pt.tag IN ({})"
+                where.any_of(f"EXISTS ({inner})", q.tags)
+            else:
+                where.any_of(_HAS.format("tag_names"), q.tags)
         if q.class_name is not None:
             inner = "SELECT 1 FROM catalog_packageclass pl WHERE pl.package_id = p.id AND pl.name = %s"
             where.add(f"EXISTS ({inner})", q.class_name)
@@ -155,6 +165,15 @@ class Filters:
             self._versions(where, q.version)
         if q.catalog and q.version is None and q.fqn is None:
             self._newest(where)
+        return where
+
+    def texts(self) -> Conditions:
+        """What texts of packages have if they pass, tested row by row: others need not be looked at any further."""
+        where = Conditions()
+        for field_name, names in (("tags", self.query.tags), ("categories", self.query.categories)):
+            if names:
+                tests = [trigrams.has(field_name, name.lower()) for name in names]
+                where.add(f"({' OR '.join(test for test, _ in tests)})", *(p for _, values in tests for p in values))
         return where
 
     def scope(self, where: Conditions, p: str, plus: str = "") -> None:
@@ -184,12 +203,25 @@ class Filters:
         except DeclarationError as error:
             raise Invalid(error.message, hint=error.hint) from None
         of = _one("fqn = %s", self.query.fqn) if self.query.fqn is not None else Conditions()
-        found = execute(f"SELECT DISTINCT version FROM catalog_package WHERE {of.sql()}", of.params)
+        found = fetch(f"SELECT DISTINCT version FROM catalog_package WHERE {of.sql()}", of.params)
         allowed = [version for (version,) in found if spec.match(parse_version(version))]
         if not allowed:
             where.add("1 = 0")
         elif len(allowed) < len(found):
             where.any_of("p.version IN ({})", allowed)
+
+
+def _of_texts(field_name: str, names: Sequence[str]) -> Conditions | None:
+    words = [name.lower() for name in names]
+    if not trigrams.leads(words):
+        return None
+    test, params = trigrams.inside(words, field_name)
+    return _one(test, *params)
+
+
+def _type(text: str) -> str:
+    """A type as it is stored, however it is written."""
+    return text.capitalize()
 
 
 def _one(text: str, *params: Any) -> Conditions:

@@ -8,55 +8,25 @@ answer is the same each way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
-
-from django.db import connection
 
 from vetro.server.caller import Caller
 from vetro.server.catalog import trigrams
-from vetro.server.catalog.filters import Conditions, Filters, execute
-from vetro.server.catalog.show import COLUMNS
+from vetro.server.catalog.asked import Query
+from vetro.server.catalog.filters import Conditions, Filters, bounded
+from vetro.server.catalog.paging import join, select
 from vetro.server.errors import NotFound
+from vetro.server.queries import fetch, on_sqlite
+
+__all__ = ["ORDERS", "Query", "page"]
 
 #: Fewer matches than this are looked at one by one and sorted; with more of them the order of the list leads, since a
 #: page is soon full. Filters beside the words make pages fill more slowly.
 FEW, FEW_FILTERED = 2000, 6000
+#: In a catalog of no more packages than this all are looked through for words: asking an index takes longer.
+SMALL = 200
 ORDERS = {"name": "p.sort_name", "fqn": "p.fqn", "created": "p.created"}
 _INDEXES = {"name": "package_by_name", "fqn": "package_by_fqn", "created": "package_by_time"}
-
-
-@dataclass
-class Query:
-    """What is asked for. Empty filters do not filter."""
-
-    ids: Sequence[str] = ()
-    categories: Sequence[str] = ()
-    tags: Sequence[str] = ()
-    fqn: str | None = None
-    name: str | None = None
-    class_name: str | None = None
-    type: str | None = None
-    version: str | None = None
-    search: str = ""
-    owned: bool = False
-    include_disabled: bool = False
-    #: Own and public packages only, and of each name the newest version.
-    catalog: bool = False
-    #: Keys of `ORDERS`; empty: by id.
-    order_by: Sequence[str] = ("name",)
-    descending: bool = False
-    limit: int = 20
-    marker: str | None = None
-
-    @cached_property
-    def words(self) -> list[str]:
-        """The words to search: split at commas and semicolons, in lower case; those without letters and digits say
-        nothing.
-        """
-        words = (part.strip().lower() for part in self.search.replace(";", ",").split(","))
-        return list(dict.fromkeys(w for w in words if any(c.isalnum() for c in w)))[:20]
 
 
 def page(caller: Caller, query: Query) -> list[tuple[Any, ...]]:
@@ -71,21 +41,32 @@ class _Page:
     def __init__(self, caller: Caller, query: Query) -> None:
         self.query = query
         self.filters = Filters(caller, query)
-        self.sqlite = connection.vendor == "sqlite"
+        self.sqlite = on_sqlite()
         self.order = self._order()
-        filtered = query.tags or query.categories or query.class_name or query.version or query.type
+        #: Fields that were counted, as far as `few`.
+        self._counted: dict[str, int] = {}
+        # Not the type: one that few packages have leads by itself, the other fills pages as if it was not there.
+        filtered = query.tags or query.categories or query.class_name or query.version
         self.few = FEW_FILTERED if filtered else FEW
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The page."""
         marker = self._marker() if self.query.marker is not None else None
         words = self.query.words
+        if words and bounded("catalog_package", Conditions(), SMALL) <= SMALL:
+            return self._sorted(Conditions(), marker)
         driver = self.filters.driver(self.few)
         if not words:
             return self._sorted(driver, marker) if driver is not None else self._walk(self.query.limit, marker, None)
+        if driver is not None and driver.texts is not None:
+            where = Conditions()
+            where.extend(driver.texts)
+            condition, params = trigrams.anywhere(words)
+            where.add(condition, *params)
+            return self._through_texts(where, marker)
         if driver is not None:
             return self._sorted(driver, marker)
-        if trigrams.matches(words, None, self.few) <= self.few:
+        if self._in_all(FEW) <= FEW:
             return self._found(marker)
         return self._tiers(marker)
 
@@ -100,8 +81,8 @@ class _Page:
         if tier is not None:
             where.extend(tier)
         if tier is not None and any("t." in part for part in tier.parts):
-            source += f" {self._join('catalog_packagetext t', 't.package_id = p.id')}"
-        return self._select("0", source, where, self.order, marker, limit)
+            source += f" {join('catalog_packagetext t', 't.package_id = p.id')}"
+        return select("0", source, where, self.order, marker, limit)
 
     def _sorted(self, driver: Conditions, marker: Sequence[Any] | None) -> list[tuple[Any, ...]]:
         """What a narrow filter leaves: all of it, ranked and sorted."""
@@ -110,22 +91,53 @@ class _Page:
         where.extend(driver)
         where.extend(self.filters.conditions(lead=False))
         if not words:
-            return self._select("0", "catalog_package p", where, self.order, marker, self.query.limit)
+            return select("0", "catalog_package p", where, self.order, marker, self.query.limit)
         rank, params = trigrams.rank(words)
-        source = f"catalog_package p {self._join('catalog_packagetext t', 't.package_id = p.id')}"
+        source = f"catalog_package p {join('catalog_packagetext t', 't.package_id = p.id')}"
+        if not self.sqlite:
+            text = "SELECT * FROM catalog_packagetext t WHERE t.package_id = p.id OFFSET 0"
+            source = f"(SELECT * FROM catalog_package p WHERE {driver.sql()} OFFSET 0) p CROSS JOIN LATERAL ({text}) t"
+            params = [*params, *driver.params]
         condition, more = trigrams.anywhere(words)
         where.add(condition, *more)
-        return self._select(rank, source, where, self._ranked_order(), marker, self.query.limit, params)
+        return select(rank, source, where, self._ranked_order(), marker, self.query.limit, params)
+
+    def _through_texts(self, texts: Conditions, marker: Sequence[Any] | None) -> list[tuple[Any, ...]]:
+        """What a condition of texts leaves, ranked and sorted."""
+        rank, params = trigrams.rank(self.query.words)
+        where = self.filters.conditions(lead=False)
+        if self.sqlite:
+            source = f"catalog_packagetext t {join('catalog_package p', 'p.id = t.package_id')}"
+            texts.extend(where)
+            return select(rank, source, texts, self._ranked_order(), marker, self.query.limit, params)
+        source, params = self._read_first(rank, params, texts)
+        return select("t.rank", source, where, self._ranked_order(), marker, self.query.limit, params)
+
+    def _read_first(self, rank: str, params: Sequence[Any], texts: Conditions) -> tuple[str, list[Any]]:
+        """A source of texts with their rank, and packages, in this order.
+
+        ``OFFSET 0`` keeps PostgreSQL from beginning elsewhere: it takes rows of tables for far from each other, and
+        would rather read all packages than look up some thousands.
+        """
+        texts.extend(self.filters.texts())
+        inner = f"SELECT t.package_id, {rank} AS rank FROM catalog_packagetext t WHERE {texts.sql()} OFFSET 0"
+        package = "SELECT * FROM catalog_package p WHERE p.id = t.package_id OFFSET 0"
+        return f"({inner}) t CROSS JOIN LATERAL ({package}) p", [*params, *texts.params]
 
     def _found(self, marker: Sequence[Any] | None) -> list[tuple[Any, ...]]:
         """What the index of substrings finds: all of it, ranked and sorted."""
+        if not self.sqlite:
+            texts = Conditions()
+            test, values = trigrams.inside_any(self.query.words)
+            texts.add(test, *values)
+            return self._through_texts(texts, marker)
         rank, source, condition, params = trigrams.found(self.query.words)
         where = Conditions()
         if condition[0]:
             where.add(condition[0], *condition[1])
         where.extend(self.filters.conditions(lead=False))
-        source += f" {self._join('catalog_package p', 'p.id = t.package_id')}"
-        return self._select(rank, source, where, self._ranked_order(), marker, self.query.limit, params)
+        source += f" {join('catalog_package p', 'p.id = t.package_id')}"
+        return select(rank, source, where, self._ranked_order(), marker, self.query.limit, params)
 
     def _tiers(self, marker: Sequence[Any] | None) -> list[tuple[Any, ...]]:
         """Field by field: first what has a word in the best field, then what has it in the next one…"""
@@ -140,7 +152,7 @@ class _Page:
 
     def _tier(self, number: int, limit: int, marker: Sequence[Any] | None) -> list[tuple[Any, ...]]:
         words, name = self.query.words, trigrams.FIELDS[number]
-        matches = trigrams.matches(words, name, self.few)
+        matches = self._inside(name)
         if not matches:
             return []
         tier = Conditions()
@@ -158,15 +170,33 @@ class _Page:
         condition, params = trigrams.inside(words, name)
         where.add(condition, *params)
         where.extend(tier)
+        if not self.sqlite:
+            first, values = self._read_first("0", [], where)
+            conditions = self.filters.conditions(lead=False)
+            return select("0", first, conditions, self.order, marker, limit, values)
         where.extend(self.filters.conditions(lead=False))
-        source = f"catalog_packagetext t {self._join('catalog_package p', 'p.id = t.package_id')}"
-        return self._select("0", source, where, self.order, marker, limit)
+        source = f"catalog_packagetext t {join('catalog_package p', 'p.id = t.package_id')}"
+        return select("0", source, where, self.order, marker, limit)
+
+    def _in_all(self, enough: int) -> int:
+        """How many packages have the words, counted a little beyond ``enough``; once for each field that has them."""
+        if not trigrams.long(self.query.words):
+            return trigrams.matches(self.query.words, None, enough)
+        # Each field for itself: of all at once PostgreSQL would rather read the whole table.
+        total = 0
+        for field in trigrams.FIELDS:
+            total += self._inside(field)
+            if total > enough:
+                break
+        return total
+
+    def _inside(self, field: str) -> int:
+        """How many packages have the words in this field, counted up to `few` + 1."""
+        if field not in self._counted:
+            self._counted[field] = trigrams.matches(self.query.words, field, self.few)
+        return self._counted[field]
 
     # -- pieces -------------------------------------------------------------------------------------------------
-
-    def _join(self, table: str, condition: str) -> str:
-        """SQLite keeps the order of a CROSS JOIN; PostgreSQL knows its numbers and may choose."""
-        return f"{'CROSS' if self.sqlite else 'INNER'} JOIN {table} ON {condition}"
 
     def _order(self) -> list[tuple[str, bool]]:
         """(expression, descending); of equal ones the newest version, then the id."""
@@ -191,50 +221,7 @@ class _Page:
             f"SELECT {columns} FROM catalog_package p LEFT JOIN catalog_packagetext t ON t.package_id = p.id"
             f" WHERE {where.sql()}"
         )
-        found = execute(sql, [*params, *where.params])
+        found = fetch(sql, [*params, *where.params])
         if not found:
             raise NotFound(f"Package id '{str(self.query.marker)[:80]}' not found")
         return found[0] if words else found[0][1:]
-
-    def _select(
-        self,
-        rank: str,
-        source: str,
-        where: Conditions,
-        order: Sequence[tuple[str, bool]],
-        marker: Sequence[Any] | None,
-        limit: int,
-        params: Sequence[Any] = (),
-    ) -> list[tuple[Any, ...]]:
-        """Finds the page by narrow rows, then reads the wide ones."""
-        after, more = _after(order, marker) if marker is not None else ("", [])
-        if after and order[0][0] != "rank":
-            where.add(after, *more)
-            after, more = "", []
-        keys = ", ".join(f"{e} AS k{n}" for n, (e, _) in enumerate(order) if e != "rank")
-        inner = f"SELECT p.id AS id, {rank} AS rank, {keys} FROM {source} WHERE {where.sql()}"
-        names = {e: e if e == "rank" else f"k{n}" for n, (e, _) in enumerate(order)}
-        by = ", ".join(f"{names[e]} DESC" if down else names[e] for e, down in order)
-        if after:
-            for expression, name in names.items():
-                after = after.replace(expression, name)
-            inner = f"SELECT * FROM ({inner}) w WHERE {after}"
-        columns = ", ".join(f"p.{c}" for c in COLUMNS)
-        outer_by = ", ".join(f"q.{names[e]} DESC" if down else f"q.{names[e]}" for e, down in order)
-        sql = (
-            f"SELECT {columns} FROM ({inner} ORDER BY {by} LIMIT %s) q"
-            f" {self._join('catalog_package p', 'p.id = q.id')} ORDER BY {outer_by}"
-        )
-        return execute(sql, [*params, *where.params, *more, limit])
-
-
-def _after(order: Sequence[tuple[str, bool]], marker: Sequence[Any]) -> tuple[str, list[Any]]:
-    """What comes after the marker. The first key stands alone, too: it bounds the range of an index."""
-    parts: list[str] = []
-    first, down = order[0]
-    params: list[Any] = [marker[0]]
-    for depth, (expression, falling) in enumerate(order):
-        equal = [f"{e} = %s" for e, _ in order[:depth]]
-        parts.append("(" + " AND ".join([*equal, f"{expression} {'<' if falling else '>'} %s"]) + ")")
-        params += [*marker[:depth], marker[depth]]
-    return f"{first} {'<=' if down else '>='} %s AND ({' OR '.join(parts)})", params

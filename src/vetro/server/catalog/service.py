@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from vetro.server.accounts.policy import enforce
@@ -16,6 +16,7 @@ from vetro.server.catalog.models import Package, RetiredVersion
 from vetro.server.catalog.show import COLUMNS
 from vetro.server.catalog.writing import hold, note, store_changed
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
+from vetro.server.queries import fetch
 
 __all__ = [
     "ImportResult",
@@ -55,15 +56,9 @@ def get_package(caller: Caller, id: str, *, reveal: bool = False) -> Package:
 
 def package_row(caller: Caller, id: str) -> Sequence[Any]:
     """The columns of `show.COLUMNS` of one package, by one query. Raises like `get_package` with ``reveal``."""
-    row = None
-    if "\x00" not in id:
-        with connection.cursor() as cursor:
-            cursor.execute(_ROW, [id])
-            row = cursor.fetchone()
-    _seen(caller, id, row and (row[_PUBLIC], row[_PROJECT]), True)
-    assert row is not None
-    found: Sequence[Any] = row
-    return found
+    rows = fetch(_ROW, [id]) if "\x00" not in id else []
+    _seen(caller, id, (rows[0][_PUBLIC], rows[0][_PROJECT]) if rows else None, True)
+    return rows[0]
 
 
 def _seen(caller: Caller, id: str, found: tuple[Any, str] | None, reveal: bool) -> None:

@@ -6,10 +6,12 @@ for in names; PostgreSQL has one GIN index over all fields.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import connection
+
+from vetro.server.queries import fetch, on_sqlite
 
 #: In the order of their weight; a package ranks by the best one that has a word.
 FIELDS = ("name", "fqn", "description", "categories", "tags", "classes", "author")
@@ -24,16 +26,21 @@ def indexed() -> bool:
     """Whether this SQLite database has the index of substrings."""
     key = str(connection.settings_dict["NAME"])
     if key not in _indexed:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'catalog_text_added'")
-            _indexed[key] = bool(cursor.fetchone()[0])
+        found = fetch("SELECT COUNT(*) FROM sqlite_master WHERE name = 'catalog_text_added'")
+        _indexed[key] = bool(found[0][0])
     return _indexed[key]
 
 
 def has(field: str, word: str) -> Sql:
-    """Whether a field has the word, tested row by row; nothing in a word is a wildcard."""
-    if connection.vendor == "sqlite":
-        return f"INSTR(t.{field}, %s) > 0", [word]
+    """Whether a field has the word, tested row by row."""
+    # PostgreSQL's LIKE goes through long texts of UTF-8 several times as slowly.
+    return f"{'INSTR' if on_sqlite() else 'STRPOS'}(t.{field}, %s) > 0", [word]
+
+
+def _like(field: str, word: str) -> Sql:
+    """The same so that PostgreSQL's index can answer it; nothing in a word is a wildcard."""
+    if on_sqlite():
+        return has(field, word)
     escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"t.{field} LIKE %s", [f"%{escaped}%"]
 
@@ -50,8 +57,8 @@ def rank(words: Sequence[str]) -> Sql:
 
 
 def anywhere(words: Sequence[str]) -> Sql:
-    """Whether any field has one of the words, tested row by row on SQLite."""
-    return _either(FIELDS, words)
+    """Whether any field has one of the words, tested row by row."""
+    return _either(FIELDS, words, has)
 
 
 def inside(words: Sequence[str], field: str) -> Sql:
@@ -61,11 +68,16 @@ def inside(words: Sequence[str], field: str) -> Sql:
     return _either([field], words)
 
 
+def inside_any(words: Sequence[str]) -> Sql:
+    """Whether any field has one of the words; led by PostgreSQL's index."""
+    return _either(FIELDS, words)
+
+
 def found(words: Sequence[str]) -> tuple[str, str, Sql, list[Any]]:
     """(rank, source that begins with ``t``, condition, parameters of rank and source): everything with the words."""
     if not _usable(words):
         text, params = rank(words)
-        return text, "catalog_packagetext t", anywhere(words), params
+        return text, "catalog_packagetext t", inside_any(words), params
     each = " UNION ALL ".join(
         f"SELECT rowid AS id, {number} AS rank FROM {_table(field)} WHERE {_table(field)} MATCH %s"
         for number, field in enumerate(FIELDS)
@@ -80,36 +92,40 @@ def found(words: Sequence[str]) -> tuple[str, str, Sql, list[Any]]:
 
 
 def matches(words: Sequence[str], field: str | None, most: int) -> int:
-    """How many packages have one of the words, counted up to ``most`` + 1; that, when counting would take long.
+    """How many packages have one of the words in a field, counted up to ``most`` + 1; that, when it would take long.
 
-    Without ``field`` a package counts once for each field that has one.
+    Without ``field``: in any of them, for words that no index finds.
     """
-    if connection.vendor != "sqlite":
-        text, params = _either([field] if field else FIELDS, words)
-        return _count(f"SELECT t.id FROM catalog_packagetext t WHERE {text}", params, most)
-    if not _usable(words):
+    if not on_sqlite():
+        condition, params = _either([field] if field else FIELDS, words, _like if long(words) else has)
+        return _count(f"SELECT t.id FROM catalog_packagetext t WHERE {condition}", params, most)
+    if not _usable(words) or field is None:
         return most + 1
-    total = 0
-    for one in [field] if field else FIELDS:
-        total += _count(f"SELECT rowid FROM {_table(one)} WHERE {_table(one)} MATCH %s", [_match(words)], most - total)
-        if total > most:
-            break
-    return total
+    table = _table(field)
+    return _count(f"SELECT rowid FROM {table} WHERE {table} MATCH %s", [_match(words)], most)
 
 
 def _count(query: str, params: list[Any], most: int) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT COUNT(*) FROM ({query} LIMIT {most + 1}) q", params)
-        return int(cursor.fetchone()[0])
+    return int(fetch(f"SELECT COUNT(*) FROM ({query} LIMIT {most + 1}) q", params)[0][0])
 
 
-def _either(fields: Sequence[str], words: Sequence[str]) -> Sql:
-    texts = [has(field, word) for field in fields for word in words]
+def _either(fields: Sequence[str], words: Sequence[str], test: Callable[[str, str], Sql] = _like) -> Sql:
+    texts = [test(field, word) for field in fields for word in words]
     return "(" + " OR ".join(text for text, _ in texts) + ")", [p for _, params in texts for p in params]
 
 
+def leads(words: Sequence[str]) -> bool:
+    """Whether an index of substrings answers `inside`."""
+    return long(words) and (indexed() if on_sqlite() else True)
+
+
 def _usable(words: Sequence[str]) -> bool:
-    return connection.vendor == "sqlite" and all(len(word) >= _LEAST for word in words) and indexed()
+    return on_sqlite() and long(words) and indexed()
+
+
+def long(words: Sequence[str]) -> bool:
+    """Whether an index of substrings can find each of them."""
+    return all(len(word) >= _LEAST for word in words)
 
 
 def _table(field: str) -> str:

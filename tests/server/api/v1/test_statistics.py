@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from vetro.server.api.v1.counters import Requests
@@ -32,3 +33,18 @@ def test_requests_are_counted_and_other_projects_are_not_told(ann: Any, eve: Any
     assert (told["request_count"], told["error_count"], told["average_response_time"]) == (3, 1, 1.0)
     assert json.loads(told["requests_per_tenant"]) == {ann.caller.project_id: 1}
     assert len(json.loads(counted.told(root.caller)["requests_per_tenant"])) == 2
+
+
+def test_processes_answer_for_each_other(ann: Any, tmp_path: Path) -> None:
+    other, own = Requests(tmp_path), Requests(tmp_path)
+    other.note(ann.caller.project_id, 3.0, failed=True)
+    other.share()
+    (shared,) = tmp_path.glob("requests-*.json")
+    shared.rename(tmp_path / "requests-1.json")  # as if another process had written it
+    own.note(ann.caller.project_id, 1.0, failed=False)
+    own.share()
+    told = own.told(ann.caller)
+    assert (told["request_count"], told["error_count"], told["average_response_time"]) == (2, 1, 2.0)
+    assert json.loads(told["requests_per_tenant"]) == {ann.caller.project_id: 2}
+    (tmp_path / "requests-2.json").write_text("[1,")
+    assert own.told(ann.caller)["request_count"] == 2

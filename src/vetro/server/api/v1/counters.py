@@ -1,27 +1,37 @@
-"""Counts of the requests that this process has answered (API.md 12, ``/v1/stats``)."""
+"""Counts of the requests that the processes of this service have answered (API.md 12, ``/v1/stats``).
+
+Each process counts for itself and lays its figures into a folder of the run now and then (`Requests.share`), so that
+whichever of them is asked answers for all: exactly for itself, for the others as they were about a second ago.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from vetro.server.caller import Caller
 from vetro.server.ids import stamp
+from vetro.server.serving_streams import RUN
 
 #: Projects that are counted by name; the rest is only part of the sums.
 _MOST_PROJECTS: Final = 10_000
 
 
 class Requests:
-    """Thread-safe counters since the start of the process."""
+    """Thread-safe counters since the start of the process; ``folder``: where those of a service lay their figures."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._shared = 0
         self._lock = threading.Lock()
         self._begun = time.monotonic()
         self._created = datetime.now(UTC)
@@ -38,11 +48,34 @@ class Requests:
             if project_id and (project_id in self._projects or len(self._projects) < _MOST_PROJECTS):
                 self._projects[project_id] += 1
 
+    def share(self) -> None:
+        """Lays the figures into the folder, if there is one and they have changed."""
+        folder = self._folder
+        with self._lock:
+            if folder is None or self._count == self._shared:
+                return
+            figures = [self._count, self._errors, self._seconds, dict(self._projects)]
+            self._shared = self._count
+        draft = folder / f".requests-{os.getpid()}"
+        draft.write_text(json.dumps(figures), encoding="utf-8")
+        draft.replace(folder / f"requests-{os.getpid()}.json")
+
+    def _others(self) -> Iterator[tuple[int, int, float, dict[str, int]]]:
+        """The figures of the other processes, also of those that have ended."""
+        for path in self._folder.glob("requests-*.json") if self._folder is not None else ():
+            if path.stem != f"requests-{os.getpid()}":
+                # One that ends removes the folder.
+                with contextlib.suppress(OSError, ValueError):
+                    yield tuple(json.loads(path.read_text(encoding="utf-8")))
+
     def told(self, caller: Caller) -> dict[str, Any]:
         """The figures as the API shows them; other projects than the caller's are for administrators."""
         with self._lock:
-            count, errors, spent = self._count, self._errors, self._seconds
-            projects = {name: n for name, n in self._projects.items() if caller.sees(name)}
+            count, errors, spent, counted = self._count, self._errors, self._seconds, self._projects.copy()
+        for other in self._others():
+            count, errors, spent = count + other[0], errors + other[1], spent + other[2]
+            counted.update(other[3])
+        projects = {name: n for name, n in counted.items() if caller.sees(name)}
         lived = max(time.monotonic() - self._begun, 1e-3)
         cores = os.cpu_count() or 1
         return {
@@ -62,4 +95,4 @@ class Requests:
 
 
 #: The counters of this process.
-requests = Requests()
+requests = Requests(Path(os.environ[RUN]) if RUN in os.environ else None)

@@ -15,9 +15,12 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 
+from vetro.server.accounts.authentication import caller_of
+from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.call import Call, Raw
 from vetro.server.errors import NotAcceptable, NotFound, NotSignedIn, ServiceError
 from vetro.yaql.errors import VetroError
@@ -37,6 +40,7 @@ _TITLES = {
     500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 JSON = ("application/json",)
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def endpoint(method: str, path: str, rule: str, produces: tuple[str, ...] = JSON) -> Callable[[E], E]:
@@ -99,6 +103,10 @@ def answer(request: HttpRequest, path: str) -> HttpResponse:
         response = error_response(request, 413 if isinstance(error, RequestDataTooBig) else 400, str(error))
     except VetroError as error:
         response = error_response(request, 400, error.message, error.hint)
+    except OperationalError as error:
+        _log.warning("the database refused %s /v1/%s: %s", request.method, path, error)
+        response = error_response(request, 503, "The database is busy or cannot be reached; try again in a moment.")
+        response["Retry-After"] = "1"
     except Exception:
         mark = secrets.token_hex(4)
         _log.exception("defect %s while answering %s /v1/%s", mark, request.method, path)
@@ -107,9 +115,6 @@ def answer(request: HttpRequest, path: str) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, path: str) -> HttpResponse:
-    from vetro.server.accounts.authentication import caller_of
-    from vetro.server.accounts.policy import enforce
-
     if request.method == "OPTIONS":
         return HttpResponse(status=200)
     try:
@@ -133,7 +138,7 @@ def response_of(data: Any, content_type: str) -> HttpResponse:
         return HttpResponse(b"", content_type=content_type)
     if isinstance(data, Raw):
         return HttpResponse(data.data, content_type=data.content_type)
-    return HttpResponse(json.dumps(data, ensure_ascii=False, default=str), content_type="application/json")
+    return HttpResponse(_encode(data), content_type="application/json")
 
 
 def accepts(request: HttpRequest, produces: tuple[str, ...]) -> bool:

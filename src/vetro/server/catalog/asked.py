@@ -1,0 +1,39 @@
+"""`Query`: what is asked of a list of packages (API.md 3, Search parameters)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass
+class Query:
+    """What is asked for. Empty filters do not filter."""
+
+    ids: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    fqn: str | None = None
+    name: str | None = None
+    class_name: str | None = None
+    type: str | None = None
+    version: str | None = None
+    search: str = ""
+    owned: bool = False
+    include_disabled: bool = False
+    #: Own and public packages only, and of each name the newest version.
+    catalog: bool = False
+    #: Keys of `search.ORDERS`; empty: by id.
+    order_by: Sequence[str] = ("name",)
+    descending: bool = False
+    limit: int = 20
+    marker: str | None = None
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words to search: split at commas and semicolons, in lower case; those without letters and digits say
+        nothing.
+        """
+        words = (part.strip().lower() for part in self.search.replace(";", ",").split(","))
+        return list(dict.fromkeys(w for w in words if any(c.isalnum() for c in w)))[:20]

@@ -1,0 +1,103 @@
+"""`fetch`, `write`, `insert`: SQL written by hand, where a request must cost little.
+
+Django's cursors convert, wrap and record each statement, which on SQLite costs more than the statement itself. These
+hand it to the connection that Django keeps, so they see the transaction at hand and raise the same errors. Statements
+have ``%s`` for values and ``%%`` for a percent sign, as everywhere in Django.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.sqlite3.base import FORMAT_QMARK_REGEX
+
+#: A time that `insert` writes: now, by the database's clock (`vetro.server.dispatch.clock`), once in a row.
+NOW: Final = object()
+
+
+def fetch(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """The rows of a query. Raises `django.db.Error`."""
+    db = connections["default"]
+    own = _own(db)
+    if own is None:
+        with db.cursor() as cursor:
+            cursor.execute(sql, values)
+            return list(cursor.fetchall())
+    try:
+        return own.execute(_marked(sql), values).fetchall()
+    except sqlite3.Error:
+        with db.wrap_database_errors:
+            raise
+
+
+def write(sql: str, values: Sequence[Any] = ()) -> int:
+    """Executes a statement; how many rows it changed. Raises `django.db.Error`."""
+    db = connections["default"]
+    own = _own(db)
+    if own is None:
+        with db.cursor() as cursor:
+            cursor.execute(sql, values)
+            return int(cursor.rowcount)
+    try:
+        return own.execute(_marked(sql), values).rowcount
+    except sqlite3.Error:
+        with db.wrap_database_errors:
+            raise
+
+
+def insert(table: str, row: Mapping[str, Any]) -> None:
+    """Adds a row. Times must have a zone, or are `NOW`; mappings become JSON. Raises `django.db.Error`."""
+    values = [_value(value) for value in row.values() if value is not NOW or on_sqlite()]
+    write(_insertion(table, tuple(row), tuple(row.values()).index(NOW) if NOW in row.values() else -1), values)
+
+
+def _value(value: Any) -> Any:
+    if value is NOW:
+        return time_value(datetime.now(UTC))
+    if isinstance(value, datetime):
+        return time_value(value)
+    return json.dumps(value) if isinstance(value, Mapping) else value
+
+
+@lru_cache(maxsize=64)
+def _insertion(table: str, columns: tuple[str, ...], now: int) -> str:
+    names = ", ".join(f'"{column}"' for column in columns)
+    values = ["%s"] * len(columns)
+    if now >= 0 and not on_sqlite():
+        values[now] = "statement_timestamp()"
+    return f"INSERT INTO {table} ({names}) VALUES ({', '.join(values)})"
+
+
+@cache
+def on_sqlite() -> bool:
+    """Whether the database is SQLite; it stays that as long as the process lives."""
+    return bool(connections["default"].vendor == "sqlite")
+
+
+def time_value(at: datetime) -> Any:
+    """A time, with its zone, as a value of statements."""
+    return str(at.astimezone(UTC).replace(tzinfo=None)) if on_sqlite() else at
+
+
+def _own(db: BaseDatabaseWrapper) -> sqlite3.Connection | None:
+    """SQLite's own connection; None on other databases, and where somebody wants to see each statement."""
+    if db.vendor != "sqlite" or db.execute_wrappers or db.queries_logged:
+        return None
+    db.ensure_connection()
+    if db.needs_rollback and db.in_atomic_block:
+        db.validate_no_broken_transaction()
+    found: sqlite3.Connection = db.connection
+    return found
+
+
+@lru_cache(maxsize=512)
+def _marked(sql: str) -> str:
+    """The statement with SQLite's marks for values."""
+    return str(FORMAT_QMARK_REGEX.sub("?", sql).replace("%%", "%"))
