@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -65,23 +66,30 @@ class Running:
         return json.loads(answer) if answer else None
 
 
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """`vetro serve` with the recorder as its cloud, and people (kit_people.py)."""
-    folder = tmp_path_factory.mktemp("pages")
-    running = Service(folder, VETRO_CLOUD__DRIVER="record", VETRO_WORKER__TASKS="2", VETRO_CLOUD__SCRIPT=str(ANSWERS))
+@contextmanager
+def running(folder: Path, **settings: str) -> Iterator[Running]:
+    """`vetro serve` of its own with people (kit_people.py)."""
+    started = Service(folder, VETRO_WORKER__TASKS="2", **settings)
     try:
-        url = running.await_ready()["url"]
+        url = started.await_ready(180)["url"]  # waiting costs nothing where all is well
         made = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("kit_people.py"))],
-            env=running.environment,
+            env=started.environment,
             stdout=subprocess.PIPE,
             check=True,
             timeout=60,
         )
-        yield Running(running, url, json.loads(made.stdout))
+        yield Running(started, url, json.loads(made.stdout))
     finally:
-        running.end()
+        started.end()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service with the recorder as its cloud."""
+    folder = tmp_path_factory.mktemp("pages")
+    with running(folder, VETRO_CLOUD__DRIVER="record", VETRO_CLOUD__SCRIPT=str(ANSWERS)) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

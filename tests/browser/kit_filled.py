@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ _EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def fill(service: Any) -> dict[str, str]:
     """Packages, environments in each state, a template; ids by name, for addresses of pages."""
-    api = lambda *words, **more: service.api("ann", *words, **more)  # noqa: E731
+    api = partial(service.api, "ann")
     for folder in ("database/1.0.0", "database/1.1.0", "licences", "motd", "balancer", "board"):
         api("POST", "/v2/packages", raw=_archive(_EXAMPLES / folder))
     if not api("GET", "/v2/packages?fqn=test.shop")["items"]:

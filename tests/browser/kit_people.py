@@ -19,10 +19,15 @@ PASSWORD = "a long enough phrase"
 
 
 def main() -> None:
-    """Prints ``{name: {"session": key of a web session, "token": text, "id": …, "project": id}}``."""
+    """Prints what `make` gives."""
     from vetro.server.setup import setup
 
     setup()
+    print(json.dumps(make()))
+
+
+def make() -> dict[str, Any]:
+    """Makes them, where Django is set up; ``{name: {"session": key of a web session, "token", "id", "project"}}``."""
     from django.contrib.sessions.backends.db import SessionStore
 
     from vetro.server.accounts import service as accounts
@@ -41,7 +46,7 @@ def main() -> None:
         told[name] = {
             "id": user.id, "session": session.session_key, "token": token, "project": projects[place].id
         }  # fmt: skip
-    print(json.dumps(told))
+    return told
 
 
 if __name__ == "__main__":

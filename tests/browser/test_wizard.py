@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit import examined
-from tests.server.formdesk.conftest import archive
+from tests.server.formdesk.conftest import MANIFEST, archive
 from tests.server.web.test_wizard import RICH
 
 
@@ -111,3 +111,107 @@ def test_steps_with_the_keyboard_alone(service: Any, page_for: Any, shop: Any) -
     page.reload()
     page.get_by_role("button", name="Review").click()
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+
+
+UI = """\
+Version: 2.4
+Application:
+  ?: {type: test.Shop}
+  name: $.sign.name
+  pin: $.sign.secret
+Forms:
+  - sign:
+      fields:
+        - {name: name, type: string, label: Name}
+        - name: externalAD
+          type: boolean
+          label: The directory is elsewhere
+          required: false
+          widgetMedia:
+            js: [muranodashboard/js/external-ad.js, nowhere/to/be/found.js]
+            css: {all: [muranodashboard/css/checkbox.css]}
+        - {name: domainAdminUserName, type: string, label: Who keeps it, required: false}
+        - {name: secret, type: password, label: Secret}
+"""
+
+
+@pytest.fixture(scope="module")
+def guarded(service: Any) -> str:
+    """The id of a package whose form has a script of its author and a password."""
+    manifest = MANIFEST.replace("Version: 1.0.0", "Version: 2.0.0")
+    assert manifest != MANIFEST
+    made = service.api("mallory", "POST", "/v2/packages", raw=archive(manifest=manifest, shop=RICH, ui=UI))
+    return str(made["imported"][0]["id"])
+
+
+def test_scripts_that_a_definition_names_run_and_what_is_missing_does_no_harm(
+    service: Any, page_for: Any, guarded: str
+) -> None:
+    page = page_for("mallory")
+    page.goto(f"/app/quick/{guarded}")
+    keeper = page.get_by_label("Who keeps it")
+    expect(keeper).to_be_hidden()
+    page.get_by_label("The directory is elsewhere").check()
+    expect(keeper).to_be_visible()
+    keeper.fill("Kay")
+    # What the server sends anew is under the script's care, too.
+    expect(page.locator("#kept")).to_have_text("Saved")
+    page.reload()
+    expect(keeper).to_be_visible()
+    expect(keeper).to_have_value("Kay")
+    assert page.evaluate("[...document.styleSheets].some((one) => one.href?.endsWith('checkbox.css'))")
+    assert page.evaluate("[...document.scripts].every((one) => !one.src.includes('nowhere'))")
+    page.get_by_label("The directory is elsewhere").uncheck()
+    expect(keeper).to_be_hidden()
+
+
+def test_a_password_is_typed_twice_the_same_and_never_shown_again(service: Any, page_for: Any, guarded: str) -> None:
+    page = page_for("mallory")
+    page.goto(f"/app/quick/{guarded}?source=definition")
+    page.locator("#f-name-i").fill("Corner")
+    secret, again = page.locator("#f-secret-i"), page.locator("input[name$='.secret-clone'][id]")
+    secret.fill("weak")
+    secret.blur()
+    expect(page.locator("#f-secret-error")).to_contain_text("7")
+    secret.fill("Passw0rd!")
+    again.fill("Passw0rd?")
+    again.blur()
+    wrong = page.locator(f"#{again.get_attribute('id').removesuffix('-i')}-error")
+    expect(wrong).to_have_text("The two entries are not the same.")
+    page.get_by_role("button", name="Next").click()
+    expect(again).to_be_focused()
+    again.fill("Passw0rd!")
+    expect(wrong).to_be_hidden()
+    # Both are shown on demand, one by one.
+    page.get_by_role("button", name="Show Secret").click()
+    assert (secret.get_attribute("type"), again.get_attribute("type")) == ("text", "password")
+    page.get_by_role("button", name="Next").click()
+    page.get_by_role("button", name="Back").click()
+    expect(page.locator("#f-name-i")).to_have_value("Corner")
+    assert (secret.input_value(), again.input_value()) == ("", "")
+    expect(page.get_by_text("A value is kept.").first).to_be_visible()
+    assert "Passw0rd" not in page.content()
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".steps-nav .now")).to_contain_text("Finish")
+
+
+def test_what_is_typed_while_the_network_is_cut_is_kept_once_it_is_back(
+    service: Any, page_for: Any, context_for: Any, shop: Any
+) -> None:
+    context = context_for("eve")
+    page = context.new_page()
+    page.goto(f"/app/environments/{street(service, 'cut')}/add/{shop['id']}?source=class")
+    name = page.locator("#f-name-i")
+    name.fill("Before")
+    expect(page.locator("#kept")).to_have_text("Saved")
+    context.set_offline(True)
+    name.fill("Meanwhile")
+    expect(page.locator("#kept")).to_have_text("Not saved. Trying again…")
+    # Going on says so, too, and loses nothing.
+    page.get_by_role("button", name="Review").click()
+    expect(page.locator("#kept")).to_have_text("Not saved. Trying again…")
+    expect(name).to_have_value("Meanwhile")
+    context.set_offline(False)
+    expect(page.locator("#kept")).to_have_text("Saved")
+    page.reload()
+    expect(name).to_have_value("Meanwhile")

@@ -27,8 +27,8 @@ class Service:
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen([*command, *options], env=self.environment, stderr=errors)
 
-    def await_ready(self) -> dict[str, Any]:
-        until(lambda: self.ready.exists() or self.process.poll() is not None)
+    def await_ready(self, seconds: float = 60) -> dict[str, Any]:
+        until(lambda: self.ready.exists() or self.process.poll() is not None, seconds)
         assert self.ready.exists(), self.errors.read_text()
         found: dict[str, Any] = json.loads(self.ready.read_text())
         return found

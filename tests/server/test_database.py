@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from vetro.server.config import Config, ConfigError
 from vetro.server.database import database_settings
@@ -35,9 +36,25 @@ def test_a_server_may_have_everything(tmp_path: Path, monkeypatch: pytest.Monkey
     found = settings(tmp_path, url)
     names = ("USER", "PASSWORD", "HOST", "PORT", "NAME", "CONN_MAX_AGE")
     assert [found[name] for name in names] == ["ann", "p@ss", "db.example", "5433", "vetro", None]
-    assert found["OPTIONS"] == {"sslmode": "require", "application_name": "blue"}
+    assert {name: found["OPTIONS"][name] for name in ("sslmode", "application_name", "connect_timeout")} == {
+        "sslmode": "require", "application_name": "blue", "connect_timeout": "10",
+    }  # fmt: skip
     with pytest.raises(ConfigError, match="must begin with sqlite:/// or postgresql://, not 'mysql'"):
         settings(tmp_path, "mysql://x/y")
+
+
+@pytest.mark.django_db
+def test_who_is_lost_holds_nobody_up(tmp_path: Path) -> None:
+    """A machine that vanishes in a transaction would keep its locks until TCP gives up, two hours later."""
+    options = settings(tmp_path, "postgresql:///vetro")["OPTIONS"]
+    assert options["options"] == "-c idle_in_transaction_session_timeout=60000"
+    assert int(options["keepalives_idle"]) + 3 * int(options["keepalives_interval"]) <= 60
+    mine = settings(tmp_path, "postgresql:///vetro?options=&keepalives_idle=300")["OPTIONS"]
+    assert (mine["options"], mine["keepalives_idle"]) == ("", "300")  # poolers may refuse options
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW idle_in_transaction_session_timeout")
+            assert cursor.fetchone() == ("1min",)
 
 
 def test_processes_that_answer_requests_share_few_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

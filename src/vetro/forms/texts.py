@@ -22,8 +22,8 @@ def message_of(rule: Mapping[str, Any], kind: str = "string") -> str:
     if code in ("min_length", "max_length"):
         return _length(code, int(limit or 0), kind)
     if code == "type":
-        names = [_TYPE_NAMES[t] for t in rule.get("types", ()) if t != "null"]
-        return f"This must be {' or '.join(names)}." if names else "Nothing may be entered here."
+        what = " or ".join(_TYPE_NAMES[t] for t in rule.get("types", ()) if t != "null")
+        return f"This must be {what}." if what else "Nothing may be entered here."
     if code == "invalid_choice":
         shown = ", ".join(_shown(value) for value in rule.get("values", ())[:10])
         return f"Choose one of: {shown}." if len(rule.get("values", ())) <= 10 else "Choose one of the offered values."

@@ -52,6 +52,11 @@ def keyring() -> Keyring:
     return _rings[path]
 
 
+def forget_keys() -> None:
+    """The file of keys is read again."""
+    _rings.clear()
+
+
 class EncryptedJSON(models.BinaryField):  # type: ignore[type-arg]
     """Any JSON value, encrypted. Cannot be searched."""
 

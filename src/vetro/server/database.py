@@ -15,6 +15,18 @@ _PRAGMAS = (
     "PRAGMA cache_size=-4000; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=134217728"
 )
 
+#: PostgreSQL: who is not heard of any more (a machine without power, a network that is lost) must not hold up others.
+#: The server ends transactions in which nobody does anything, whose locks others wait for; clients give up connections
+#: on which nothing arrives. What the address says comes first.
+_LOST = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+    "options": "-c idle_in_transaction_session_timeout=60000",
+}
+
 
 def database_settings(config: Config, *, make: bool = True) -> dict[str, Any]:
     """What Django wants for setting ``database.url``; ``make``: the folder of a file, too. Raises `ConfigError`."""
@@ -46,7 +58,8 @@ def database_settings(config: Config, *, make: bool = True) -> dict[str, Any]:
             "CONN_HEALTH_CHECKS": True,
             "OPTIONS": {
                 "application_name": "vetro",
-                **{k: v for k, v in parse_qsl(parts.query) if k != "host"},
+                **_LOST,
+                **{k: v for k, v in parse_qsl(parts.query, keep_blank_values=True) if k != "host"},
                 **({"pool": pool} if pool else {}),
             },
         }

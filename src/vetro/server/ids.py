@@ -13,4 +13,7 @@ def new_id() -> str:
 
 def stamp(at: datetime | None) -> str | None:
     """``YYYY-MM-DDTHH:MM:SS`` in UTC, without zone and fraction."""
-    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    if at is None:
+        return None
+    # Most times are in UTC already.
+    return (at if at.tzinfo is UTC else at.astimezone(UTC)).isoformat()[:19]

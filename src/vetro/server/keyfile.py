@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from cryptography.fernet import Fernet
@@ -31,13 +32,26 @@ def read_keys(path: Path, *, make: bool = True) -> list[str]:
     return lines
 
 
-def _make(path: Path) -> None:
+def write_keys(path: Path, keys: Iterable[str]) -> None:
+    """Puts these keys, newest first, in place of those in the file. Raises `KeysUnusable`."""
+    try:
+        os.replace(_draft(path, keys), path)
+    except OSError as error:
+        raise KeysUnusable(f"the keys of the service cannot be written: {error}") from None
+
+
+def _draft(path: Path, keys: Iterable[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(Fernet.generate_key() + b"\n")
+        file.write("".join(f"{key}\n" for key in keys).encode("ascii"))
         file.flush()
         os.fsync(file.fileno())
+    return draft
+
+
+def _make(path: Path) -> None:
+    draft = _draft(path, [Fernet.generate_key().decode("ascii")])
     try:
         os.link(draft, path)  # the first of several processes wins, and all read its key
     except FileExistsError:

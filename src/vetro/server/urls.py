@@ -12,7 +12,8 @@ from vetro.server.api.health import health, prometheus, ready
 from vetro.server.api.v1 import endpoints as _endpoints  # registers them
 from vetro.server.api.v1.discovery import discovery
 from vetro.server.api.v1.routing import answer
-from vetro.server.web.page import error_page
+from vetro.server.caller import Caller
+from vetro.server.web.page import error_page, page
 
 assert _endpoints is not None
 
@@ -32,7 +33,8 @@ def _pages(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect("/app/")
 
 
-def _no_page(request: HttpRequest) -> HttpResponse:
+@page("GET", "POST", public=True)
+def _no_page(request: HttpRequest, caller: Caller | None) -> HttpResponse:
     return error_page(request, 404, _("There is no such page."))
 
 

@@ -47,6 +47,7 @@ def test_a_process_that_died_is_replaced(definition: str) -> None:
     ask(ANN, definition)
     ((_, _, first),) = children._idle
     first._process.kill()
+    first._process.wait(30)
     assert ask(ANN, definition)["state"]["step"] == 0
     ((_, _, second),) = children._idle
     assert second is not first

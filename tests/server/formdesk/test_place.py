@@ -9,7 +9,8 @@ import pytest
 
 from tests.server.formdesk.conftest import UI
 from vetro.clouds.interface import CloudError
-from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.seal import Seal
+from vetro.server.dispatch.spec import secret_keys
 from vetro.server.environments import drafts
 from vetro.server.formdesk import clouds, desk
 from vetro.server.setup import config
@@ -61,7 +62,7 @@ def test_definitions_offer_what_the_cloud_and_the_draft_have(
     made = drafts.services(me, environment, [], done.session_id or "")[1]
     assert made["friend"] == north.object_id
     assert made["pin"] != "very secret"
-    assert SecretStore(config().data / "secrets", me.project_id).get(made["pin"]) == "very secret"
+    assert Seal(secret_keys(config()), me.project_id).open(made["pin"]) == "very secret"
 
 
 def test_a_cloud_that_does_not_answer_stops_no_form(

@@ -40,6 +40,7 @@ def test_paths_of_nobody_are_one_route() -> None:
 def test_the_page_tells_requests_tasks_queue_and_workers(ann: Any) -> None:
     Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="queued")
     Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="failed")
+    Task.objects.create(project_id="p", user_id="u", kind="destroy", spec={}, state="queued", label="eu-1")
     now = datetime.now(UTC)
     WorkerProcess.objects.create(id="w1", host="h", pid=1, version="1", seen=now)
     WorkerProcess.objects.create(id="w2", host="h", pid=2, version="1", seen=now - timedelta(minutes=5))
@@ -52,7 +53,10 @@ def test_the_page_tells_requests_tasks_queue_and_workers(ann: Any) -> None:
         'vetro_requests_total{api="v1",method="other",route="/v1/catalog/packages",status="200"} 1.0',
         'vetro_tasks{kind="deploy",state="failed"} 1.0',
         'vetro_tasks{kind="deploy",state="queued"} 1.0',
-        "vetro_queue_length 1.0",
+        "vetro_queue_length 2.0",
+        'vetro_queue_tasks{label="",queue="long"} 1.0',
+        'vetro_queue_tasks{label="eu-1",queue="long"} 1.0',
+        'vetro_queue_tasks_oldest_seconds{label="eu-1",queue="long"} ',
         "vetro_workers 1.0",
         'vetro_tasks_ended_total{kind="brew",state="failed"} 1.0',
         'vetro_task_seconds_bucket{kind="brew",le="5.0"} 1.0',

@@ -13,12 +13,12 @@ from django.test import Client
 from tests.server.dispatch import shop
 from tests.server.web.test_environments import words
 from vetro.engine.journal import Ended, Entry
+from vetro.engine.models.differences import Difference, Property
 from vetro.engine.outcome import Outcome
 from vetro.server.dispatch import queue
 from vetro.server.dispatch.claim import Lease, claim
 from vetro.server.dispatch.ending import finish
 from vetro.server.dispatch.journal import DbJournal
-from vetro.server.environments.diff import Difference, Property
 from vetro.server.environments.models import Environment
 from vetro.server.web.desk import tidied
 from vetro.server.web.model_words import addresses_of

@@ -68,7 +68,9 @@ def test_a_definition_is_filled_in_page_by_page(browser: Browser, ann: Any, shop
     client = browser(ann)
     sign = opened(client, f"/app/environments/{environment}/add/{shop.id}")
     assert sign.status == 200 and re.fullmatch(r"/app/forms/[^/]+/1", sign.url)
-    assert "</span>Step 1<" in sign.text and "Form generated from the class" in sign.text
+    assert (
+        "</span>Sign<" in sign.text and "</span>Finish<" in sign.text and "Form generated from the class" in sign.text
+    )
     bad = sign.send(name="corner", size="small")
     assert bad.url == sign.url
     assert "One thing has to be changed" in bad.text and bad.text.count("Begin with a capital") >= 2
@@ -259,12 +261,106 @@ def test_quick_deployment_starts_from_a_model_builder(
     start = opened(client, page.url.rsplit("/", 1)[0] + "/start/large")
     bad = start.send()
     assert bad.status == 422 and 'href="#f-seats"' in bad.text
+    # A new object of a class is filled in here, too: its fields come while one chooses.
+    kind = next(value for value in re.findall(r'<option value="(\+[^"]*)"', start.text) if "Shop" in value)
+    before = json.dumps(dict(re.findall(r'id="(f-[^"]*)" data-field="[^"]*" data-mark="([^"]*)"', start.text)))
+    chosen = client.post(
+        start.url, {**start.inputs(), "r?.like": kind, "do": "keep", "have": before}, headers={"hx-request": "true"}
+    ).json()
+    assert list(chosen["parts"]) == ["f-like"] and not chosen["reload"]
+    assert 'name="s!.like/name"' in chosen["parts"]["f-like"] and "drawer" in chosen["parts"]["f-like"]
     filled = bad.send(seats="80")
     assert (filled.inputs()["i.seats"], filled.inputs()["s!.name"]) == (["80"], ["Big"])
     review = filled.send()
     task = followed(client, client.post(review.url.replace("review", "finish")), "")
     assert re.fullmatch(r"/app/environments/\w+/tasks/\w+/", task.url)
     assert drain() == 1
+
+
+def test_quick_deployment_makes_its_environment_when_another_application_is_added_for_a_field(
+    browser: Browser, ann: Any, publish: Callable[..., Any], drain: Callable[[], int]
+) -> None:
+    from vetro.server.environments.models import Environment
+
+    client = browser(ann)
+    row = publish(ann, ui=UI)
+    page = opened(client, f"/app/quick/{row.id}")
+    assert "deployed at once" in page.text and not Environment.objects.exists()
+    inner = page.send(button(page, "f-friend", "New Corner shop"), name="North")
+    (made,) = Environment.objects.all()
+    assert "for the form that you come from" in inner.text
+    review = inner.send(name="Friend").send(application_name="friend")
+    outer = followed(client, client.post(review.url.replace("review", "finish")), "")
+    assert outer.url == page.url and outer.inputs()["t.name"] == ["North"]
+    (friend,) = services(ann, made.id)
+    assert outer.inputs()["t.friend"] == [friend["?"]["id"]]
+    assert "deployed at once" in outer.text and "Continue application adding" not in outer.send(name="North").text
+    review = outer.send(name="North").send(application_name="north")
+    task = followed(client, client.post(review.url.replace("review", "finish")), "")
+    assert task.url.startswith(f"/app/environments/{made.id}/tasks/")
+    assert drain() == 1
+    # Thrown away instead, it says what is left.
+    page = opened(client, f"/app/quick/{row.id}")
+    page.send(button(page, "f-friend", "New Corner shop"), name="South")
+    gone = followed(client, client.post(page.url.rsplit("/", 1)[0] + "/discard"), "")
+    assert "is still there" in gone.text and Environment.objects.count() == 2
+
+
+def test_a_package_without_a_form_says_so_before_an_environment_is_made(
+    browser: Browser, ann: Any, publish: Callable[..., Any]
+) -> None:
+    manifest = "Format: '1.4'\nType: Application\nFullName: test.Bare\nName: Bare\nVersion: 1.0.0\n"
+    manifest += "Classes: {test.Shop: Shop.yaml, test.Host: Host.yaml}\n"
+    publish(ann, manifest=manifest)
+    shown = browser(ann).get("/app/catalog/test.Bare/").content.decode()
+    assert "has no form" in shown and "/app/catalog/test.Bare/add" not in shown
+    page = browser(ann).get("/app/catalog/test.Bare/add")
+    assert page.status_code == 400 and "has no form" in page.content.decode()
+    assert browser(ann).post("/app/catalog/test.Bare/add", {"environment": "new"}).status_code == 400
+
+
+def test_a_template_gets_components_by_the_wizard(
+    browser: Browser, ann: Any, eve: Any, publish: Callable[..., Any]
+) -> None:
+    from vetro.server.environments import templates
+    from vetro.server.environments.models import Environment, Session, Template
+
+    client = browser(ann)
+    row = publish(ann, ui=UI)
+    new = client.post("/app/templates/new", {"name": "street", "description": "Shops"})
+    address = new["Location"]
+    template = Template.objects.get()
+    assert address == f"/app/templates/{template.id}/" and "No components" in client.get(address).content.decode()
+    assert client.post("/app/templates/new", {"name": "street"}).status_code == 409
+    # The catalog offers the template that one comes from.
+    assert client.get(f"{address}add")["Location"] == "/app/catalog/"
+    assert "The template street" in client.get("/app/catalog/test.Shop/add").content.decode()
+    begun = client.post("/app/catalog/test.Shop/add", {"environment": "template"})
+    page = opened(client, begun["Location"])
+    assert f'href="{address}"' in page.text
+    # An application for a field goes into the template, too.
+    inner = page.send(button(page, "f-friend", "New Corner shop"), name="North")
+    review = inner.send(name="Friend").send(application_name="friend")
+    outer = followed(client, client.post(review.url.replace("review", "finish")), "")
+    review = outer.send(name="North").send(application_name="north")
+    assert "Add to the template" in review.text
+    back = followed(client, client.post(review.url.replace("review", "finish")), "")
+    assert back.url == address and "is in the template" in back.text
+    friend, north = templates.services(ann.caller, template.id, [])
+    assert (friend["name"], north["name"]) == ("Friend", "North")
+    # One of them is changed.
+    edit = opened(client, f"{address}edit/{north['?']['id']}")
+    changed = edit.send(name="West")
+    saved = followed(client, client.post(changed.url.replace("review", "finish")), "")
+    assert saved.url == address and "is changed in the template" in saved.text
+    assert [item["name"] for item in templates.services(ann.caller, template.id, [])] == ["Friend", "West"]
+    # Nothing else was made, and nobody else may do that.
+    assert not Environment.objects.exists() and not Session.objects.exists()
+    stranger = browser(eve)
+    assert stranger.get(f"{address}add/{row.id}").status_code == 404
+    assert stranger.get(f"{address}edit/{north['?']['id']}").status_code == 404
+    templates.update(ann.caller, template.id, {"name": "street", "is_public": True})
+    assert stranger.get(f"{address}add/{row.id}").status_code == 404
 
 
 FIELDS = 300

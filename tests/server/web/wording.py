@@ -53,7 +53,9 @@ def _of_template(source: str) -> Iterator[str]:
 
 def _of_source(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
-        name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "id", "")
         if name not in _FUNCTIONS:
             continue
         given = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]

@@ -18,6 +18,9 @@ from vetro.forms.desks.base import Desk, FormFailed, Turn, Work
 from vetro.forms.desks.classes import ClassDesk
 from vetro.forms.desks.definition import DefinitionDesk
 from vetro.forms.desks.methods import MethodDesk
-from vetro.forms.desks.review import ReviewPage, review
+from vetro.forms.desks.review import ReviewPage, ReviewWords, review
 
-__all__ = ["ClassDesk", "DefinitionDesk", "Desk", "FormFailed", "MethodDesk", "ReviewPage", "Turn", "Work", "review"]
+__all__ = [
+    "ClassDesk", "DefinitionDesk", "Desk", "FormFailed", "MethodDesk", "ReviewPage", "ReviewWords", "Turn", "Work",
+    "review",
+]  # fmt: skip

@@ -8,23 +8,20 @@ from typing import Any
 from vetro.forms.answers import Merger
 from vetro.forms.builders import builder_arguments, builder_form, builders_of, built
 from vetro.forms.catalog import DescribedClass, Describer
-from vetro.forms.checking import LEVELS, Checker
 from vetro.forms.contracts import problems_of
-from vetro.forms.desks.base import Answers, Desk, FormFailed, Turn, Work
+from vetro.forms.desks.base import Answers, Turn, Work
 from vetro.forms.desks.merging import emptied, readable
-from vetro.forms.filling import Filler
+from vetro.forms.desks.single import SinglePage, not_too_deep
 from vetro.forms.keywords import Schema
-from vetro.forms.model import Choice, Form, Picker, Problem
+from vetro.forms.model import Choice, Form, Problem
 from vetro.forms.objects import Objects
-from vetro.forms.placing import with_problems
 from vetro.forms.removal import removed_by, still_used
-from vetro.forms.values import deeper_than
 
 #: The errors of the real contracts, as `vetro.engine.models.check_model` gives them, for an object at its place.
 Check = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 
 
-class ClassDesk(Desk):
+class ClassDesk(SinglePage):
     """``objects``: those of the environment as its draft has it, for references. ``fixed``: whether an object was
     deployed, so that its Const properties stay. The work is ``{value, stored, found, ready}``: the object as it is now
     (secrets in it), as it was (None for a new one), problems that were found, whether it is acceptable.
@@ -43,13 +40,10 @@ class ClassDesk(Desk):
         fixed: Callable[[str], bool] = lambda id: False,
         limit: int = 100,
     ) -> None:
-        self._describer = describer
+        super().__init__(describer, objects, new_id=new_id, deployed=fixed, limit=limit)
         self._described = described
-        self._objects = objects
-        self._new_id = new_id
         self._check = check
         self._fixed = fixed
-        self._filler = Filler(describer, objects, deployed=fixed, limit=limit)
 
     def begin(self, stored: Mapping[str, Any] | None = None, value: Mapping[str, Any] | None = None) -> Work:
         """``stored``: the object to be edited. ``value``: what another form made of a new one."""
@@ -58,15 +52,11 @@ class ClassDesk(Desk):
             return {"value": dict(value) if value is not None else made, "stored": None}
         return {"value": dict(stored), "stored": dict(stored)}
 
-    def page(self, work: Work) -> int:
-        return 0
+    def _filled(self, work: Work) -> Form:
+        return self._filler.form(self._described, work["value"])
 
-    def form(self, work: Work, page: int | None = None) -> Form:
-        form = self._filler.form(self._described, work["value"])
-        return with_problems(form, [Problem(**item) for item in work.get("found") or ()])
-
-    def pages(self, work: Work) -> Form:
-        return self.form(work)
+    def _kept(self, work: Work) -> Work:
+        return {"value": work["value"], "stored": work["stored"]}
 
     def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
         value, _, _ = self._merged(work, answers, partial)
@@ -81,29 +71,11 @@ class ClassDesk(Desk):
         problems = self._problems(work, read, base)
         if not problems:
             problems = problems_of(self._check(value), value)
-        kept: Work = {"value": value, "stored": work["stored"]}
-        if problems:
-            return Turn("invalid", {**kept, "found": [plain_problem(item) for item in problems]}, problems)
-        return Turn("ready", {**kept, "ready": True})
-
-    def back(self, work: Work, page: int) -> Work:
-        if page != 0:
-            raise FormFailed(f"There is no page {page + 1}, only one.")
-        return {"value": work["value"], "stored": work["stored"]}
-
-    def ready(self, work: Work) -> bool:
-        return bool(work.get("ready"))
+        return self._turn({"value": value, "stored": work["stored"]}, problems)
 
     def result(self, work: Work) -> dict[str, Any]:
         value: dict[str, Any] = work["value"]
         return value
-
-    def pick(
-        self, picker: Picker, what: str, search: str, offset: int, work: Work
-    ) -> tuple[Sequence[Choice], bool] | None:
-        if what == "types":
-            return self._filler.types(picker, search, offset)
-        return self._filler.existing(picker, search, offset)
 
     # -- model builders ------------------------------------------------------------------------------------------------
 
@@ -116,7 +88,7 @@ class ClassDesk(Desk):
     ) -> Turn:
         """Loads what a builder makes into the form; ``call`` runs it with arguments. The problems of an invalid turn
         are those of the builder's own form."""
-        problems = Checker(self._describer, self._objects).arguments(builder_form(schema), answers)
+        problems = self._checker.arguments(builder_form(schema), answers)
         if problems:
             return Turn("invalid", work, problems)
         args = builder_arguments(self._describer, schema, answers, work["value"])
@@ -129,8 +101,7 @@ class ClassDesk(Desk):
         self, work: Work, answers: Answers, partial: bool
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """The object with the answers, the answers as they were understood, the object without what they emptied."""
-        if deeper_than(answers, LEVELS):
-            raise FormFailed(f"The answers are nested in more than {LEVELS} levels.")
+        not_too_deep(answers)
         before = work["value"]
         read = readable(answers, before, {k: before["?"][k] for k in ("type", "id") if k in before["?"]})
         base = dict(before)
@@ -140,19 +111,9 @@ class ClassDesk(Desk):
         return value, read, base
 
     def _problems(self, work: Work, read: Answers, base: Mapping[str, Any]) -> list[Problem]:
-        found = Checker(self._describer, self._objects).problems(self._described, read, base)
+        found = self._checker.problems(self._described, read, base)
         stored = work["stored"]
         if stored is not None:
             gone = still_used(removed_by(stored, {**base, **read}), self._objects, stored)
             found += [problem for problem in gone if problem not in found]
         return found
-
-
-def plain_problem(problem: Problem) -> dict[str, Any]:
-    """A problem as the work keeps it."""
-    return {
-        "path": problem.path,
-        "message": problem.message,
-        "code": problem.code,
-        "object_id": problem.object_id,
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from vetro.forms.model import Field, Form, Section
 from vetro.forms.secrets import is_marker
@@ -15,6 +15,18 @@ NOTHING = "-"
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewWords:
+    """What answers are called that have no text of their own; ``{name}`` is that of a class."""
+
+    yes: str = "yes"
+    no: str = "no"
+    new: str = "new {name}"
+
+
+_ENGLISH: Final = ReviewWords()
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewPage:
     """One page: (label, text, path) of each answer, in order; labels of nested ones with those around them."""
 
@@ -22,12 +34,12 @@ class ReviewPage:
     rows: Sequence[tuple[str, str, str]]
 
 
-def review(form: Form) -> list[ReviewPage]:
+def review(form: Form, words: ReviewWords = _ENGLISH) -> list[ReviewPage]:
     """All pages of a form that was filled in (`Desk.pages`). Hidden fields and confirmations are left out."""
-    return [ReviewPage(page.title, list(_rows(page.sections, "", ""))) for page in form.pages]
+    return [ReviewPage(page.title, list(_rows(page.sections, "", "", words))) for page in form.pages]
 
 
-def text_of(field: Field) -> str:
+def text_of(field: Field, words: ReviewWords = _ENGLISH) -> str:
     """The answer of one field as people know it: the label of a choice, the name of an object."""
     value = field.value if field.answered else field.initial
     if field.secret:
@@ -38,40 +50,40 @@ def text_of(field: Field) -> str:
     for choice in choices:
         if choice.value == value and type(choice.value) is type(value):
             return choice.label or NOTHING
-    return _plain(value)
+    return _plain(value, words)
 
 
-def _rows(sections: Sequence[Section], path: str, label: str) -> Iterator[tuple[str, str, str]]:
+def _rows(sections: Sequence[Section], path: str, label: str, words: ReviewWords) -> Iterator[tuple[str, str, str]]:
     for section in sections:
         for field in section.fields:
             if not field.visible or field.confirms:
                 continue
             name = f"{label} / {field.label}" if label else field.label
             here = path + pointer(field.name)
-            inner = list(_rows(field.sections, here, name)) if field.answered else []
+            inner = list(_rows(field.sections, here, name, words)) if field.answered else []
             if inner and not field.secret:
                 if isinstance(field.value, Mapping) and isinstance(field.value.get("?"), Mapping):
-                    yield name, _class_name(field.value["?"]), here
+                    yield name, _class_name(field.value["?"], words), here
                 yield from inner
             else:
-                yield name, text_of(field), here
+                yield name, text_of(field, words), here
 
 
-def _class_name(header: Mapping[str, Any]) -> str:
+def _class_name(header: Mapping[str, Any], words: ReviewWords) -> str:
     name = str(header.get("type") or "").partition("/")[0].partition("@")[0].rpartition(".")[2]
     given = header.get("name")
-    return f"{given} ({name})" if given else f"new {name}"
+    return f"{given} ({name})" if given else words.new.format(name=name)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, words: ReviewWords) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return words.yes if value else words.no
     if is_marker(value):
         return DOTS
     if isinstance(value, Mapping):
         if isinstance(value.get("?"), Mapping):
-            return _class_name(value["?"])
-        return ", ".join(f"{key}: {_plain(item)}" for key, item in value.items()) or NOTHING
+            return _class_name(value["?"], words)
+        return ", ".join(f"{key}: {_plain(item, words)}" for key, item in value.items()) or NOTHING
     if isinstance(value, (list, tuple)):
-        return ", ".join(_plain(item) for item in value if item is not None) or NOTHING
+        return ", ".join(_plain(item, words) for item in value if item is not None) or NOTHING
     return NOTHING if value is None else str(value)

@@ -253,8 +253,11 @@ class Agent:
 
 
 def queue_name(this: Any) -> str:
-    """The result queue of a listener."""
-    return f"-execution-results-{str(private(whole(this), LISTENER, '_name')).lower()}"
+    """The result queue of a listener; those of an environment begin as its effects host wants it."""
+    listener = whole(this)
+    environment = private(listener, LISTENER, "_environmentId")
+    own = f"e{environment}-" if environment else ""
+    return f"-execution-results-{own}{private(listener, LISTENER, '_name')}".lower()
 
 
 def listen(cx: Any, listener: Any) -> None:

@@ -4,7 +4,6 @@ but numbers and words."""
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
@@ -50,7 +49,8 @@ def _database() -> str:
 
 
 def _workers() -> str:
+    from vetro.server.dispatch import clock
     from vetro.server.dispatch.models import WorkerProcess
 
-    since = datetime.now(UTC) - timedelta(seconds=_LEASES * float(config()["worker.lease_seconds"]))
+    since = clock.after(-_LEASES * float(config()["worker.lease_seconds"]))
     return "ok" if WorkerProcess.objects.filter(seen__gte=since, draining=False).exists() else "none"

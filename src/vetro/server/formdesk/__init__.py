@@ -9,7 +9,7 @@ package's fault, or no answer in time: show the message; ``details["author"]`` i
 process, and none of this may be called inside of a transaction::
 
     desk.begin(caller, *, environment_id=None, session_id=None, package=None, class_name=None, version=None,
-               object_id=None, action=None, method=None, source="auto", into=None) -> Shown
+               object_id=None, action=None, method=None, source="auto", into=None, template=None) -> Shown
         add      package=<id of a catalog package>, or class_name=<class> (version: spec)
         edit     object_id=<any object of the session's draft>
         action   action=<action id of the deployed environment>  (no session)
@@ -17,7 +17,9 @@ process, and none of this may be called inside of a transaction::
         For add without environment_id the wizard is "quick": `finish` makes an environment. Without session_id, and
         when the session got stale, it is the person's newest usable session, else `finish` opens one.
         source: auto | definition | class.
+        template: id of a template of the project, for add and edit: the object is one of its components then.
         into: id of another draft: this wizard was opened from a field of it (its box "stay" is left out).
+    desk.settle(caller, id) -> Shown        the quick wizard's environment is made now, so that objects can be put there
     desk.describe(caller, id, page=None) -> Shown           the page that is due, or a look at another one
     desk.evaluate(caller, id, answers, *, page=None, partial=False) -> Shown
         keeps unsent answers (autosave) and computes anew what depends on them. Complains about nothing.

@@ -1,16 +1,18 @@
-"""Lists of the cloud for choices: flavors, images, key pairs. Kept for a moment; no request waits long for a cloud."""
+"""Lists of the cloud for choices: flavors, images, key pairs; and the marks of images. Lists are kept for a moment; no
+request waits long for a cloud."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vetro.clouds.interface import CloudError, Owner
-from vetro.forms.cloud_lists import Lists, rows
+from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner
+from vetro.forms.cloud_lists import rows
 from vetro.server.dispatch import spec
 from vetro.server.setup import config
 from vetro.yaql.errors import VetroError
@@ -21,9 +23,12 @@ FRESH, STALE = 15.0, 600.0
 PATIENCE = 5.0
 _MOST = 2000
 
+if TYPE_CHECKING:
+    from vetro.clouds.local.listing import Listing
+
 _lock = threading.Lock()
 _known: dict[tuple[Any, ...], tuple[float, list[Any]]] = {}
-_open: dict[tuple[int, str], Lists] = {}
+_open: dict[tuple[int, str], Listing] = {}
 _pools: dict[int, ThreadPoolExecutor] = {}
 _reading: dict[tuple[Any, ...], Future[list[Any]]] = {}
 
@@ -35,18 +40,23 @@ class ListUnavailable(CloudError):
     hint = "try again in a moment"
 
 
-def choices(project_id: str, environment_id: str, source: str, region: str | None) -> list[Any]:
-    """A list of the configured cloud as `vetro.forms.cloud_lists.rows` gives it. Raises `ListUnavailable`."""
+def choices(project_id: str, environment_id: str, source: str, region: str | None, *, anew: bool = False) -> list[Any]:
+    """A list of the configured cloud as `vetro.forms.cloud_lists.rows` gives it; ``anew``: as it is at this moment.
+
+    Raises `ListUnavailable`; with ``anew`` also what the cloud raises.
+    """
     key = (os.getpid(), str(config().path("cloud.directory")), project_id, source, region or "")
     now = time.monotonic()
     with _lock:
         at, known = _known.get(key, (0.0, None))
-    if known is not None and now - at < FRESH:
+    if known is not None and now - at < FRESH and not anew:
         return known
     try:
         found = _read(key, Owner(project_id, environment_id or "forms", "forms"), source, region)
     except (VetroError, KeyError, OSError, TooLate) as error:
-        if known is not None and now - at < STALE:
+        if anew and isinstance(error, VetroError):
+            raise
+        if known is not None and now - at < STALE and not anew:
             return known
         why = "it does not answer" if isinstance(error, TooLate) else str(getattr(error, "message", error))
         raise ListUnavailable(f"the cloud cannot list its {source.replace('_', ' ')}: {why}") from None
@@ -55,6 +65,27 @@ def choices(project_id: str, environment_id: str, source: str, region: str | Non
             _known.clear()
         _known[key] = (time.monotonic(), found)
     return found
+
+
+def mark_image(project_id: str, image: str, mark: Mapping[str, str] | None, region: str | None) -> None:
+    """See `vetro.clouds.interface.Cloud.mark_image`. Lists of this process show it at once, others within `FRESH`
+    seconds. Raises what the cloud raises, and `ListUnavailable` when it does not answer."""
+    owner = Owner(project_id, "forms", "forms")
+    if config()["cloud.kind"] == "local":
+        _listing().mark_image(owner, region or "", image, mark)
+    else:
+        doing = ask(owner, lambda cloud: _mark(cloud, owner, region or "", image, mark))
+        try:
+            doing.result(PATIENCE)
+        except TooLate:
+            raise ListUnavailable("the cloud has not said in time whether the image is marked; look again") from None
+    forget()
+
+
+def _mark(cloud: Cloud, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> None:
+    if not hasattr(cloud, "mark_image"):
+        raise NotAvailable(f"the cloud '{cloud.name}' marks no images")
+    cloud.mark_image(owner, region, image, mark)
 
 
 def forget() -> None:
@@ -67,14 +98,21 @@ def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -
     if config()["cloud.kind"] == "local":
         return rows(_listing(), owner, source, region)  # a small file on this machine
     with _lock:
-        pool = _pools.setdefault(os.getpid(), ThreadPoolExecutor(4, "vetro-cloud-lists"))
         reading = _reading.get(key)
         if reading is None or reading.done():
-            reading = _reading[key] = pool.submit(_ask, owner, source, region)
+            reading = _reading[key] = ask(owner, lambda cloud: rows(cloud, owner, source, region))
     return reading.result(PATIENCE)
 
 
-def _listing() -> Lists:
+def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
+    """What ``do`` gives of the configured cloud, once that has answered: another thread waits for it."""
+    pool = _pools.get(os.getpid())
+    if pool is None:
+        pool = _pools.setdefault(os.getpid(), ThreadPoolExecutor(4, "vetro-cloud-lists"))
+    return pool.submit(_with_cloud, owner, do)
+
+
+def _listing() -> Listing:
     from vetro.clouds.local import LocalSettings
     from vetro.clouds.local.listing import Listing
 
@@ -86,12 +124,12 @@ def _listing() -> Lists:
         return _open[key]
 
 
-def _ask(owner: Owner, source: str, region: str | None) -> list[Any]:
+def _with_cloud(owner: Owner, do: Callable[[Cloud], Any]) -> Any:
     from vetro.engine.host.config import cloud_of
 
     cloud, channel = cloud_of(spec.cloud(config()), owner)
     try:
-        return rows(cloud, owner, source, region)
+        return do(cloud)
     finally:
         channel.close()
         cloud.close()

@@ -7,13 +7,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from vetro.forms.desks import ClassDesk, DefinitionDesk, FormFailed, ReviewPage, Work
+from django.db import transaction
+
+from vetro.forms.desks import ClassDesk, DefinitionDesk, FormFailed, ReviewPage, ReviewWords, Work
 from vetro.forms.desks import review as reviewed
 from vetro.forms.model import Choice, Form, Problem
 from vetro.forms.placing import field_at
+from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
+from vetro.server.environments import sessions
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.formdesk import finishing, making, store, subjects
+from vetro.server.formdesk.models import FormDraft
 from vetro.server.formdesk.opened import Opened, builder_schema, check_answers, check_page, opened, show
 from vetro.server.formdesk.opened import builder_form as form_of_builder
 from vetro.server.formdesk.place import Place
@@ -39,19 +44,22 @@ def begin(
     method: str | None = None,
     source: str = "auto",
     into: str | None = None,
+    template: str | None = None,
 ) -> Shown:
     """A new form."""
     if into is not None:
         store.get(caller, into)
     wanted_draft = action is None and method is None
+    if template is not None and (environment_id is not None or not wanted_draft):
+        raise Invalid("A form is for an environment or for a template, and actions are for environments.")
     if session_id is not None and environment_id is None:
         raise Invalid("A session is one of an environment: name that, too.")
-    place = Place(caller, environment_id, session_id, draft=wanted_draft)
+    place = Place(caller, environment_id, session_id, draft=wanted_draft, template_id=template or "")
     if action is not None:
         _only(environment_id, "environment_id", "an action")
         wanted = subjects.action(place, action)
     elif object_id is not None:
-        _only(environment_id, "environment_id", "an object that is edited")
+        _only(environment_id or template, "environment_id", "an object that is edited")
         wanted = subjects.editing(place, object_id)
     elif method is not None:
         wanted = subjects.static(place, _only(class_name, "class", "a static action"), method, version)
@@ -61,6 +69,8 @@ def begin(
         wanted = subjects.adding_package(
             place, _only(package, "package", "a new object", "package or class"), referred=into is not None
         )
+    quick = wanted.purpose == FormDraft.ADD and environment_id is None and template is None
+    wanted = replace(wanted, subject=replace(wanted.subject, template_id=template or "", quick=quick))
     wanted = _with_class(place, wanted)
     chosen = _chosen(wanted, source)
     desk = making.desk_of(place, wanted.subject, chosen, wanted.base)
@@ -127,10 +137,10 @@ def back(caller: Caller, id: str, page: int) -> Shown:
     return show(form)
 
 
-def review(caller: Caller, id: str) -> Sequence[ReviewPage]:
-    """What was answered."""
+def review(caller: Caller, id: str, words: ReviewWords | None = None) -> Sequence[ReviewPage]:
+    """What was answered; ``words``: of another language."""
     form = opened(caller, id)
-    return reviewed(form.desk.pages(form.work))
+    return reviewed(form.desk.pages(form.work), words or ReviewWords())
 
 
 def finish(caller: Caller, id: str, *, revision: int | None = None) -> Finished:
@@ -160,6 +170,19 @@ def switch(caller: Caller, id: str, source: str) -> Shown:
     form.content = Content(before.subject, source, others, before.reason, before.base, {**before.works, source: work})
     form.desk = desk
     form.keep(dict(work))
+    return show(form)
+
+
+def settle(caller: Caller, id: str) -> Shown:
+    """Makes the environment of a quick deployment now: other objects can be put there before the form ends."""
+    form = opened(caller, id)
+    if form.row.environment_id is None and form.content.subject.quick:
+        enforce(caller, "create_environment")
+        with transaction.atomic():
+            form.row.environment_id = finishing.new_environment(caller)
+            form.place.session_id = sessions.open_session(caller, form.row.environment_id).id
+            form.keep(form.work)
+        form = opened(caller, id)
     return show(form)
 
 

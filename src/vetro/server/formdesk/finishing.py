@@ -15,7 +15,7 @@ from vetro.muranopl.header import parse_type_text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.dispatch import classes, queue
-from vetro.server.environments import components, content, deploying, drafts, reading, service, sessions
+from vetro.server.environments import components, content, deploying, drafts, reading, service, sessions, templates
 from vetro.server.environments.models import Session
 from vetro.server.errors import Conflict
 from vetro.server.formdesk import store
@@ -35,7 +35,7 @@ def finish(
 ) -> Finished:
     """Does what the form was for, and removes it; all or nothing. Raises `Forbidden` for whom the policy refuses it."""
     work = kept.work
-    _allow(caller, row)
+    _allow(caller, row, kept.subject.template_id)
     with transaction.atomic():
         store.remove(row)
         if row.purpose == FormDraft.ACTION:
@@ -47,9 +47,12 @@ def finish(
         return _place(caller, row, kept, place, desk, revision)
 
 
-def _allow(caller: Caller, row: FormDraft) -> None:
+def _allow(caller: Caller, row: FormDraft, template: str) -> None:
     if row.purpose in (FormDraft.ACTION, FormDraft.STATIC):
         enforce(caller, "execute_action")
+        return
+    if template:
+        enforce(caller, "update_service_env_template")
         return
     if row.environment_id is None:
         enforce(caller, "create_environment")
@@ -77,7 +80,9 @@ def _place(
 ) -> Finished:
     """Puts the object into the draft: the one that was given, the person's newest, or a new one."""
     work, made = kept.work, desk.result(kept.work)
-    environment_id = place.environment_id or _new_environment(caller)
+    if kept.subject.template_id:
+        return _into_template(caller, row, kept, made)
+    environment_id = place.environment_id or new_environment(caller)
     session_id = place.session_id or sessions.open_session(caller, environment_id).id
     own = str(content.id_of(made))
 
@@ -99,7 +104,18 @@ def _place(
     if isinstance(desk, DefinitionDesk):
         _keep(session, own, kept, desk.result(work), work["state"])
     stays = bool(work.get("stays"))
-    return Finished(row.purpose, environment_id, session.id, own, None, stays)
+    return Finished(row.purpose, environment_id, session.id, own, stay=stays)
+
+
+def _into_template(caller: Caller, row: FormDraft, kept: store.Content, made: Any) -> Finished:
+    """Puts the object into the template, where the answers of definitions are not kept."""
+    template, own = kept.subject.template_id, str(content.id_of(made))
+    if row.purpose == FormDraft.ADD:
+        templates.add_services(caller, template, made)
+    else:
+        there = components.find(templates.services(caller, template, []), kept.subject.object_id)
+        templates.put_services(caller, template, [own], merged(kept.base, made, there))
+    return Finished(row.purpose, object_id=own, template_id=template)
 
 
 def _keep(session: Session, object_id: str, kept: store.Content, made: Any, state: Any) -> None:
@@ -117,7 +133,7 @@ def _keep(session: Session, object_id: str, kept: store.Content, made: Any, stat
     session.save(update_fields=["answers"])
 
 
-def _new_environment(caller: Caller) -> str:
+def new_environment(caller: Caller) -> str:
     """An environment for a quick deployment."""
     for attempt in range(_NAMES):
         names = [found.name for found in reading.of_project(caller.project_id)]

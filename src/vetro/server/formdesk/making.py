@@ -68,7 +68,7 @@ def about(place: Place, subject: Subject) -> dict[str, Any]:
     region = place.root.get("region") if place.found is not None else None
     return {
         "package": {"fqn": subject.fqn, "name": subject.name, "version": subject.version},
-        "quick": place.environment_id is None,
+        "quick": subject.quick or place.environment_id is None,
         "referred": subject.referred,
         "region": region if isinstance(region, str) else None,
         "encrypts": True,

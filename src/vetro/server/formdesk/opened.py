@@ -54,7 +54,8 @@ def opened(caller: Caller, id: str) -> Opened:
     row = store.get(caller, id)
     content = Content.from_json(row.content)
     on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)
-    place = Place(caller, row.environment_id, row.session_id, draft=on_draft)
+    about = content.subject
+    place = Place(caller, row.environment_id, row.session_id, draft=on_draft, template_id=about.template_id)
     desk = making.desk_of(place, content.subject, content.source, content.base)
     return Opened(caller, row, content, place, desk)
 
@@ -87,6 +88,8 @@ def show(
         environment_id=row.environment_id,
         session_id=form.place.session_id,
         object_id=content.subject.object_id or None,
+        template_id=content.subject.template_id or None,
+        quick=content.subject.quick,
         revision=row.revision,
         kept=row.updated,
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.engine.asking import AskFailed
 from vetro.engine.host.answers import Request
-from vetro.engine.host.secret_store import SecretStore
+from vetro.engine.host.seal import Seal
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.contracts import told
 from vetro.forms.model import Problem
@@ -23,7 +23,8 @@ from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.rows import scope_of
 from vetro.server.dispatch.ask import ask
-from vetro.server.environments import content, drafts, packages, reading, service, sessions
+from vetro.server.dispatch.spec import secret_keys
+from vetro.server.environments import content, drafts, packages, reading, service, sessions, templates
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.formdesk import clouds
@@ -38,14 +39,21 @@ _MOST = 500
 class Place:
     """An environment, with a session's draft or as it is; without an environment: one that is still to be made.
 
-    ``draft`` False: as it is deployed, whatever drafts there are. Raises `NotFound`, `Forbidden` for a session of
-    somebody else.
+    ``draft`` False: as it is deployed, whatever drafts there are. ``template_id``: a template instead of an
+    environment. Raises `NotFound`, `Forbidden` for a session of somebody else.
     """
 
     def __init__(
-        self, caller: Caller, environment_id: str | None, session_id: str | None, *, draft: bool = True
+        self,
+        caller: Caller,
+        environment_id: str | None,
+        session_id: str | None,
+        *,
+        draft: bool = True,
+        template_id: str = "",
     ) -> None:
         self.caller = caller
+        self.template_id = template_id
         self.environment_id = environment_id
         self.session_id = session_id
         self.found: reading.Found | None = None
@@ -62,7 +70,10 @@ class Place:
     def root(self) -> dict[str, Any]:
         """The root object of the draft."""
         if self.found is None:
-            return service.model_of(new_id(), "quick", {})
+            made = service.model_of(new_id(), "quick", {})
+            if self.template_id:
+                made["applications"] = templates.services(self.caller, self.template_id, [])
+            return made
         root = drafts.root_of(self.session, self.found)
         if root is None:
             raise NotFound("The environment has no model any more.")
@@ -92,7 +103,7 @@ class Place:
     @cached_property
     def objects(self) -> Objects:
         """The objects of the draft; none where the environment is still to be made: its id is not known yet."""
-        return Objects([] if self.found is None else self.root, self.describer)
+        return Objects([] if self.found is None and not self.template_id else self.root, self.describer)
 
     @cached_property
     def _deployed(self) -> frozenset[str]:
@@ -143,7 +154,7 @@ class Place:
         if what == "environment_names":
             return [found.name for found in reading.of_project(self.project_id)]
         if what == "encrypt":
-            return SecretStore(config().data / "secrets", self.project_id).put(request.text("text"))
+            return Seal(secret_keys(config()), self.project_id).close(request.text("text"))
         raise Invalid(f"nobody knows what '{what}' is")
 
     def _packages(self, class_name: str) -> list[dict[str, Any]]:

@@ -36,6 +36,10 @@ class Shown:
     environment_id: str | None = None
     session_id: str | None = None
     object_id: str | None = None
+    #: The template that the object is for; then there is no environment.
+    template_id: str | None = None
+    #: What it makes is deployed at once, in an environment of its own.
+    quick: bool = False
     revision: int = 0
     kept: datetime | None = None
 
@@ -52,6 +56,8 @@ class Finished:
     task_id: str | None = None
     #: The person wants to go on adding applications.
     stay: bool = False
+    #: The object is in this template.
+    template_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,10 @@ class Subject:
     method: str = ""
     #: The wizard was opened from a field of another one.
     referred: bool = False
+    #: The object goes into a template, not into an environment.
+    template_id: str = ""
+    #: The object gets an environment of its own, even if that is there already.
+    quick: bool = False
 
     @property
     def package(self) -> dict[str, str] | None:

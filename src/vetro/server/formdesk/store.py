@@ -99,7 +99,11 @@ def save(row: FormDraft, content: Content) -> None:
     now = datetime.now(UTC)
     with deep_calls():
         changed = FormDraft.objects.filter(id=row.id, revision=row.revision).update(
-            content=content.as_json(), session_id=row.session_id, revision=row.revision + 1, updated=now
+            content=content.as_json(),
+            environment_id=row.environment_id,
+            session_id=row.session_id,
+            revision=row.revision + 1,
+            updated=now,
         )
     if not changed:
         raise FormChanged("The form was changed meanwhile, in another window.")

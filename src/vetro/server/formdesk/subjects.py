@@ -40,17 +40,21 @@ def adding_package(place: Place, package_id: str, *, referred: bool = False) -> 
     row = Package.objects.filter(id=package_id).first() if "\0" not in package_id else None
     if row is None or not (row.is_public or row.project_id == place.project_id):
         raise NotFound(f"Package id '{package_id[:80]}' not found")
+    check_addable(row)
+    return _adding(row, row.name, f"{row.fqn}/{row.version}@{row.fqn}" if row.fqn in row.class_names else "", referred)
+
+
+def check_addable(row: Package) -> None:
+    """Raises `Invalid` for a package that no form can be begun for."""
     if not (row.enabled and row.usable):
         why = "is disabled" if not row.enabled else "lacks packages that it requires, or cannot be read"
         raise Invalid(f"The package {row.fqn} cannot be used: it {why}.")
-    written = f"{row.fqn}/{row.version}@{row.fqn}" if row.fqn in row.class_names else ""
-    if not written and not row.ui:
+    if row.fqn not in row.class_names and not row.ui:
         raise Invalid(
             f"The package {row.fqn} has no form: neither a definition, nor a class of its own name.",
             hint="begin the form of one of its classes",
             details={"classes": list(row.class_names)},
         )
-    return _adding(row, row.name, written, referred)
 
 
 def adding_class(place: Place, class_name: str, version: str | None, *, referred: bool = False) -> Wanted:

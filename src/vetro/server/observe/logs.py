@@ -26,6 +26,8 @@ _IN_TEXT = re.compile(
     r"|((?:x-auth-token|authorization|password|passwd|secret)[\"']?\s*[:=]\s*(?:bearer\s+)?)(?:\"[^\"]*\"|'[^']*'|[^\s,;&}]+)",
     re.IGNORECASE,
 )
+#: Quick: whether there can be one at all. Each of them has one of these characters.
+_MAY_HIDE = re.compile("[_:=]").search
 HIDDEN = "***"
 
 
@@ -102,6 +104,8 @@ def hide_secrets(logger: Any, method: str, event: MutableMapping[str, Any]) -> M
 
 def hidden(text: str) -> str:
     """Text without the tokens and passwords that can be recognised in it."""
+    if not _MAY_HIDE(text):
+        return text
     return _IN_TEXT.sub(lambda match: (match.group(1) or "") + HIDDEN, text)
 
 
@@ -117,7 +121,7 @@ def write_access(
     project: str,
 ) -> None:
     """One line for one request. Made by hand: it is part of every request. Queries are left out, they may be secret."""
-    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    at = f"{datetime.now(UTC).isoformat(timespec='microseconds')[:26]}Z"
     if _State.json:
         line = json.dumps(
             {

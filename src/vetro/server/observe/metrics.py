@@ -8,9 +8,8 @@ database.
 from __future__ import annotations
 
 import os
-import time
+from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
@@ -19,8 +18,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: A worker that was not heard of for so long is not counted.
-_GONE = timedelta(seconds=60)
+#: A worker that was not heard of for so many seconds is not counted.
+_GONE = 60.0
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"})
 
 _requests = Counter("vetro_requests", "Requests that were answered", ["api", "method", "route", "status"])
@@ -80,19 +79,42 @@ class _FromDatabase(Collector):
     """What is counted in the database: the same whoever is asked."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The families; three queries."""
+        """The families; four queries, one of them for the time."""
         from django.db.models import Count, Min
 
+        from vetro.server.dispatch import clock
+        from vetro.server.dispatch.claim import SHORT
         from vetro.server.dispatch.models import Task, WorkerProcess
 
         tasks = GaugeMetricFamily("vetro_tasks", "Tasks there are, by kind and state", labels=["kind", "state"])
         for kind, state, count in Task.objects.order_by().values_list("kind", "state").annotate(Count("id")):
             tasks.add_metric([kind, state], count)
         yield tasks
-        waiting = Task.objects.filter(state=Task.QUEUED).aggregate(count=Count("id"), oldest=Min("created"))
-        yield GaugeMetricFamily("vetro_queue_length", "Tasks that wait for a worker", value=waiting["count"])
-        oldest = waiting["oldest"]
-        age = max(0.0, time.time() - oldest.timestamp()) if oldest is not None else 0.0
-        yield GaugeMetricFamily("vetro_queue_oldest_seconds", "How long the first of them has been waiting", value=age)
-        alive = WorkerProcess.objects.filter(seen__gte=datetime.now(UTC) - _GONE).count()
+        waiting = Task.objects.filter(state=Task.QUEUED).order_by().values_list("kind", "label")
+        now = clock.read()
+        length: defaultdict[tuple[str, str], int] = defaultdict(int)
+        oldest: defaultdict[tuple[str, str], float] = defaultdict(float)
+        for kind, label, count, first in waiting.annotate(Count("id"), Min("created")):
+            key = ("short" if kind in SHORT else "long", label)
+            length[key] += count
+            oldest[key] = max(oldest[key], (now - first).total_seconds())
+        all_oldest = max([0.0, *oldest.values()])
+        yield GaugeMetricFamily("vetro_queue_length", "Tasks that wait for a worker", value=sum(length.values()))
+        yield GaugeMetricFamily(
+            "vetro_queue_oldest_seconds", "How long the first of them has been waiting", value=all_oldest
+        )
+        queues = GaugeMetricFamily(
+            "vetro_queue_tasks",
+            "The same by queue, and by the label that a worker must have",
+            labels=["queue", "label"],
+        )
+        ages = GaugeMetricFamily(
+            "vetro_queue_tasks_oldest_seconds", "How long the first of each has been waiting", labels=["queue", "label"]
+        )
+        for key in sorted(length):
+            queues.add_metric(key, length[key])
+            ages.add_metric(key, oldest[key])
+        yield queues
+        yield ages
+        alive = WorkerProcess.objects.filter(seen__gte=clock.after(-_GONE)).count()
         yield GaugeMetricFamily("vetro_workers", "Workers that were heard of within a minute", value=alive)

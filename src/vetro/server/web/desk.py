@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
+from vetro.engine.models.differences import Difference, Property, diff
 from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Event
 from vetro.server.environments import concealed, content, drafts, reading
-from vetro.server.environments.diff import Difference, Property, diff
 from vetro.server.environments.models import Session
 from vetro.server.web import drafting
 from vetro.server.web.model_words import label_of, label_of_type, text_of, type_of
 
+#: Lines of two values that are compared line by line; equal ones in a row that are shown.
+_LINES, _SAME = 2000, 3
 #: Kind of a difference -> (colour, icon).
 LOOKS = {
     "created": ("success", "plus-lg"),
@@ -180,8 +183,7 @@ def shown_change(item: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
     return {
         **item,
         "properties": [
-            {**told, "old_text": _text(told["old"], labels), "new_text": _text(told["new"], labels)}
-            for told in item["properties"]
+            _shown_property(told, _text(told["old"], labels), _text(told["new"], labels)) for told in item["properties"]
         ],
         "colour": colour,
         "icon": icon,
@@ -190,6 +192,21 @@ def shown_change(item: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
         "where": (labels.get(place["owner"], ""), place["property"]) if place else None,
         "was": (labels.get(before["owner"], ""), before["property"]) if before else None,
     }
+
+
+def _shown_property(told: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """A property with its values as texts; lists, mappings and long texts line by line, with what is the same."""
+    shown = {**told, "old_text": old, "new_text": new, "lines": []}
+    before, after = old.split("\n"), new.split("\n")
+    if told["added"] or told["removed"] or max(len(before), len(after)) < 2 or len(before) + len(after) > _LINES:
+        return shown
+    for what, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what == "equal":
+            same = before[i1:i2]
+            shown["lines"] += [("", line) for line in same] if len(same) <= _SAME else [("same", len(same))]
+        else:
+            shown["lines"] += [("old", line) for line in before[i1:i2]] + [("new", line) for line in after[j1:j2]]
+    return shown
 
 
 def _text(value: Any, labels: Mapping[str, str]) -> str:

@@ -25,7 +25,7 @@ def compiled(data: Path, source: Path = SOURCE) -> Path | None:
 
     Pages are English then. Copies of other versions are removed.
     """
-    texts = {path.relative_to(source): path.read_bytes() for path in sorted(source.glob("*/LC_MESSAGES/*.po"))}
+    texts = {path.relative_to(source): path.read_bytes() for path in sorted(source.glob("*/LC_MESSAGES/django.po"))}
     digest = hashlib.sha256(b"\0".join(bytes(path) + b"\0" + text for path, text in texts.items())).hexdigest()[:16]
     folder = data / "locale" / digest
     if folder.is_dir():

@@ -9,13 +9,16 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
+from vetro.server.dispatch.ask import warm_up_soon
 from vetro.server.errors import NotFound, NotSignedIn, ServiceError
+from vetro.server.web.rule_words import in_words
 from vetro.server.web.signed_in import caller_of_session
 from vetro.yaql.errors import VetroError
 
@@ -49,13 +52,22 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
 
                     enforce(caller, rule)
                 request.vetro_caller = caller  # type: ignore[attr-defined]
+                if caller is not None:
+                    warm_up_soon()
                 return function(request, caller, **path)
             except NotSignedIn:
                 return to_login(request)
             except ServiceError as error:
                 return error_page(request, *_in_words(error))
             except VetroError as error:
-                return error_page(request, 400, error.message, error.hint)
+                return error_page(request, 400, in_words(error.message), in_words(error.hint) or None)
+            except OperationalError as error:
+                _log.warning("the database refused %s %s: %s", request.method, request.path, error)
+                answer = error_page(
+                    request, 503, _("The database is busy or cannot be reached."), _("Try again in a moment.")
+                )
+                answer["Retry-After"] = "1"
+                return answer
             except Exception:
                 mark = secrets.token_hex(4)
                 _log.exception("defect %s while answering %s %s", mark, request.method, request.path)
@@ -133,7 +145,7 @@ def _in_words(error: ServiceError) -> tuple[int, str, str | None]:
     if isinstance(error, SessionInvalid):
         hint = _("Your draft is kept for reading. Look at what is deployed now, then make your changes again.")
         return 409, _("Somebody else has deployed this environment since you began to change it."), hint
-    return error.status, error.message, error.hint
+    return error.status, in_words(error.message), in_words(error.hint) or None
 
 
 def _came_from(request: HttpRequest) -> str:

@@ -59,6 +59,7 @@ _template: list[Any] = [
     path("edit", stencils.edit),
     path("clone", stencils.clone),
     path("delete", stencils.delete),
+    path("add", stencils.choose),
     path("components/<str:component>/remove", stencils.remove),
 ]
 
@@ -69,5 +70,6 @@ urlpatterns: list[Any] = [
     path("environments/deployments", listing.deployments, name="deployments"),
     path("environments/<str:environment>/", include(_environment)),
     path("templates/", stencils.listing, name="templates"),
+    path("templates/new", stencils.new),
     path("templates/<str:template>/", include(_template)),
 ]

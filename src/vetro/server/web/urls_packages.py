@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import include, path
 
-from vetro.server.web.views.packages import bringing, categories, changing, listing, one, pictures
+from vetro.server.web.views.packages import bringing, categories, changing, images, listing, one, pictures
 
 _package: list[Any] = [
     path("", one.show),
@@ -30,6 +30,9 @@ urlpatterns: list[Any] = [
     path("categories/add", categories.add),
     path("categories/<str:category>/rename", categories.rename),
     path("categories/<str:category>/delete", categories.delete),
+    path("images", images.listing, name="images"),
+    path("images/mark", images.mark),
+    path("images/unmark", images.unmark),
     path("class/<str:fqn>/<str:name>", one.class_of),
     path("<str:package>/", include(_package)),
 ]

@@ -11,6 +11,8 @@ from vetro.server.web.views.wizard import begin, builders, ending, steps
 urlpatterns: list[Any] = [
     path("environments/<str:environment>/add/<str:package>", begin.add),
     path("environments/<str:environment>/edit/<str:component>", begin.edit),
+    path("templates/<str:template>/add/<str:package>", begin.add_to_template),
+    path("templates/<str:template>/edit/<str:component>", begin.edit_in_template),
     path("quick/<str:package>", begin.quick),
     path("forms/", begin.mine, name="forms"),
     path("forms/<str:form>/", steps.due),

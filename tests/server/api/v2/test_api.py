@@ -136,7 +136,7 @@ def test_a_defect_is_told_by_a_mark_and_nothing_else(ann: Any, monkeypatch: Any,
     def broken(*_: Any) -> Any:
         raise RuntimeError("the password is s3cr3t")
 
-    monkeypatch.setattr(reading, "of_project", broken)
+    monkeypatch.setattr(reading, "part_of", broken)
     answer = ann.get("/v2/environments")
     assert answer.status_code == 500 and b"s3cr3t" not in answer.content
     mark = answer.json()["error"]["message"].split()[-1].rstrip(".")
@@ -151,6 +151,6 @@ def test_a_busy_database_is_told_as_such(ann: Any, monkeypatch: Any) -> None:
     def busy(*_: Any) -> Any:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(reading, "of_project", busy)
+    monkeypatch.setattr(reading, "part_of", busy)
     answer = ann.get("/v2/environments")
     assert (answer.status_code, answer["Retry-After"]) == (503, "1")

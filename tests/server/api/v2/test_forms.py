@@ -160,3 +160,26 @@ def test_what_is_wrong_with_a_request_is_said(ann: Any, orchard: Any) -> None:
         assert answer.status_code in (400, 404) and answer.json()["error"]["message"], path
     assert ann.get(form["at"] + "/builders/x").status_code == 404
     assert ann.get(form["at"] + "?page=9").status_code == 400
+
+
+def test_a_component_of_a_template_is_made_and_changed_by_a_form(
+    ann: Any, eve: Any, orchard: Any, environment: str
+) -> None:
+    template = ann.post("/v2/templates", {"name": "grove"}).json()["id"]
+    form = begin(ann, package=orchard["id"], template=template)
+    assert (form["template_id"], form["environment_id"]) == (template, None)
+    post(ann, form["at"] + "/submit", {"answers": {"name": "oak"}})
+    post(ann, form["at"] + "/submit", {"answers": {"application_name": "oak"}})
+    done = post(ann, form["at"] + "/finish")
+    assert (done["template_id"], done["environment_id"], done["session_id"]) == (template, None, None)
+    (made,) = ann.get(f"/v2/templates/{template}").json()["services"]
+    assert (made["?"]["id"], made["name"]) == (done["object_id"], "oak")
+    edit = begin(ann, object_id=done["object_id"], template=template)
+    changed = post(ann, edit["at"] + "/submit", {"answers": {"name": "elm"}, "partial": True})
+    assert changed["outcome"] == "ready"
+    post(ann, edit["at"] + "/finish")
+    assert ann.get(f"/v2/templates/{template}").json()["services"][0]["name"] == "elm"
+    # Both at once, actions, and templates of others are refused.
+    for wanted in ({"environment_id": environment, "package": orchard["id"]}, {"class": "t.T", "method": "m"}):
+        assert ann.post("/v2/forms", {**wanted, "template": template}).status_code == 400
+    assert eve.post("/v2/forms", {"package": orchard["id"], "template": template}).status_code == 404

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
 
-from vetro.server.api.v2 import own
+from vetro.server.api.v2 import own, shapes
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.shapes import Given, Name, Page, Text, part, picked, zoned
@@ -147,10 +147,13 @@ def list_environments(
 
         enforce(caller, "list_environments_all_tenants")
         wanted = None if all_projects else project
-    rows = reading.of_project(wanted)
     if search:
-        rows = [row for row in rows if search.lower() in row.name.lower()]
-    return part([environment_json(row) for row in rows], "id", cursor, limit)
+        rows = [row for row in reading.of_project(wanted) if search.lower() in row.name.lower()]
+        return part([environment_json(row) for row in rows], "id", cursor, limit)
+    after = shapes.place(cursor, str, str)
+    rows = reading.part_of(wanted, None if after is None else (after[0], after[1]), limit + 1)
+    end = shapes.cursor(rows[limit - 1].name, rows[limit - 1].id) if len(rows) > limit else None
+    return shapes.page([environment_json(row) for row in rows[:limit]], reading.count(wanted), end)
 
 
 @routes.add("POST", "/environments", "createEnvironment", "create_environment", EnvironmentShown, status=201)

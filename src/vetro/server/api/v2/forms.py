@@ -34,6 +34,7 @@ class Begin(Given):
     method: Short | None = Field(None, description="Name of a static action of the class.")
     source: str = Field("auto", max_length=16, description="auto, definition, class.")
     into: str | None = Field(None, max_length=64, description="Id of the form that the object is made for.")
+    template: str | None = Field(None, max_length=64, description="Id of a template that the object is a part of.")
 
 
 class Answers(Given):
@@ -108,6 +109,7 @@ class FormShown(Schema):
     environment_id: str | None = None
     session_id: str | None = None
     object_id: str | None = None
+    template_id: str | None = None
     revision: int
     kept: datetime | None = Field(description="When it was kept last.")
 
@@ -166,6 +168,7 @@ class FinishedShown(Schema):
     object_id: str | None = None
     task_id: str | None = Field(None, description="Of an action: what runs it.")
     stay: bool = Field(False, description="The person wants to go on adding applications.")
+    template_id: str | None = Field(None, description="The template that the object is a part of.")
 
 
 class ChoicesQuery(Schema):
@@ -182,7 +185,7 @@ class ChoicesQuery(Schema):
 def form_json(shown: Shown) -> dict[str, Any]:
     """A form as /v2 shows it."""
     names = ("id", "purpose", "title", "source", "reason", "page", "outcome", "revision", "kept", "package",
-             "environment_id", "session_id", "object_id")  # fmt: skip
+             "environment_id", "session_id", "object_id", "template_id")  # fmt: skip
     return {
         **{name: getattr(shown, name) for name in names},
         "sources": list(shown.sources),
@@ -203,6 +206,8 @@ def begin(request: HttpRequest, given: Begin) -> Answer:
             given.environment_id = environment_id
     if given.environment_id is not None:
         own.environment(caller, given.environment_id)
+    if given.template is not None:
+        own.template(caller, given.template, change=True)
     return created(form_json(desk.begin(caller, **given.dict())))
 
 

@@ -14,12 +14,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
 
-from vetro.server.dispatch import listening
+from vetro.server.dispatch import clock, listening
 from vetro.server.dispatch.models import Event
 from vetro.server.errors import Forbidden, NotSignedIn
 from vetro.server.serving_streams import RETRY_MS, stopping
@@ -31,7 +30,7 @@ TOLD = 10.0
 #: Seconds without anything after which a comment is sent, and between two looks at the token.
 HEARTBEAT, TOKEN = 15.0, 2.0
 #: How far a look goes back: no transaction of ours takes longer.
-LATE = timedelta(seconds=10)
+LATE = 10.0
 #: Events of one look.
 _AT_ONCE = 500
 _FIELDS = ("seq", "at", "project_id", "environment_id", "task_id", "kind", "data")
@@ -132,13 +131,13 @@ class Watch:
         """Rows with lower numbers that were committed after higher ones. SQLite has none: one writes at a time."""
         if connection.vendor == "sqlite":
             return []
-        late = rows.filter(seq__lte=self._last, at__gt=datetime.now(UTC) - LATE).order_by("seq")
+        late = rows.filter(seq__lte=self._last, at__gt=clock.after(-LATE)).order_by("seq")
         return [row for row in late.values(*_FIELDS)[: 4 * _AT_ONCE] if row["seq"] not in self._sent]
 
     def _forget_past(self) -> None:
         """What is there at the beginning counts as sent."""
         if connection.vendor != "sqlite":
-            recent = Event.objects.filter(**self._filter, at__gt=datetime.now(UTC) - LATE)
+            recent = Event.objects.filter(**self._filter, at__gt=clock.after(-LATE))
             self._sent.update(dict.fromkeys(recent.values_list("seq", flat=True)))
 
 

@@ -15,8 +15,10 @@ from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page, page, place
 from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.dispatch import queue
+from vetro.server.dispatch.labels import why_waiting
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments.limits import known_id
+from vetro.server.setup import config
 
 routes = Routes("tasks")
 State = Literal["queued", "running", "needs_person", "done", "failed", "cancelled", "killed", "diverged"]
@@ -59,6 +61,7 @@ class TaskShown(TaskRow):
     action: Any = Field(None, description="{object_id, method, args} of actions and deployments.")
     result: Any = Field(None, description="What it returned; of a plan, the plan.")
     error: Any = Field(None, description="How it failed: {kind, code, message, hint, names, position, frames}.")
+    waiting: str | None = Field(None, description="Why nobody begins it, where no worker that lives may run it.")
     decisions: list[Decision] = Field([], description="What `resolve` is to say, while the state is needs_person.")
 
 
@@ -121,6 +124,7 @@ def shown(task: Task, decisions: list[dict[str, Any]] | None = None) -> dict[str
         "action": task.action,
         "result": task.result,
         "error": task.error,
+        "waiting": why_waiting(config(), task) or None,
         "decisions": [{**d, "begun": datetime.fromtimestamp(d["begun"], UTC)} for d in decisions or ()],
     }
 

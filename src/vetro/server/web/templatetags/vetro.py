@@ -1,9 +1,10 @@
-"""Tags: ``{% icon "box" %}``, ``{{ state|badge }}``, ``{{ at|moment }}``, ``{% initials name %}``."""
+"""``{% icon "box" %}``, ``{% avatar name %}``, ``{{ state|badge }}``, ``{{ at|moment }}``, ``{{ message|said }}``."""
 
 from __future__ import annotations
 
 import zlib
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -13,6 +14,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
+
+from vetro.server.web.rule_words import in_words
 
 register = template.Library()
 
@@ -44,11 +47,18 @@ _STATES = {
 @register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """An icon of the sprite (assets/icons.txt); with a label it speaks, without it is hidden from readers."""
-    path = static("vendor/icons.svg")
     if label:
+        path = static("vendor/icons.svg")
         return format_html(
             '<svg class="icon" role="img" aria-label="{}"><use href="{}#{}"></use></svg>', label, path, name
         )
+    return _plain_icon(name)
+
+
+# Lists hold hundreds of them.
+@lru_cache(maxsize=200)
+def _plain_icon(name: str) -> SafeString:
+    path = static("vendor/icons.svg")
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', path, name)
 
 
@@ -79,6 +89,12 @@ def moment(at: datetime | None, how: str = "") -> SafeString | str:
     words = timezone.localtime(at).strftime("%Y-%m-%d %H:%M %Z")
     exact = SafeString(" data-exact") if how == "exact" else ""
     return format_html('<time datetime="{}" title="{}"{}>{}</time>', at.astimezone(UTC).isoformat(), at, exact, words)
+
+
+@register.filter
+def said(text: Any) -> str:
+    """What a rule says, in the language of the page."""
+    return in_words(str(text)) if text else ""
 
 
 @register.inclusion_tag("web/parts/avatar.html")

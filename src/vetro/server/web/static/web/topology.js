@@ -4,7 +4,8 @@ const canvas = document.getElementById("canvas");
 const chosen = document.getElementById("chosen");
 const found = document.getElementById("found");
 const find = document.getElementById("find");
-let graph = null, version = "";
+// `whole`: the view shows everything, and is to do so when the window changes.
+let graph = null, version = "", whole = true;
 
 const COLOURS = { deployed: "#2f855a", new: "#3182ce", changed: "#805ad5", working: "#0d8fb5", failed: "#c53030" };
 
@@ -55,6 +56,7 @@ async function load() {
     graph.add(elements(data));
     for (const id of selected) graph.getElementById(id).select();
   });
+  if (whole) fit();
   search();
 }
 
@@ -66,11 +68,18 @@ function draw(data) {
     textureOnViewport: many, hideEdgesOnViewport: false, pixelRatio: many ? 1 : "auto",
   });
   canvas.graph = graph;
-  if (graph.zoom() > 1.2) graph.zoom({ level: 1.2, renderedPosition: middle() });
-  graph.center();
+  fit();
+  graph.on("scrollzoom pinchzoom dragpan", () => { whole = false; });
   graph.on("select", "node", (event) => tell(event.target));
   graph.on("dbltap", "node", (event) => visit(event.target));
   box.dataset.drawn = "";
+}
+
+function fit() {
+  whole = true;
+  graph.fit(undefined, 24);
+  if (graph.zoom() > 1.2) graph.zoom(1.2);
+  graph.center();
 }
 
 const middle = () => ({ x: canvas.clientWidth / 2, y: canvas.clientHeight / 2 });
@@ -92,7 +101,9 @@ function pick(node) {
   node.select();
   const at = node.renderedPosition();
   const inside = at.x > 40 && at.y > 30 && at.x < canvas.clientWidth - 40 && at.y < canvas.clientHeight - 30;
-  if (!inside) graph.animate({ center: { eles: node }, duration: 150 });
+  if (inside) return;
+  whole = false;
+  graph.animate({ center: { eles: node }, duration: 150 });
 }
 
 // The nearest object in a direction; sideways counts double.
@@ -112,7 +123,8 @@ function nearest(from, dx, dy) {
 }
 
 function zoom(how) {
-  if (how === "fit") return graph.fit(undefined, 24);
+  if (how === "fit") return fit();
+  whole = false;
   graph.zoom({ level: graph.zoom() * (how === "in" ? 1.3 : 1 / 1.3), renderedPosition: middle() });
 }
 
@@ -155,5 +167,10 @@ if (box) {
     if (hit?.length) pick(hit.first());
   });
   document.addEventListener("vetro:live", load);
+  new ResizeObserver(() => {
+    if (!graph) return;
+    graph.resize();
+    if (whole) fit();
+  }).observe(canvas);
   new MutationObserver(() => graph?.style(style())).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
 }

@@ -4,6 +4,8 @@ const form = document.getElementById("form");
 const texts = JSON.parse(form.dataset.texts);
 const depends = JSON.parse(form.dataset.depends);
 const kept = document.getElementById("kept");
+//: Nothing is kept of this form: it is sent as a whole, and only its look follows what is chosen.
+const whole = form.dataset.whole !== undefined;
 //: Milliseconds after typing, and after choosing something that other fields depend on.
 const CALM = 900, SOON = 60;
 let timer, running = false, again = false, leaving = false;
@@ -120,20 +122,20 @@ function plan(delay) {
 }
 
 form.addEventListener("input", (event) => {
-  if (event.target.name) plan(CALM);
+  if (event.target.name && !whole) plan(CALM);
 });
 form.addEventListener("change", (event) => {
   const input = event.target;
   if (!input.name) return;
   const structure = /^r[?!]*\./.test(input.name);
   if (structure || matters(input)) plan(SOON);
-  else plan(CALM);
+  else if (!whole) plan(CALM);
 });
 
 form.addEventListener("submit", async (event) => {
   const button = event.submitter;
   const what = button?.value ?? "next";
-  if (event.defaultPrevented) return;
+  if (event.defaultPrevented || (whole && !what.startsWith("{"))) return;
   event.preventDefault();
   const said = what.startsWith("{") ? JSON.parse(what).do : what;
   if (!["add", "remove", "up", "down"].includes(said)) return keep(what);
@@ -152,7 +154,7 @@ form.addEventListener("submit", async (event) => {
 
 // A tab that is closed loses nothing that was typed a moment before.
 document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "hidden" && timer && !leaving) {
+  if (document.visibilityState === "hidden" && timer && !leaving && !whole) {
     clearTimeout(timer);
     const data = new FormData(form);
     data.set("do", "keep");

@@ -10,6 +10,7 @@ from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid
+from vetro.server.formdesk.subjects import check_addable
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.catalog.application import chosen, versions_of
@@ -26,6 +27,9 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     row = chosen(versions_of(caller, fqn), given.get("version"))
     if row.type != "Application":
         raise Invalid(_("A library cannot be added to an environment; applications use it."))
+    # Before an environment is made that would stay empty.
+    check_addable(row)
+    stencil = recent.template(request, caller)
     if request.method == "POST":
         recent.note(request, [row.fqn])
         target = given.get("environment", "")
@@ -34,6 +38,8 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
             return go(request, f"/app/quick/{row.id}")
         if target == "new":
             return go(request, f"/app/environments/new?package={row.id}")
+        if target == "template" and stencil is not None:
+            return go(request, f"/app/templates/{stencil.id}/add/{row.id}")
         if target:
             environment = own.environment(caller, target)
             recent.note_environment(request, environment)
@@ -49,6 +55,7 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         "environments": listed[:_MOST],
         "more": len(listed) > _MOST,
         "q": words,
+        "stencil": stencil,
         "last": recent.environment(request),
     }
     part = request.headers.get("HX-Target") == "results"

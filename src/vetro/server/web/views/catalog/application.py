@@ -13,11 +13,14 @@ from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Ancestor, Package, PackageClass
 from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.errors import Invalid
+from vetro.server.formdesk.subjects import check_addable
 from vetro.server.web.page import missing, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.packages import insight
 from vetro.server.web.views.packages.one import requirements_of
 from vetro.server.web.views.packages.shown import of_packages
+from vetro.server.web.views.wizard.words import named
 
 #: Versions that are shown side by side, environments named for each, environments offered beside the button.
 _VERSIONS, _NAMED, OFFERED = 20, 10, 20
@@ -31,6 +34,7 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     rows = versions_of(caller, fqn)
     row = chosen(rows, request.GET.get("version"))
     uses = _uses(caller, fqn)
+    hindrance = _hindrance(row)
     context = {
         "package": row,
         "shown": of_packages(caller, [row])[0],
@@ -52,10 +56,21 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         "license": insight.document(row, "license", "licence", "copying"),
         "classes": _classes(row),
         "environments": offered(request, caller),
-        "may_add": allows(caller, "update_environment") and row.type == "Application",
+        "may_add": allows(caller, "update_environment") and row.type == "Application" and not hindrance,
+        "hindrance": hindrance,
         "may_create": allows(caller, "create_environment"),
     }
     return render(request, "catalog/application.html", context)
+
+
+def _hindrance(row: Package) -> str:
+    """Why nobody can fill in a form for an application; empty where one can, or where more is amiss than that."""
+    if row.type == "Application" and row.usable:
+        try:
+            check_addable(row)
+        except Invalid as error:
+            return error.message
+    return ""
 
 
 @page(rule="get_package")
@@ -70,7 +85,10 @@ def form(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     if steps is not None:
         fields = [field for step in steps for field in step["fields"]]
         licence = next((field["help"] for field in fields if field["name"] == "license"), "")
-        steps = [{**step, "fields": [f for f in step["fields"] if not f["hidden"]]} for step in steps]
+        steps = [
+            {**step, "name": named(step["name"]), "fields": [f for f in step["fields"] if not f["hidden"]]}
+            for step in steps
+        ]
         steps = [step for step in steps if step["fields"]]
     context = {"package": row, "steps": steps, "asked": asked, "licence": licence}
     part = request.headers.get("HX-Target") == "form"

@@ -5,17 +5,22 @@ Counting looks at every package, so it is kept for a moment; what changes throug
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import dataclass
+from itertools import islice
 
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 
 #: Seconds for which counts are kept, tags that are offered, projects whose counts are kept.
 _SECONDS, _TAGS, _MOST = 30.0, 20, 500
+#: Rows that are read together.
+_AT_ONCE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +60,23 @@ def forget(project_id: str) -> None:
 
 
 def _count(project_id: str) -> Facets:
-    """One walk over the rows: the database would join and sort them for each list."""
+    """One walk over the rows: the database would join and sort them for each list.
+
+    Lists of names are taken as the texts that the database holds, and many are read at once: that takes a third.
+    """
     rows = Package.objects.filter(
         Q(is_public=True) | Q(project_id=project_id), enabled=True, type="Application", embedded=False
-    ).values_list("fqn", "category_names", "tag_names")
+    ).values_list("fqn", Cast("category_names", TextField()), Cast("tag_names", TextField()))
     behind: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
     anything = False
-    for fqn, *named in rows.iterator(chunk_size=2000):
+    walk = rows.iterator(chunk_size=_AT_ONCE)
+    while part := list(islice(walk, _AT_ONCE)):
         anything = True
-        for names, found in zip(named, behind):
-            for name in names:
-                found.setdefault(name, set()).add(fqn)
+        fqns, *columns = zip(*part, strict=True)
+        for texts, found in zip(columns, behind, strict=True):
+            for fqn, names in zip(fqns, json.loads(f"[{','.join(texts)}]"), strict=True):
+                for name in names:
+                    found.setdefault(name, set()).add(fqn)
     categories, tags = ([(name, len(fqns)) for name, fqns in found.items()] for found in behind)
     tags.sort(key=lambda item: (-item[1], item[0]))
     return Facets(tuple(sorted(categories)), tuple(tags[:_TAGS]), anything)

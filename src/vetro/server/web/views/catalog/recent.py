@@ -10,11 +10,11 @@ from django.http import HttpRequest
 
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
-from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.environments.models import Environment, EnvironmentPackage, Template
 from vetro.server.web.views.packages.shown import of_packages
 
 #: Keys in the web session; packages that are remembered, and those that are shown.
-_PACKAGES, _ENVIRONMENT = "vetro_recent", "vetro_environment"
+_PACKAGES, _ENVIRONMENT, _TEMPLATE = "vetro_recent", "vetro_environment", "vetro_template"
 _MOST, _SHOWN = 12, 4
 
 
@@ -29,11 +29,23 @@ def note(request: HttpRequest, names: Iterable[str]) -> None:
 def note_environment(request: HttpRequest, environment_id: str) -> None:
     """Remembers where something was added last."""
     request.session[_ENVIRONMENT] = environment_id
+    request.session[_TEMPLATE] = ""
 
 
 def environment(request: HttpRequest) -> str:
     """The environment in which something was added last; '' for none."""
     return str(request.session.get(_ENVIRONMENT, ""))
+
+
+def note_template(request: HttpRequest, template_id: str) -> None:
+    """Remembers the template that is being filled; '' forgets it."""
+    request.session[_TEMPLATE] = template_id
+
+
+def template(request: HttpRequest, caller: Caller) -> Template | None:
+    """The template of the caller's project that is being filled; None for none."""
+    own = str(request.session.get(_TEMPLATE, ""))
+    return Template.objects.filter(id=own, project_id=caller.project_id).defer("model").first() if own else None
 
 
 def packages(request: HttpRequest, caller: Caller) -> list[dict[str, Any]]:

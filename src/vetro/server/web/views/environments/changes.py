@@ -8,10 +8,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.engine.models.differences import diff
 from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
 from vetro.server.environments import components, concealed, history, sessions
-from vetro.server.environments.diff import diff
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
 from vetro.server.web import drafting

@@ -150,7 +150,7 @@ def _object(root: Any, object_id: str) -> dict[str, Any] | None:
 
 def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
     """Name and value of each property; references by name, secrets as dots."""
-    from vetro.server.environments.diff import MASK, masked
+    from vetro.engine.models.differences import MASK, masked
 
     rows = []
     for name, value in shown.items():
@@ -203,8 +203,8 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
     if request.method == "POST":
         context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
         try:
-            usages = consts.usages_for(caller, desk.found, {"Objects": desk.root})
-            fresh = copying.renewed(copying.undeployed(desk.root, usages))
+            classes = consts.classes_for(caller, desk.found, {"Objects": desk.root})
+            fresh = copying.renewed(copying.undeployed(desk.root, classes), classes)
             given = {"name": context["name"], "description_text": context["description"]}
             made = templates.create(caller, {**given, "services": content.services_of(fresh)})
         except ServiceError as error:

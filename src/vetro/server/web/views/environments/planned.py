@@ -8,11 +8,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.engine.models.differences import MASK
 from vetro.server.caller import Caller
 from vetro.server.dispatch import queue
 from vetro.server.dispatch.models import Task
 from vetro.server.environments import planning
-from vetro.server.environments.diff import MASK
 from vetro.server.web import drafting
 from vetro.server.web.desk import LOOKS, Desk, contains_only, open_desk, shown_change
 from vetro.server.web.page import go, missing, page, render

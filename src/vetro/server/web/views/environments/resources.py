@@ -1,17 +1,21 @@
-"""`of_environment`: the resources that an environment has in the local cloud, as its file says. Nothing is started.
-
-Other clouds are not asked: a page must not wait for them; their own dashboard shows it.
+"""`of_environment`: the resources that an environment has in the cloud. Of the local one its file says it; nothing is
+started. Other clouds are asked, and a page waits for them a moment only: without an answer it shows what was known.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import threading
+import time
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from vetro.clouds.interface import Cloud, Owner, ShowsResources
 from vetro.server.dispatch import spec
+from vetro.server.formdesk import clouds
 from vetro.server.setup import config
 
 #: Seconds that a page waits for a writer, and resources shown at most.
@@ -27,10 +31,73 @@ _RESOURCES = (
 )
 
 
+#: Seconds that a page waits for a far cloud, for which its answer is good, and after which it is asked again when it
+#: gave none; environments whose resources are kept.
+_WAIT, _FRESH, _AGAIN, _KEPT = 2.0, 5.0, 30.0, 200
+
+_lock = threading.Lock()
+_known: dict[tuple[str, str], tuple[float, list[dict[str, Any]]]] = {}
+_asked: dict[tuple[str, str], Future[list[dict[str, Any]]]] = {}
+
+
 def of_environment(project_id: str, environment_id: str) -> list[dict[str, Any]]:
-    """[{id, owner, name, type, state, uses: [ids]}], stacks first; empty where the cloud is not the local one."""
-    if config()["cloud.kind"] != "local":
+    """[{id, owner, name, type, state, uses: [ids]}], owners first; empty where the cloud does not tell."""
+    if config()["cloud.kind"] == "local":
+        return _local(project_id, environment_id)
+    return _far(project_id, environment_id)
+
+
+def forget() -> None:
+    """Asks anew the next time."""
+    with _lock:
+        _known.clear()
+        _asked.clear()
+
+
+def _far(project_id: str, environment_id: str) -> list[dict[str, Any]]:
+    key = (project_id, environment_id)
+    with _lock:
+        until, known = _known.get(key, (0.0, []))
+        if until > time.monotonic():
+            return known
+        asked = _asked.get(key)
+        if asked is None:
+            owner = Owner(project_id, environment_id, "pages")
+            asked = _asked[key] = clouds.ask(owner, lambda cloud: _told(cloud, owner))
+    good = _FRESH
+    try:
+        known = asked.result(_WAIT)
+    except TimeoutError:
+        if not asked.done():
+            return known  # whoever comes next gets the answer
+        good = _AGAIN
+    except Exception:  # whatever a cloud, or a library about it, comes up with: the objects are shown all the same
+        good = _AGAIN
+    with _lock:
+        _asked.pop(key, None)
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[key] = time.monotonic() + good, known
+    return known
+
+
+def _told(cloud: Cloud, owner: Owner) -> list[dict[str, Any]]:
+    if not isinstance(cloud, ShowsResources):
         return []
+    return [
+        {
+            "id": found.id,
+            "owner": found.owner,
+            "name": found.name,
+            "type": found.type,
+            "state": found.status,
+            "uses": list(found.uses),
+        }
+        for found in cloud.resources(owner)[:_MOST]
+    ]
+
+
+def _local(project_id: str, environment_id: str) -> list[dict[str, Any]]:
     file = Path(spec.local_settings(config())["directory"]) / "cloud.db"
     if not file.exists():
         return []

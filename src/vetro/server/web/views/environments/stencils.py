@@ -16,6 +16,7 @@ from vetro.server.errors import ServiceError
 from vetro.server.web.logos import logos_of
 from vetro.server.web.model_words import count_objects, label_of, time_of, type_of
 from vetro.server.web.page import go, page, render
+from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.environments.listing import AT_ONCE, page_number, pages_of
 
 
@@ -31,6 +32,7 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     for row in shown:
         row["own"], row["at"] = row["tenant_id"] == caller.project_id, time_of(row["updated"])
     context = {"rows": shown, "total": len(every), "q": search, "page": number, "pages": pages_of(len(rows))}
+    context["may_create"] = allows(caller, "create_env_template")
     part = request.headers.get("HX-Target") == "list"
     return render(request, "templates/rows.html" if part else "templates/listing.html", context)
 
@@ -39,6 +41,19 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
 def show(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
     """One template with its components."""
     return render(request, "templates/one.html", _context(caller, template))
+
+
+@page("GET", "POST", rule="create_env_template")
+def new(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Makes a template, empty."""
+    given = {"name": request.POST.get("name", ""), "description_text": request.POST.get("description", "")}
+    if request.method == "POST":
+        try:
+            made = templates.create(caller, given)
+        except ServiceError as error:
+            return render(request, "templates/new.html", {"given": given, "problem": error}, error.status)
+        return go(request, f"/app/templates/{made['id']}/")
+    return render(request, "templates/new.html", {"given": given})
 
 
 @page("GET", "POST", rule="create_environment")
@@ -102,6 +117,13 @@ def delete(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
     return go(request, "/app/templates/")
 
 
+@page(rule="update_service_env_template")
+def choose(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
+    """Leads to the catalog, which then offers this template first."""
+    recent.note_template(request, own.template(caller, template, change=True))
+    return go(request, "/app/catalog/")
+
+
 @page("POST", rule="update_service_env_template")
 def remove(request: HttpRequest, caller: Caller, template: str, component: str) -> HttpResponse:
     """Takes a component out of a template."""
@@ -130,6 +152,7 @@ def _context(caller: Caller, template: str) -> dict[str, Any]:
             for item in services
         ],
         "own": row["tenant_id"] == caller.project_id,
+        "may_fill": mine and allows(caller, "update_service_env_template"),
         "may_change": mine and allows(caller, "update_env_template"),
         "may_delete": mine and allows(caller, "delete_env_template"),
         "may_clone": allows(caller, "clone_env_template"),

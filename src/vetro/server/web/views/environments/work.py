@@ -9,16 +9,17 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.engine.models.differences import masked
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
-from vetro.server.dispatch import queue
+from vetro.server.dispatch import labels, queue
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import deploying, deployments, reading
-from vetro.server.environments.diff import masked
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
+from vetro.server.setup import config
 from vetro.server.web import drafting
 from vetro.server.web.desk import last_event
 from vetro.server.web.model_words import text_of
@@ -54,6 +55,7 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         "what": kind_of(row.kind, row.action),
         "who": User.objects.filter(id=row.user_id).values_list("username", flat=True).first() or row.user_id,
         "timeline": story.timeline(),
+        "unserved": labels.why_waiting(config(), row),
         "error": row.error,
         "result": _result(row),
         "state_number": State.objects.filter(environment_id=environment, task_id=row.id)

@@ -14,6 +14,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import categories, renaming
 from vetro.server.errors import ServiceError
 from vetro.server.web.page import go, page, render
+from vetro.server.web.rule_words import in_words
 
 _HERE = "/app/packages/categories"
 
@@ -54,7 +55,7 @@ def _done(request: HttpRequest, text: str, act: Callable[[], Any]) -> HttpRespon
     try:
         act()
     except ServiceError as error:
-        messages.error(request, error.message)
+        messages.error(request, in_words(error.message))
     else:
         messages.success(request, text)
     return go(request, _HERE)

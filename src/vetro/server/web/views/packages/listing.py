@@ -15,6 +15,7 @@ from vetro.server.catalog import search, service
 from vetro.server.catalog.models import Category
 from vetro.server.errors import Forbidden, Invalid, ServiceError
 from vetro.server.web.page import go, page, render
+from vetro.server.web.rule_words import in_words
 from vetro.server.web.views.catalog import facets
 from vetro.server.web.views.packages.shown import found, texts
 
@@ -72,6 +73,7 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
         "may_publish": allows(caller, "publicize_package"),
         "may_delete": allows(caller, "delete_package"),
         "may_categories": allows(caller, "add_category"),
+        "may_images": allows(caller, "list_images"),
     }
     part = {"results": "results", "more": "rows"}.get(request.headers.get("HX-Target", ""), "listing")
     return render(request, f"packages/{part}.html", context)
@@ -101,7 +103,7 @@ def together(request: HttpRequest, caller: Caller) -> HttpResponse:
             service.change(caller, service.get_package(caller, id), **{name: value})
             done += 1
         except ServiceError as error:
-            messages.error(request, error.message)
+            messages.error(request, in_words(error.message))
     facets.forget(caller.project_id)
     if done:
         words = {

@@ -13,6 +13,7 @@ from vetro.server.caller import Caller
 from vetro.server.errors import ServiceError
 from vetro.server.setup import config
 from vetro.server.web.page import go
+from vetro.server.web.rule_words import in_words
 
 #: Rows of a page.
 AT_ONCE = 50
@@ -24,7 +25,7 @@ def done(request: HttpRequest, target: str, text: str, act: Callable[[], Any]) -
     try:
         act()
     except ServiceError as error:
-        messages.error(request, f"{error.message} {error.hint}" if error.hint else error.message)
+        messages.error(request, f"{in_words(error.message)} {in_words(error.hint)}".strip())
     else:
         messages.success(request, text)
     return go(request, target)

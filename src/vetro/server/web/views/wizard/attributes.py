@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from vetro.forms.entry import html_attributes
 from vetro.forms.model import Field
+from vetro.server.web.rule_words import in_words
 
 #: What `widgetAttrs` may set: nothing that runs, loads, names or hides anything.
 _AUTHORS = frozenset(
@@ -43,7 +44,8 @@ def attributes_of(item: Field, id: str) -> SafeString:
         made["data-v-min-length"] = str(limits.min_length)
     if item.kind in ("string", "text") and limits.max_length is not None:
         made["data-v-max-length"] = str(limits.max_length)
-    patterns = [[p.regex, p.message or item.messages.get("invalid", "")] for p in limits.patterns if p.in_browser]
+    otherwise = item.messages.get("invalid", "")
+    patterns = [[p.regex, in_words(p.message) or otherwise] for p in limits.patterns if p.in_browser]
     if patterns:
         made["data-v-patterns"] = json.dumps(patterns)
     texts = {code: text for code, text in item.messages.items() if code != "instead"}

@@ -21,6 +21,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.formdesk import desk
 from vetro.server.formdesk.shown import Shown
 from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
+from vetro.server.web.rule_words import in_words
 from vetro.server.web.views.catalog.application import chosen, versions_of
 from vetro.server.web.views.wizard.names import id_of
 
@@ -56,6 +57,18 @@ def add(request: HttpRequest, caller: Caller, environment: str, package: str) ->
     """A new object of a package in an environment."""
     own.environment(caller, environment)
     return _begun(request, caller, environment_id=environment, package=package)
+
+
+@page(rule="update_service_env_template")
+def add_to_template(request: HttpRequest, caller: Caller, template: str, package: str) -> HttpResponse:
+    """A new object of a package in a template."""
+    return _begun(request, caller, template=own.template(caller, template, change=True), package=package)
+
+
+@page(rule="update_service_env_template")
+def edit_in_template(request: HttpRequest, caller: Caller, template: str, component: str) -> HttpResponse:
+    """An object of a template, with its values."""
+    return _begun(request, caller, template=own.template(caller, template, change=True), object_id=component)
 
 
 @page(rule="create_environment")
@@ -101,15 +114,18 @@ def mine(request: HttpRequest, caller: Caller) -> HttpResponse:
 def discard(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Throws a form away; begins it anew where that is wanted."""
     told = about(request, form)
-    target = "/app/forms/"
-    if request.POST.get("then") != "list":
-        with suppress(FormFailed):
-            target = way_out(desk.describe(caller, form), told)
+    target, shown = "/app/forms/", None
+    with suppress(FormFailed):
+        shown = desk.describe(caller, form)
+    if request.POST.get("then") != "list" and shown is not None:
+        target = way_out(shown, told)
     desk.discard(caller, form)
     remember(request, form, None)
     if request.POST.get("then") == "again" and told.again:
         return go(request, told.again)
     messages.success(request, _("The form is thrown away."))
+    if shown is not None and shown.quick and shown.environment_id is not None:
+        messages.info(request, _("The environment that was made for it is still there."))
     return go(request, target)
 
 
@@ -117,6 +133,8 @@ def way_out(shown: Shown, told: About) -> str:
     """Where somebody goes who leaves a form."""
     if told.into is not None:
         return back_into(told.into)
+    if shown.template_id is not None:
+        return f"/app/templates/{shown.template_id}/"
     if shown.environment_id is not None:
         tail = f"components/{shown.object_id}/" if shown.purpose != "add" and shown.object_id else ""
         return f"/app/environments/{shown.environment_id}/{tail}"
@@ -133,7 +151,11 @@ def nested(request: HttpRequest, caller: Caller, shown: Shown, fqn: str, name: s
     """A new application for a field of a form that a definition made."""
     row = chosen(versions_of(caller, fqn), None)
     into = (shown.id, shown.page, name)
-    where = {"environment_id": shown.environment_id, "session_id": shown.session_id}
+    # What is made for a quick deployment before it ends needs a place.
+    shown = desk.settle(caller, shown.id)
+    where = {
+        "environment_id": shown.environment_id, "session_id": shown.session_id, "template": shown.template_id,
+    }  # fmt: skip
     return _begun(request, caller, About(into=into), package=row.id, into=shown.id, **where)
 
 
@@ -160,7 +182,8 @@ def failed(request: HttpRequest, error: FormFailed, address: str = "", form: str
     """The page for a form that its package spoiled; ``address``: what begins it, ``form``: what was begun."""
     found = error.details or {}
     if is_htmx(request):
-        return error_page(request, 400, error.message, str((found.get("author") or {}).get("message") or "") or None)
+        author = str((found.get("author") or {}).get("message") or "")
+        return error_page(request, 400, in_words(error.message), author or None)
     others = [(name, f"{address}?{urlencode({'source': name})}") for name in found.get("sources", ()) if address]
     context = {"problem": error, "author": found.get("author"), "others": others, "form": form}
     return render(request, "wizard/failed.html", context, 400)

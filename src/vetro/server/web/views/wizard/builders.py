@@ -12,14 +12,14 @@ from vetro.forms.desks import FormFailed
 from vetro.forms.placing import problems_in, with_problems
 from vetro.server.caller import Caller
 from vetro.server.formdesk import desk
-from vetro.server.web.page import go, page, render
+from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.wizard import begin
 from vetro.server.web.views.wizard.control import every, top
 from vetro.server.web.views.wizard.controls import builder_groups
 from vetro.server.web.views.wizard.names import id_of
 from vetro.server.web.views.wizard.reading import changed, read
-from vetro.server.web.views.wizard.steps import MOVES, wanted
-from vetro.server.web.views.wizard.words import environment_of, script_texts
+from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, wanted
+from vetro.server.web.views.wizard.words import around, script_texts
 
 
 @page("GET", "POST", rule="use_forms")
@@ -43,6 +43,8 @@ def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> Http
             return go(request, f"/app/forms/{form}/")
         asked, status = with_problems(asked, turn.problems), 422
     groups = builder_groups(asked.pages[0])
+    if do != "next" and is_htmx(request):
+        return parts(request, groups, told, moved_in(do, place))
     known = {control.path for control in every(top(groups))}
     context = {
         "shown": shown,
@@ -50,7 +52,7 @@ def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> Http
         "asked": asked,
         "groups": groups,
         "problems": [(p, id_of(p.path) if p.path in known else "") for p in problems_in(asked.pages[0])],
-        "environment": environment_of(shown),
+        **around(shown),
         "texts": json.dumps(script_texts()),
     }
     return render(request, "wizard/builder.html", context, status)

@@ -23,26 +23,26 @@ from vetro.server.web.views.wizard.attributes import attributes_of
 from vetro.server.web.views.wizard.control import Control, Group, Option
 from vetro.server.web.views.wizard.defaults import with_default
 from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, id_of, name_of
+from vetro.server.web.views.wizard.phrases import spoken
 from vetro.server.web.views.wizard.reading import NULL, SAME, SET, UNSET
 
 #: More choices than these are searched, not scrolled through.
 SEARCHED = 30
 
 
-def groups_of(page: Page, *, plain: bool, environment: bool = True) -> list[Group]:
-    """The controls of a page. ``plain``: of a definition. ``environment``: there is one to add applications to."""
-    return _Maker(plain, environment).groups(page.sections, "", "")
+def groups_of(page: Page, *, plain: bool) -> list[Group]:
+    """The controls of a page. ``plain``: of a definition."""
+    return _Maker(plain).groups(page.sections, "", "")
 
 
 def builder_groups(page: Page) -> list[Group]:
     """The controls of a model builder's own form."""
-    return _Maker(False, False).groups(page.sections, "", "")
+    return _Maker(False).groups(page.sections, "", "")
 
 
 class _Maker:
-    def __init__(self, plain: bool, environment: bool) -> None:
+    def __init__(self, plain: bool) -> None:
         self._plain = plain
-        self._environment = environment
 
     def groups(self, sections: Sequence[Section], path: str, place: str) -> list[Group]:
         made = []
@@ -60,7 +60,7 @@ class _Maker:
     def control(self, item: Field, path: str, place: str) -> Control:
         """``place`` begins with a slash that names do not have."""
         below = place[1:]
-        item = with_default(item)
+        item = spoken(with_default(item))
         made = Control(id_of(path), path, below, name_of(item, below, plain=self._plain), item, "text")
         if not item.visible:
             made.template = ""
@@ -138,8 +138,7 @@ class _Maker:
             if value and not any(option.selected for option in listed):
                 listed.append(Option(str(value), str(value), True))
             made.options = [(None, listed)]
-            if self._environment:
-                made.creates = [(_create(made.place, choice), choice.label) for choice in picker.types]
+            made.creates = [(_create(made.place, choice), choice.label) for choice in picker.types]
             return
         if isinstance(value, Mapping):
             made.single = False

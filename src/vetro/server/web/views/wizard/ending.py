@@ -16,7 +16,7 @@ from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.wizard import begin
 from vetro.server.web.views.wizard.names import id_of
-from vetro.server.web.views.wizard.words import environment_of
+from vetro.server.web.views.wizard.words import around, review_words, step_title
 
 
 @page(rule="use_forms")
@@ -49,13 +49,19 @@ def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = Fa
     begin.remember(request, shown.id, None)
     if done.task_id is not None:
         return go(request, f"/app/results/{done.task_id}/")
-    assert done.environment_id is not None and done.session_id is not None, "objects are put into drafts"
     if shown.package is not None:
         recent.note(request, [shown.package["fqn"]])
+    if done.template_id is not None:
+        if told.into is not None:
+            return _back(request, caller, told.into, done.object_id or "")
+        what = _("%s is in the template.") if shown.purpose == "add" else _("%s is changed in the template.")
+        messages.success(request, what % shown.title)
+        return go(request, f"/app/templates/{done.template_id}/")
+    assert done.environment_id is not None and done.session_id is not None, "objects are put into drafts"
     recent.note_environment(request, done.environment_id)
     if told.into is not None:
         return _back(request, caller, told.into, done.object_id or "")
-    if shown.environment_id is None or deploy:
+    if shown.quick or deploy:
         task = deploying.deploy(caller, done.environment_id, done.session_id)
         return go(request, f"/app/environments/{done.environment_id}/tasks/{task.id}/")
     what = _("%s is in your draft.") if shown.purpose == "add" else _("%s is changed in your draft.")
@@ -77,11 +83,11 @@ def _back(request: HttpRequest, caller: Caller, into: tuple[str, int, str], obje
 def _review(request: HttpRequest, caller: Caller, shown: Shown, problem: ServiceError | None = None) -> HttpResponse:
     pages = [
         {
-            "title": found.title,
+            "title": step_title(shown.form.pages[number], number, shown.source),
             "number": number + 1,
             "rows": [(label, text, id_of("/" + path[1:].split("/", 1)[0])) for label, text, path in found.rows],
         }
-        for number, found in enumerate(desk.review(caller, shown.id))
+        for number, found in enumerate(desk.review(caller, shown.id, review_words()))
     ]
     told = begin.about(request, shown.id)
     context = {
@@ -89,7 +95,7 @@ def _review(request: HttpRequest, caller: Caller, shown: Shown, problem: Service
         "told": told,
         "pages": [found for found in pages if found["rows"]],
         "problem": problem,
-        "environment": environment_of(shown),
+        **around(shown),
         "out": begin.way_out(shown, told),
     }
     return render(request, "wizard/review.html", context, 200 if problem is None else problem.status)

@@ -28,7 +28,7 @@ from vetro.server.web.views.wizard.control import Control, Group, every, top
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.names import id_of
 from vetro.server.web.views.wizard.reading import Read, changed, read
-from vetro.server.web.views.wizard.words import environment_of, script_texts
+from vetro.server.web.views.wizard.words import around, script_texts, step_title
 
 #: What buttons at items of lists and maps do.
 MOVES = ("add", "remove", "up", "down")
@@ -112,10 +112,14 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
     if do == "create":
         return begin.nested(request, caller, shown, str(more.get("package", "")), place)
     if is_htmx(request):
-        # Items that changed places look alike, but what was typed into them goes with them.
-        moved = place if do == "add" else place.rpartition("/")[0] if do in MOVES else ""
-        return _parts(request, shown, told, moved)
+        moved = moved_in(do, place)
+        return parts(request, _groups(shown), told, moved)
     return go(request, f"{here}#{id_of('/' + place)}" if place else here)
+
+
+def moved_in(do: str, place: str) -> str:
+    """Where items have changed places: they look alike, but what was typed into them goes with them."""
+    return place if do == "add" else place.rpartition("/")[0] if do in MOVES else ""
 
 
 def wanted(text: str) -> tuple[str, str, Mapping[str, Any]]:
@@ -137,15 +141,19 @@ def _after(shown: Shown) -> str:
 
 
 def _groups(shown: Shown) -> list[Group]:
-    plain = shown.source == "definition"
-    return groups_of(shown.form.pages[shown.page], plain=plain, environment=shown.environment_id is not None)
+    return groups_of(shown.form.pages[shown.page], plain=shown.source == "definition")
 
 
 def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
     groups = _groups(shown)
     told = begin.about(request, shown.id)
     pages = [
-        {"number": i + 1, "title": page.title, "now": i == shown.page, "done": i in shown.pages_done or i == shown.page}
+        {
+            "number": i + 1,
+            "title": step_title(page, i, shown.source),
+            "now": i == shown.page,
+            "done": i in shown.pages_done or i == shown.page,
+        }
         for i, page in enumerate(shown.form.pages)
     ]
     controls = [control for control in every(top(groups)) if control.shown]
@@ -161,7 +169,7 @@ def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
         "needs": any(control.field.required for control in controls),
         "empty": not controls,
         "problems": [(problem, id_of(problem.path) if problem.path in known else "") for problem in shown.problems],
-        "environment": environment_of(shown),
+        **around(shown),
         "out": begin.way_out(shown, told),
         "logo": next(iter(logos.values()), ""),
         "depends": json.dumps(sorted({path for control in top(groups) for path in control.field.depends_on})),
@@ -185,8 +193,9 @@ def _media(controls: Any) -> tuple[list[str], list[str]]:
     return found[0], found[1]
 
 
-def _parts(request: HttpRequest, shown: Shown, told: Read, moved: str) -> HttpResponse:
-    """The controls that look different from those that the browser has: {parts: {id: HTML}, reload}."""
+def parts(request: HttpRequest, groups: Sequence[Group], told: Read, moved: str) -> HttpResponse:
+    """The controls that look different from those that the browser has: {parts: {id: HTML}, reload}. ``moved``: place
+    of the list or map whose items have changed places."""
     try:
         have = json.loads(request.POST.get("have", "{}"))
     except (ValueError, RecursionError):
@@ -195,7 +204,6 @@ def _parts(request: HttpRequest, shown: Shown, told: Read, moved: str) -> HttpRe
         have = {}
     made: dict[str, Control] = {}
     reload = False
-    groups = _groups(shown)
     for control in top(groups):
         known = _compare(control, have, made)
         reload = reload or not known
@@ -203,8 +211,8 @@ def _parts(request: HttpRequest, shown: Shown, told: Read, moved: str) -> HttpRe
             made[control.id] = control
     made |= {control.id: control for control in every(top(groups)) if moved and control.place == moved}
     template = get_template("web/fields/field.html")
-    parts = {id: template.render({"f": control}) for id, control in made.items()}
-    return JsonResponse({"parts": parts, "reload": reload})
+    texts = {id: template.render({"f": control}) for id, control in made.items()}
+    return JsonResponse({"parts": texts, "reload": reload})
 
 
 def _compare(control: Control, have: Mapping[str, Any], made: dict[str, Control]) -> bool:

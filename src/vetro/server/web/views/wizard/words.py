@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from django.utils.translation import gettext as _
 
-from vetro.server.environments.models import Environment
+from vetro.forms.desks import ReviewWords
+from vetro.forms.dynamic.definition import BUILT_IN_FORM
+from vetro.forms.model import Page
+from vetro.server.environments.models import Environment, Template
 from vetro.server.formdesk.shown import Shown
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[^\W\d_][^\W\dA-Z_]*|\d+")
+#: Names of steps that say nothing.
+_NO_NAMES = frozenset(("form", "page", "step"))
 
 
 def script_texts() -> dict[str, str]:
@@ -30,8 +39,35 @@ def script_texts() -> dict[str, str]:
     }
 
 
-def environment_of(shown: Shown) -> tuple[str, str] | None:
-    """(id, name) of the environment of a form."""
-    if shown.environment_id is None:
-        return None
-    return Environment.objects.filter(id=shown.environment_id).values_list("id", "name").first()
+def step_title(page: Page, number: int, source: str) -> str:
+    """What a page of a form is called: definitions have names for their steps, which authors write as words of code."""
+    if source != "definition":
+        return page.title
+    if page.name == BUILT_IN_FORM:
+        return _("Finish")
+    return named(page.name) or _("Step %d") % (number + 1)
+
+
+def named(name: str) -> str:
+    """The name of a step in words; empty for one that says nothing."""
+    words = _WORDS.findall(name)
+    if not words or words[0].casefold() in _NO_NAMES:
+        return ""
+    first, *rest = (word if word.isupper() and len(word) > 1 else word.lower() for word in words)
+    return " ".join((first[:1].upper() + first[1:], *rest))
+
+
+def review_words() -> ReviewWords:
+    """What answers are called on the page that shows them once more."""
+    return ReviewWords(_("yes"), _("no"), _("new {name}"))
+
+
+def around(shown: Shown) -> dict[str, tuple[str, str] | None]:
+    """(id, name) of the environment, or of the template, that a form is for."""
+    environments, templates = Environment.objects.filter(id=shown.environment_id), Template.objects.none()
+    if shown.template_id is not None:
+        templates = Template.objects.filter(id=shown.template_id)
+    return {
+        "environment": environments.values_list("id", "name").first() if shown.environment_id is not None else None,
+        "template": templates.values_list("id", "name").first(),
+    }

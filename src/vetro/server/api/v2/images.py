@@ -1,0 +1,54 @@
+"""Images of the cloud and their marks for forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Field, Schema
+
+from vetro.server.api.v2.access import who
+from vetro.server.api.v2.routes import Answer, Routes, nothing
+from vetro.server.api.v2.shapes import Given, Page, page
+from vetro.server.formdesk import images
+
+routes = Routes("images")
+
+
+class ImageShown(Schema):
+    """An image of the cloud."""
+
+    id: str
+    name: str
+    status: str = Field(description="`active`, or why no server can be made of it.")
+    marked: bool = Field(description="Whether forms offer it.")
+    title: str | None = Field(description="What forms call it; null without a mark.")
+    type: str | None = Field(description="What packages ask for: `linux`, `windows.2012`…")
+    broken: bool = Field(description="There is a mark that cannot be read.")
+
+
+class ImageMark(Given):
+    """What forms call an image, and what it is."""
+
+    title: str = Field(min_length=1, max_length=images.LONGEST, examples=["Debian 12"])
+    type: str = Field(min_length=1, max_length=images.LONGEST, examples=["linux"])
+
+
+@routes.add("GET", "/images", "listImages", "list_images", Page[ImageShown])
+def list_images(request: HttpRequest, region: str | None = None) -> Any:
+    """The images of the cloud, marked ones first."""
+    rows = [image.as_json() for image in images.listed(who(request), region)]
+    return page(rows, len(rows))
+
+
+@routes.add("PUT", "/images/{image_id}/mark", "markImage", "mark_images", ImageShown)
+def mark_image(request: HttpRequest, image_id: str, given: ImageMark, region: str | None = None) -> Any:
+    """Makes forms offer an image, under a title and as a type."""
+    return images.mark(who(request), image_id, given.title, given.type, region).as_json()
+
+
+@routes.add("DELETE", "/images/{image_id}/mark", "unmarkImage", "mark_images", status=204)
+def unmark_image(request: HttpRequest, image_id: str, region: str | None = None) -> Answer:
+    """Makes forms offer an image no more."""
+    images.unmark(who(request), image_id, region)
+    return nothing()

@@ -1,0 +1,32 @@
+"""The picture of an environment in windows of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import expect
+
+_OUTSIDE = """() => {
+  const canvas = document.getElementById("canvas"), box = canvas.graph.elements().renderedBoundingBox();
+  return box.x1 < 0 || box.y1 < 0 || box.x2 > canvas.clientWidth || box.y2 > canvas.clientHeight;
+}"""
+_ZOOM = "document.getElementById('canvas').graph.zoom()"
+
+
+def test_it_fits_until_somebody_looks_closer(filled: dict[str, str], page_for: Any) -> None:
+    page = page_for("ann")
+    page.goto(f"/app/environments/{filled['live']}/topology")
+    expect(page.locator("#topology[data-drawn]")).to_be_visible()
+    assert not page.evaluate(_OUTSIDE)
+    for width in (390, 800, 1440):
+        before = page.evaluate(_ZOOM)
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_function(f"{_ZOOM} !== {before}")
+        assert not page.evaluate(_OUTSIDE), width
+    page.get_by_role("button", name="Closer").click()
+    closer = page.evaluate(_ZOOM)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.evaluate(_ZOOM) == closer
+    page.get_by_role("button", name="All").click()
+    assert not page.evaluate(_OUTSIDE)
