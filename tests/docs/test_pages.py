@@ -17,6 +17,8 @@ MORE = [
     *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "STYLE.md")),
     *(ROOT / "examples").glob("**/README.md"),
     *(ROOT / "plugins").glob("**/README.md"),
+    *(ROOT / "docs" / "operations").glob("*.md"),
+    ROOT / "deploy" / "README.md",
 ]
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)

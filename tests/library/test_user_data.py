@@ -61,7 +61,7 @@ def test_user_data_of_servers_with_agent() -> None:
     assert {key: value for key, value in parser["rabbitmq"].items() if key not in defaults} == {
         "host": "mq.example", "port": "5671", "login": "l", "password": "p%w<&\"", "virtual_host": "v", "ssl": "true",
         "ca_certs": "/etc/murano/certs/ca_certs", "insecure": "false", "input_queue": "eenv-hsrv",
-        "result_exchange": "", "result_routing_key": f"-execution-results-{listener}",
+        "result_exchange": "", "result_routing_key": f"-execution-results-eenv-{listener}",
     }  # fmt: skip
     assert defaults["engine_key"].strip() == KEY.strip()
     assert "\t-----BEGIN" in files["/etc/murano/agent.conf"]
