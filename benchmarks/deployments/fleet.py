@@ -182,5 +182,4 @@ class Bench(AbstractContextManager["Bench"]):
             "owner": {"project": "bench", "environment": ENVIRONMENT},
             # As in a workspace: a recorder checks no signatures.
             "signing_key": None if self.driver == "record" else str(self.folder / "signing-key.pem"),
-            "secrets": str(self.folder / "secrets"),
         }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher, identify_hasher, make_password
+from django.db import connection
 
 from vetro.server import setup
 from vetro.server.accounts import login, service
@@ -85,6 +87,21 @@ def test_who_was_stopped_does_not_make_it_last_longer_by_trying_on(carl: Any) ->
         with pytest.raises(TooMany):
             service.sign_in("carl", "wrong horse")
     assert LoginFailure.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_at_once_are_no_way_around_the_limit() -> None:
+    def attempt(number: int) -> bool:
+        try:
+            login._count("carl", f"10.0.0.{number}")
+            return True
+        except TooMany:
+            return False
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sum(pool.map(attempt, range(12))) == 3
 
 
 def test_an_unknown_name_costs_a_hash_too(carl: Any, monkeypatch: pytest.MonkeyPatch) -> None:

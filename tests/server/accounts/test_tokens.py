@@ -103,6 +103,11 @@ def test_when_a_token_was_used_is_written_later(ann: Any) -> None:
     found = Token.objects.get(pk=ann.caller.token_id).last_used
     assert found is not None and datetime.now(UTC) - found < timedelta(seconds=30)
     assert usage.flush() == 0
+    later = datetime.now(UTC) + timedelta(seconds=5)  # another process has seen it after this one
+    Token.objects.filter(pk=ann.caller.token_id).update(last_used=later)
+    caller_of_token(ann.token)
+    usage.flush()
+    assert Token.objects.get(pk=ann.caller.token_id).last_used == later
 
 
 def test_a_link_signs_in_once_and_is_no_token(ann: Any, root: Any) -> None:

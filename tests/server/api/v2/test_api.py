@@ -80,6 +80,9 @@ def test_wrong_methods_name_the_right_ones(ann: Any) -> None:
         (b'"x"', "application/json", 400), (b"null", "application/json", 400), (b"", "application/json", 400),
         (b'{"name": 5}', "application/json", 400), (b'{"name": "x", "more": 1}', "application/json", 400),
         (b'{"name": "x"}', "text/plain", 415), (b'{"name": "x"}', "", 415), (b"<x/>", "application/xml", 415),
+        ('{"name": "a", "description": "\\u0000"}'.encode("utf-16"), "application/json", 400),
+        (b'{"name": "a", "description": "\xed\xa0\x80"}', "application/json", 400),
+        ('{"name": "a"}'.encode("utf-16"), "application/json", 400),
         (b'{"name": "' + b"x" * 300 + b'"}', "application/json", 400), (b'{"name": "  "}', "application/json", 400),
     ],
 )  # fmt: skip

@@ -84,9 +84,8 @@ def test_without_a_token_nothing_is_told(db: None, headers: dict[str, str]) -> N
 
 
 def browser(person: Any) -> Client:
-    from django.contrib.sessions.backends.db import SessionStore
-
     from vetro.server.accounts.models import User
+    from vetro.server.accounts.sessions import SessionStore
     from vetro.server.web.signed_in import session_of
 
     session = SessionStore()

@@ -25,6 +25,7 @@ BODIES: dict[str, Any] = {
     "changeComponent": tree("t1", height=9),
     "undoChanges": {},
     "cancelTask": {"reason": "mine"},
+    "markImage": {"title": "Mine", "type": "linux"},
     "resolveTask": {"key": "0", "decision": "redo"},
     "callAction": {"args": {"litres": 3}},
     "changeTemplate": {"name": "mine", "services": []},
@@ -38,7 +39,7 @@ QUERIES = {"compareStates": "?from=0&to=1", "createLoginLink": "?project=demo"}
 #: Parts of addresses that name nothing of a project.
 PLAIN = {"object_id", "action_id", "number", "path", "class_name"}
 #: Rules that refuse everybody but administrators, before anything is looked up.
-CLOSED = {"manage_accounts", "add_category", "delete_category"}
+CLOSED = {"manage_accounts", "add_category", "delete_category", "mark_images"}
 
 
 def operations() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
@@ -59,7 +60,7 @@ def everything() -> dict[str, list[dict[str, Any]]]:
 
 
 def test_nothing_of_another_project_is_reached_by_any_route(eve: Any, real: dict[str, str]) -> None:
-    values = {**real, "number": "1"}
+    values = {**real, "number": "1", "image_id": "5f" * 16}
     before = everything()
     walked = set()
     for id, method, path, about in operations():

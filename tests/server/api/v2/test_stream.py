@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_without_a_place_it_begins_now_and_says_where_that_is() -> None:
 @pytest.mark.django_db
 def test_with_a_place_it_goes_on_after_it_and_leaves_others_out() -> None:
     first, second, foreign, third = event(), event(), event(project="p2"), event(kind="session")
-    Event.objects.filter(seq=first).update(at=datetime.now(UTC) - 2 * LATE)
+    Event.objects.filter(seq=first).update(at=datetime.now(UTC) - timedelta(seconds=2 * LATE))
     parts, _ = watch(after=first)
     next(parts)
     sent = [line for line in next(parts).splitlines() if line.startswith("id")]
