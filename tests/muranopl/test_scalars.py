@@ -95,11 +95,12 @@ def test_typing_agrees_with_yaml(text: str) -> None:
     assert found == expected[0] or found != found
 
 
-@pytest.mark.parametrize("text", ["9" * 5001, "0x" + "f" * 4200, "1" + ":00" * 3000])
+@pytest.mark.parametrize("text", ["9" * 4500, "9" * 5001, "0x" + "f" * 4200, "1" + ":00" * 3000])
 def test_numbers_are_bounded(text: str) -> None:
     with pytest.raises(SourceError) as caught:
         value_of(text)
     assert str(caught.value.position) == "f:1:6"
+    assert caught.value.message in ("number is too long", "number is too large")
 
 
 def test_a_tagged_text_must_parse() -> None:

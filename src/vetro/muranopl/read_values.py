@@ -163,11 +163,11 @@ class ReadContext:
         if node.__class__ is ScalarNode and node.value in allowed:
             return str(node.value)
         words = list(allowed)
-        shown = f"'{node.value}'" if node.__class__ is ScalarNode else describe(node)
+        described = f"'{node.value}'" if node.__class__ is ScalarNode else describe(node)
         hint = did_you_mean(node.value, words) if node.__class__ is ScalarNode else None
         listed = f"one of: {', '.join(words)}"
         raise error(
-            f"unknown {what} {shown}", position=self.position(node), hint=f"{hint} ({listed})" if hint else listed
+            f"unknown {what} {described}", position=self.position(node), hint=f"{hint} ({listed})" if hint else listed
         )
 
     def identifier(self, node: ScalarNode, what: str) -> str:

@@ -70,7 +70,7 @@ def construct(tag: str, text: str) -> Any:
     except (ValueError, KeyError, IndexError):
         # YAML's patterns let a few malformed numbers through, as 0b_ or ._
         if len(text) > 4000:
-            raise
+            raise ValueError("number is too long") from None
         return text
     except OverflowError:
         raise ValueError("number is too large") from None

@@ -223,4 +223,5 @@ def _scalar(node: Node) -> Any:
             raise ValueError
         return _constructor().construct_object(yaml.ScalarNode(node.tag, node.text))
     except (ValueError, OverflowError, KeyError, yaml.YAMLError):
-        raise TreeError(f"'{node.text[:40]}' is no {node.tag.rpartition(':')[2]}", node.position) from None
+        word = node.tag.rpartition(":")[2]
+        raise TreeError(f"'{node.text[:40]}' is no {word}", node.position) from None

@@ -13,7 +13,12 @@ from django.utils.translation import override
 
 from tests.server.web.rules import missing, rules, translated
 from tests.server.web.wording import entry
-from vetro.server.web.rule_words import in_words
+from vetro.packages.check import check_tree
+from vetro.packages.check_classes import check_classes
+from vetro.packages.files import MemoryTree
+from vetro.packages.formats import default_registry
+from vetro.server.web.language import read
+from vetro.server.web.rule_words import in_words, path_of, phrase
 
 
 def _names(sentence: str) -> list[str]:
@@ -39,6 +44,7 @@ def test_every_sentence_is_recognised_by_its_words_and_keeps_its_values() -> Non
     with override("de"):
         for sentence, meant in translated().items():
             values = {name: f"Wert{number}x" for number, name in enumerate(_names(sentence))}
+            values = {name: f"'{value}'" if name.startswith("describe") else value for name, value in values.items()}
             if in_words(sentence.format(**values)) != meant.format(**values):
                 wrong.append((sentence, in_words(sentence.format(**values))))
     assert wrong == []
@@ -58,6 +64,30 @@ def test_every_sentence_is_recognised_by_its_words_and_keeps_its_values() -> Non
             "Das Paket konnte nicht geladen werden: Es hat 1,001 Schlagworte, höchstens 1,000 sind erlaubt.",
         ),
         ("Nobody translated this.", "Nobody translated this."),
+        ("the manifest is a list", "Das Manifest ist eine Liste."),
+        ("UI is 'x'", "UI ist 'x'."),
+        ("a list cannot be a key", "Eine Liste kann kein Schlüssel sein."),
+        (
+            "property 'size' must be a mapping, not nothing",
+            "Die Eigenschaft „size“ muss eine Abbildung sein, nicht nichts.",
+        ),
+        ("unknown property usage 'Inn'", "Unbekannter Wert für Usage einer Eigenschaft: 'Inn'"),
+        ("'range' of parameter 'a' is 'x'", "„range“ von Parameter „a“ ist 'x'."),
+        ("the type of parameter 'a' is a list", "Der Typ von Parameter „a“ ist eine Liste."),
+        ("size must not be negative, not -1", "size darf nicht negativ sein, ist aber -1."),
+        (
+            "the archive is refused: entry 'a/../..': the path leads out of its folder ('..')",
+            "Das Archiv wird abgelehnt: Eintrag 'a/../..': Der Pfad führt aus seinem Ordner hinaus („..“).",
+        ),
+        (
+            "not a valid expression: unexpected ')'",
+            "Kein gültiger Ausdruck: „)“ ist hier nicht erwartet.",
+        ),
+        ("unknown key 'title' is ignored", "Der unbekannte Schlüssel „title“ wird ignoriert."),
+        # Of sentences with few words of their own, only those that cannot be others.
+        ("The machine is slow", "The machine is slow"),
+        ("Every agent needs more memory", "Every agent needs more memory"),
+        ("unknown state of a machine", "unknown state of a machine"),
     ],
 )
 def test_sentences_with_values(said: str, meant: str) -> None:
@@ -65,6 +95,35 @@ def test_sentences_with_values(said: str, meant: str) -> None:
         assert in_words(said) == meant
     with override("en"):
         assert in_words(said) == said
+
+
+def test_values_that_are_parts_of_sentences_are_recognised_and_keep_theirs() -> None:
+    entries = read(path_of("de").read_text("utf-8"))
+    parts = {key.removeprefix("part\4"): text for key, text in entries.items() if key.startswith("part\4")}
+    assert len(parts) > 20
+    with override("de"):
+        for part, meant in parts.items():
+            values = {name: f"Wert{number}x" for number, name in enumerate(_names(part))}
+            assert _names(part) == _names(meant)
+            said = in_words(f"{part.format(**values)} must be a list, not nothing")
+            begins = meant.format(**values) if values else meant[:1].upper() + meant[1:]
+            assert said == f"{begins} muss eine Liste sein, nicht nichts."
+            if not values:
+                assert phrase(part) == part
+
+
+def test_what_is_found_in_packages_is_told_in_german() -> None:
+    manifest = "FullName: a.B\nType: Library\nClasses: {a.B: B.yaml}\nLogo: gone.png\nRequir: {}\n"
+    code = (
+        "Name: B\nExtends: q:C\nPropertys: {}\nProperties:\n  x: {Contract: $, Usage: Inn}\n  y: []\n"
+        "Methods:\n  m:\n    Body:\n      - Whil: $x\n        Do: []\n      - Return\n      - Repeat: x\n        Do: []"
+    )
+    tree = MemoryTree({"manifest.yaml": manifest, "Classes/B.yaml": code}, "pkg")
+    found = [*check_tree(tree), *check_classes(default_registry().load(tree))]
+    texts = [text for problem in found for text in (problem.message, problem.hint) if text]
+    assert len(texts) > 15
+    with override("de"):
+        assert [text for text in texts if in_words(text) == text] == []
 
 
 def test_nothing_is_nothing() -> None:

@@ -3,12 +3,15 @@
 Rules, forms and contracts know nothing of languages: they raise sentences. ``locale/*/LC_MESSAGES/rules.po`` has these
 sentences with names for their values, ``There is no user '{name}'.``, and what they are in another language with the
 same names, in any order. Here a sentence is recognised by the words around its values, and said anew. Values that are
-sentences of rules themselves, after a colon for example, are said anew, too; all other values stay as they are.
+sentences of rules themselves, after a colon for example, are said anew, too, and so are entries with the contexts
+``word`` and ``part``: ``a list``, ``the type of {what}``. The latter are nothing but values, the former labels as well.
+All other values stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +22,18 @@ from django.utils.translation import get_language
 from vetro.server.web.language import SOURCE, read
 
 #: Values that may be sentences or words of rules.
-_INNER = frozenset(("answer", "error", "first", "join", "message", "text", "unit", "value", "what", "why", "words"))
+_INNER = frozenset(
+    (
+        "answer", "article", "describe", "error", "first", "found", "join", "message", "place", "problem", "reason",
+        "text", "unit", "value", "what", "where", "why", "words",
+    )
+)  # fmt: skip
+#: Of sentences that have too few words of their own to be known by them, such as "{what} is {describe}": what a value
+#: has to look like.
+_LOOKS = {"describe": re.compile(r"a list|a mapping|empty|nothing|'.*'", re.DOTALL), "leading": re.compile(r"\w+")}
+_LOOKS["described"], _LOOKS["word"] = _LOOKS["describe"], _LOOKS["leading"]
+#: Before a value that may be anything.
+_QUOTES = frozenset("'`")
 #: Sentences in sentences.
 _DEEPEST = 4
 #: Characters by which sentences are looked up.
@@ -48,16 +62,15 @@ def phrase(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """``literals`` stand around the values called ``names``: one more than there are names."""
+    """``literals`` stand around the values called ``names``: one more than there are names.
+
+    ``weight`` is their length together: how much of a text it explains.
+    """
 
     literals: tuple[str, ...]
     names: tuple[str, ...]
     text: str
-
-    @property
-    def weight(self) -> int:
-        """How much of a text it explains."""
-        return sum(map(len, self.literals))
+    weight: int
 
     def values(self, text: str) -> dict[str, str] | None:
         """The values in a text that is this sentence; None for another one. Linear in the text."""
@@ -71,9 +84,17 @@ class _Sentence:
             stop = end if literal is last and len(found) == len(self.names) - 1 else text.find(literal, at, end)
             if stop < at:
                 return None
+            looks = _LOOKS.get(name.rstrip("0123456789"))
+            if looks is not None and not looks.fullmatch(text, at, stop) and text[at - 1 : at] not in _QUOTES:
+                return None
             found[name] = text[at:stop]
             at = stop + len(literal)
         return found
+
+    def certain(self, values: Mapping[str, str]) -> bool:
+        """No value in quotes has one itself: other words may explain it better then."""
+        around = zip(self.names, self.literals, self.literals[1:], strict=False)
+        return not any(a.endswith("'") and b.startswith("'") and "'" in values[name] for name, a, b in around)
 
 
 class _Language:
@@ -84,19 +105,23 @@ class _Language:
         for message, text in entries.items():
             if not message or "\4" in message:
                 continue
-            parts = list(Formatter().parse(_open(message)))
-            names = tuple(name for _, name, *_ in parts if name is not None)
-            literals = [literal for literal, *_ in parts]
-            if parts[-1][1] is not None:
-                literals.append("")
-            if names:
-                found.append(_Sentence(tuple(literals), names, text))
+            sentence = _sentence(message, text)
+            if sentence.names:
+                found.append(sentence)
             else:
-                self._exact[_lower("".join(literals))] = text.format()
-        #: By how they begin, those first that explain most of a text; "" are those that begin with a value.
-        self._sentences: dict[str, list[_Sentence]] = {}
-        for sentence in sorted(found, key=lambda sentence: -sentence.weight):
-            self._sentences.setdefault(_beginning(sentence.literals[0]), []).append(sentence)
+                self._exact[_lower(sentence.literals[0])] = text.format()
+        by_beginning: dict[str, list[_Sentence]] = {"": []}
+        for sentence in found:
+            by_beginning.setdefault(_beginning(sentence.literals[0]), []).append(sentence)
+        #: By how they begin, those first that explain most of a text; those that begin with a value are in each list.
+        self._sentences = {
+            begins: _heaviest_first([*sentences, *(by_beginning[""] if begins else ())])
+            for begins, sentences in by_beginning.items()
+        }
+        parts = {key.partition("\4")[2]: text for key, text in entries.items() if key.startswith("part\4")}
+        #: What is a value only: with values of its own, and without.
+        self._parts = _heaviest_first(_sentence(part, text) for part, text in parts.items() if "{" in part)
+        self._terms = {**self._words, **{part: text for part, text in parts.items() if "{" not in part}}
 
     def exactly(self, text: str) -> str | None:
         return self._exact.get(_lower(_open(text))) or self._words.get(text)
@@ -106,27 +131,40 @@ class _Language:
         exact = self._exact.get(_lower(plain))
         if exact is not None:
             return exact
-        for sentence in self._candidates(plain):
+        possible: tuple[_Sentence, dict[str, str]] | None = None
+        for sentence in self._sentences.get(_beginning(plain), self._sentences[""]):
             values = sentence.values(plain)
+            if values is not None and sentence.certain(values):
+                return self._with(sentence, values, depth)
             if values is not None:
-                return sentence.text.format_map(
-                    {name: self._inner(name, value, depth) for name, value in values.items()}
-                )
+                possible = possible or (sentence, values)
+        if possible is not None:
+            return self._with(*possible, depth)
         head, colon, rest = text.partition(": ")
         if colon and depth < _DEEPEST:
             return head + colon + self.said(rest, depth + 1)
         return text
 
-    def _candidates(self, text: str) -> list[_Sentence]:
-        fitting = [*self._sentences.get(_beginning(text), ()), *self._sentences.get("", ())]
-        return sorted(fitting, key=lambda sentence: -sentence.weight)
+    def _with(self, sentence: _Sentence, values: Mapping[str, str], depth: int) -> str:
+        said = dict(values)
+        for name, before in zip(sentence.names, sentence.literals, strict=False):
+            # What somebody wrote stands in quotes, even where it is a word of rules.
+            if name.rstrip("0123456789") in _INNER and (name == "what" or before[-1:] not in _QUOTES):
+                said[name] = self._inner(values[name], depth)
+        text = sentence.text.format_map(said)
+        first = values[sentence.names[0]] in self._terms and sentence.text.startswith("{")
+        return text[:1].upper() + text[1:] if first else text
 
-    def _inner(self, name: str, value: str, depth: int) -> str:
-        if name.rstrip("0123456789") not in _INNER or depth >= _DEEPEST:
+    def _inner(self, value: str, depth: int) -> str:
+        if depth >= _DEEPEST:
             return value
         words = value.split(" or ")
-        if all(word in self._words for word in words):
-            return f" {self._words['or']} ".join(self._words[word] for word in words)
+        if all(word in self._terms for word in words):
+            return f" {self._words['or']} ".join(self._terms[word] for word in words)
+        for part in self._parts:
+            values = part.values(value)
+            if values is not None:
+                return self._with(part, values, depth + 1)
         return self.said(value, depth + 1)
 
 
@@ -134,6 +172,20 @@ class _Language:
 def _known(language: str) -> _Language | None:
     path = path_of(language)
     return _Language(read(path.read_text("utf-8"))) if language.isalpha() and path.is_file() else None
+
+
+def _sentence(message: str, text: str) -> _Sentence:
+    literals, names = [""], []
+    for literal, name, *_ in Formatter().parse(_open(message)):
+        literals[-1] += literal  # a brace that stands for itself divides literals, too
+        if name is not None:
+            names.append(name)
+            literals.append("")
+    return _Sentence(tuple(literals), tuple(names), text, sum(map(len, literals)))
+
+
+def _heaviest_first(sentences: Iterable[_Sentence]) -> list[_Sentence]:
+    return sorted(sentences, key=lambda sentence: -sentence.weight)
 
 
 def _open(text: str) -> str:
