@@ -28,9 +28,8 @@ def main() -> None:
 
 def make() -> dict[str, Any]:
     """Makes them, where Django is set up; ``{name: {"session": key of a web session, "token", "id", "project"}}``."""
-    from django.contrib.sessions.backends.db import SessionStore
-
     from vetro.server.accounts import service as accounts
+    from vetro.server.accounts.sessions import SessionStore
     from vetro.server.caller import SYSTEM
     from vetro.server.web.signed_in import session_of
 

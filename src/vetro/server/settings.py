@@ -72,6 +72,7 @@ STORAGES = {
 LOGGING_CONFIG = None
 DATA_UPLOAD_MAX_MEMORY_SIZE = _c["server.max_body_mib"] << 20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 8 << 20
+SESSION_ENGINE = "vetro.server.accounts.sessions"
 SESSION_COOKIE_NAME = "vetro_session"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -52,15 +52,29 @@ def test_a_folder_that_others_read(settings: Make, tmp_path: Path) -> None:
 
 
 def test_a_file_of_settings_with_a_password(tmp_path: Path) -> None:
-    file = tmp_path / "vetro.toml"
+    file = tmp_path / "etc" / "vetro.toml"
+    file.parent.mkdir()
     file.write_text('[database]\nurl = "postgresql://vetro:hunter2@db/vetro"\n')
     (tmp_path / "data").mkdir(mode=0o700)
     file.chmod(0o644)
     config = Config.load(tmp_path / "data", file, environ={})
     ((level, text),) = problems(folder.examine(config))
     assert level == "warning" and "database.url may hold passwords" in text and "hunter2" not in text
-    file.chmod(0o600)
-    assert problems(folder.examine(config)) == []
+    for mode, folder_mode in ((0o600, 0o755), (0o640, 0o755), (0o644, 0o750)):  # the group is that of the service
+        file.chmod(mode)
+        file.parent.chmod(folder_mode)
+        assert problems(folder.examine(config)) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_settings_for_another_group(tmp_path: Path) -> None:
+    file = tmp_path / "vetro.toml"
+    file.write_text('[database]\nurl = "postgresql://vetro:hunter2@db/vetro"\n')
+    (tmp_path / "data").mkdir(mode=0o700)
+    file.chmod(0o640)
+    os.chown(file, -1, 65534)
+    config = Config.load(tmp_path / "data", file, environ={})
+    assert [level for level, _ in problems(folder.examine(config))] == ["warning"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

@@ -131,3 +131,10 @@ def test_a_cloud_without_marks(ann: Any, far: Far, monkeypatch: pytest.MonkeyPat
     monkeypatch.delattr(Far, "mark_image")
     with pytest.raises(Unavailable, match="the cloud 'far' marks no images"):
         images.mark(ann.caller, "3", "Three", "linux")
+
+
+def test_regions_that_nobody_knows_are_not_kept(ann: Any, far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clouds, "_MOST", 5)
+    for number in range(30):
+        images.listed(ann.caller, f"region {number}")
+    assert len(clouds._known) <= 5 and len(clouds._reading) <= 6

@@ -12,10 +12,13 @@ from vetro.server.accounts.people import LONGEST_PASSWORD
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn, TooMany
+from vetro.server.queries import fetch, on_sqlite
 from vetro.server.setup import config
 
 #: Wrong passwords are counted over this time (setting ``accounts.login_attempts``).
 WINDOW = timedelta(minutes=5)
+#: Any number that nobody else locks.
+_LOCK = 5120938467
 _dummies: dict[str, str] = {}
 
 
@@ -47,6 +50,8 @@ def _count(name: str, address: str) -> int:
     limit = int(config()["accounts.login_attempts"])
     since = datetime.now(UTC) - WINDOW
     with transaction.atomic():
+        if not on_sqlite():  # there one transaction writes at a time; here many would count before any has written
+            fetch("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
         LoginFailure.objects.filter(at__lt=since).delete()
         for key in ({"username": name}, {"address": address}) if address else ({"username": name},):
             times = list(LoginFailure.objects.filter(**key).order_by("-at").values_list("at", flat=True)[:limit])

@@ -26,6 +26,7 @@ def flush() -> int:
         except KeyError:
             break
     with transaction.atomic():
-        for token_id, at in taken:
-            Token.objects.filter(pk=token_id).update(last_used=at)
+        # In one order: processes that do this at the same moment do not wait for each other in a circle.
+        for token_id, at in sorted(taken):
+            Token.objects.filter(pk=token_id).exclude(last_used__gte=at).update(last_used=at)
     return len(taken)

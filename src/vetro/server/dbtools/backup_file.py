@@ -34,6 +34,10 @@ HEAD, END, KEYS, SIGNING = "vetro-backup.json", "end.json", "keys", "signing"
 _PIECE = 4 << 20
 #: Largest member that is read: no row and no archive comes near.
 _MOST = 1 << 30
+#: Types of integers: Django's names.
+_INTEGERS = frozenset(
+    f"{size}{kind}Field" for size in ("", "Big", "Small") for kind in ("Auto", "Integer")
+) | frozenset(f"Positive{size}IntegerField" for size in ("", "Big", "Small"))
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -135,16 +139,14 @@ class Reader:
             tables = tuple(
                 Table(
                     _name(table["name"]),
-                    tuple(
-                        Column(_name(c["name"]), _kind(c["kind"]), c["most"], c["integer"]) for c in table["columns"]
-                    ),
+                    tuple(_column(c) for c in table["columns"]),
                     _name(table["numbered"]) if table["numbered"] else "",
                 )
                 for table in data["tables"]
             )
             return Head(str(version), str(data["made"]), tuple(map(str, data["migrations"])), tables,
                         str(data["canary"]), bool(data["with_keys"]))  # fmt: skip
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise BackupUnusable(f"the head of the backup is damaged: {error}") from None
 
     def files(self) -> dict[str, bytes]:
@@ -168,10 +170,10 @@ class Reader:
             self._next = None
             name, data = member
             try:
-                piece = json.loads(gzip.decompress(data))
+                piece = json.loads(_unpacked(data))
                 for row in piece:
                     yield [from_json(value, kind) for value, kind in zip(row, kinds, strict=True)]
-            except (OSError, EOFError, zlib.error, ValueError, TypeError, AttributeError) as error:
+            except (EOFError, zlib.error, ValueError, TypeError, AttributeError, RecursionError) as error:
                 raise BackupUnusable(f"{name} in the backup is damaged: {error}") from None
 
     def finish(self) -> End:
@@ -215,11 +217,27 @@ def _json(data: Mapping[str, Any]) -> bytes:
 def _parsed(name: str, data: bytes) -> dict[str, Any]:
     try:
         found = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BackupUnusable(f"{name} in the backup is damaged: {error}") from None
     if not isinstance(found, dict):
         raise BackupUnusable(f"{name} in the backup is damaged: it holds no object")
     return found
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Raises EOFError, zlib.error for what is cut off, damaged, or larger than a member may be."""
+    stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    found = stream.decompress(data, _MOST)
+    if not stream.eof or stream.unused_data:
+        raise EOFError("it does not end where it should")
+    return found
+
+
+def _column(data: Any) -> Column:
+    most, integer = data["most"], data["integer"]
+    if integer and integer not in _INTEGERS:
+        raise ValueError(f"{str(integer)[:80]!r} is no type of integers")
+    return Column(_name(data["name"]), _kind(data["kind"]), None if most is None else int(most), str(integer))
 
 
 def _name(text: Any) -> str:

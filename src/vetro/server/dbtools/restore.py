@@ -126,7 +126,8 @@ def _tried_keys(config: Config, head: Head, files: dict[str, bytes], fresh: bool
         if Keyring(keys).decrypt(head.canary.encode()) != CANARY:
             raise KeysUnusable("the backup says of its keys what they do not say")
     except KeysUnusable:
-        error = KeysUnusable(f"the keys in {path} do not open what is in the backup, and it brings none")
+        theirs = "those it brings do not, either" if KEYS in files else "it brings none"
+        error = KeysUnusable(f"the keys in {path} do not open what is in the backup, and {theirs}")
         error.hint = f"copy the file of keys of the installation that was saved to {path}, then restore again"
         raise error from None
     return keys

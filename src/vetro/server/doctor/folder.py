@@ -52,12 +52,19 @@ def _owners(data: Path) -> Iterator[Finding]:
 
 def _settings_file(config: Config) -> Iterator[Finding]:
     file = config.file
-    if file is None or not file.exists() or not file.stat().st_mode & 0o044:
+    if file is None or not file.exists() or not _open_to_others(file, config.data.stat().st_gid):
         return
     secret = [v.setting.name for v in config.values() if v.setting.secret and v.source == str(file) and v.value]
-    if secret and (file.parent.stat().st_mode & 0o011 or file.parent != config.data):
+    if secret:
         text = f"others may read {file}, in which {', '.join(secret)} may hold passwords"
         yield Finding("settings", WARNING, text, f"chmod go= {file}; the service must still be able to read it")
+
+
+def _open_to_others(file: Path, group: int) -> bool:
+    """Whether anybody reads it but its owner and the group of the service."""
+    about = file.stat()
+    everybody = about.st_mode & 0o004 and file.parent.stat().st_mode & 0o001
+    return bool(everybody or (about.st_mode & 0o040 and about.st_gid != group))
 
 
 def room(path: Path) -> Iterator[Finding]:

@@ -100,6 +100,9 @@ def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -
     with _lock:
         reading = _reading.get(key)
         if reading is None or reading.done():
+            if len(_reading) >= _MOST:  # regions are what people write
+                for old in [old for old, read in _reading.items() if read.done()]:
+                    del _reading[old]
             reading = _reading[key] = ask(owner, lambda cloud: rows(cloud, owner, source, region))
     return reading.result(PATIENCE)
 

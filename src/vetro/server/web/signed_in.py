@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from vetro.server.accounts.policy import is_admin
 from vetro.server.caller import Caller
-from vetro.server.setup import config
 
 if TYPE_CHECKING:
     from vetro.server.accounts.models import User
@@ -48,7 +48,7 @@ def caller_of_session(request: HttpRequest) -> Caller | None:
         str(project),
         name,
         roles,
-        config()["accounts.admin_role"] in roles,
+        is_admin(roles, user_id, str(project)),
         None,
         request.META.get("REMOTE_ADDR", ""),
     )

@@ -46,8 +46,7 @@ def find_caller(request: HttpRequest) -> Caller:
 
 
 def _of_session(request: HttpRequest, key: str) -> Caller | None:
-    from django.contrib.sessions.backends.db import SessionStore
-
+    from vetro.server.accounts.sessions import SessionStore
     from vetro.server.web.signed_in import caller_of_session
 
     request.session = SessionStore(key)
