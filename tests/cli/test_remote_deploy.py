@@ -106,7 +106,6 @@ def test_slips_cost_nothing(remote: Remote) -> None:
     assert "there is no package 'no.such'" in remote.refused("deploy", "no.such")
     for words in (("--driver", "record"), ("--detach", "--plan"), ("--workspace", "w", "--context", "s")):
         remote.refused("deploy", box, *words, status=2)
-    remote.refused("deploy", box, "--plan", "--context", "local", status=2)
     remote.refused("env", "create", "e", "--driver", "record", status=2)
     remote.refused("env", "create", "e", "--description", "d", "--context", "local", status=2)
     remote.refused("log", "slips", "--effects", status=2)
@@ -182,12 +181,11 @@ def test_environments_travel(remote: Remote, tmp_path: Path) -> None:
     assert "is there already" in remote.refused("env", "export", "here", "--out", file)
     # Server to workspace, and back under another name.
     local = ("--context", "local")
-    remote.ok("env", "import", file, "--name", "mine", *local)
+    assert "--fresh" in remote.refused("env", "import", file, "--name", "mine", *local)  # its resources are elsewhere
+    remote.ok("env", "import", file, "--name", "mine", "--fresh", *local)
     shown = json.loads(remote.ok("env", "show", "mine", *local, "-o", "json").stdout)
-    assert (shown["status"], [c["component"] for c in shown["components"]]) == ("ready", ["box"])
-    assert "The box says second" in remote.ok("log", "mine", *local).stdout
-    assert "+ box" in remote.ok("history", "mine", "--diff", "0..1", *local).stdout
-    assert "already" in remote.refused("env", "import", file, "--name", "mine", *local)
+    assert (shown["status"], [c["component"] for c in shown["components"]]) == ("new", ["box"])
+    assert "already" in remote.refused("env", "import", file, "--name", "mine", "--fresh", *local)
     back = remote.ok("env", "export", "mine", "--out", str(tmp_path / "back.zip"), *local).stdout.strip()
     remote.ok("env", "import", back, "--name", "copy")
     assert [c["class"] for c in remote.data("env", "show", "copy")["components"]] == ["t.Box"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service, alive, children_of, until
 from vetro.server.config import Config
 from vetro.server.serving_http import processes
 
@@ -60,6 +64,28 @@ def test_a_token_ends_in_all_processes_at_once(service: Service) -> None:
     finally:
         for connection in connections:
             connection.close()
+
+
+def test_a_process_does_not_outlive_a_server_that_is_killed_while_it_starts(tmp_path: Path) -> None:
+    own = {"VETRO_DATA": str(tmp_path), "VETRO_SERVER__PROCESSES": "1", "VETRO_SERVER__PORT": "0"}
+    server = subprocess.Popen([sys.executable, "-m", "vetro.server.serving_http"], env={**os.environ, **own})
+    started: list[int] = []
+
+    def starts() -> bool:
+        started.extend(children_of(server.pid))
+        return bool(started)
+
+    try:
+        until(starts)
+    finally:
+        server.kill()
+        server.wait()
+    try:
+        until(lambda: not any(map(alive, started)), 20)
+    finally:
+        for pid in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_by_default_there_are_two_where_two_can_run(tmp_path: Path) -> None:

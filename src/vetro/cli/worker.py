@@ -12,6 +12,8 @@ from vetro.cli import output as out
 from vetro.cli.installation import installation
 from vetro.cli.serve import settings_options
 
+_SECONDS = click.FloatRange(0, 1e9)
+
 
 @click.group("worker", invoke_without_command=True)
 @click.option("--tasks", type=click.IntRange(1), help="Tasks that run at once [4].")
@@ -108,8 +110,8 @@ def list_command(
 @command.command("drain")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "everybody", is_flag=True, help="Every worker.")
-@click.option("--within", type=click.FloatRange(0), metavar="SECONDS", help="Then others continue what still runs.")
-@click.option("--wait", type=click.FloatRange(0), default=3600.0, metavar="SECONDS", help="How long to wait [3600].")
+@click.option("--within", type=_SECONDS, metavar="SECONDS", help="Then others continue what still runs.")
+@click.option("--wait", type=_SECONDS, default=3600.0, metavar="SECONDS", help="How long to wait [3600].")
 @settings_options
 @click.pass_obj
 def drain_command(
@@ -132,7 +134,7 @@ def drain_command(
       vetro worker drain web1-4711
       vetro worker drain --all --within 600
     """
-    if bool(names) == everybody:
+    if bool(names) == everybody or not all(names):
         raise click.UsageError("name workers, or --all")
     with _installation(given, data, config, database) as settings:
         from vetro.server.dispatch.draining import Seen, drain, wait_until_gone

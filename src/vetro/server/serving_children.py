@@ -19,13 +19,13 @@ PARENT = "VETRO_PARENT"
 _FIRST_PAUSE, _LONGEST_PAUSE, _STEADY = 0.5, 30.0, 60.0
 
 
-def die_with(parent: int | None) -> None:
+def die_with(parent: int) -> None:
     """Has this process killed when ``parent``, which started it, ends in whatever way (Linux)."""
     if not sys.platform.startswith("linux"):
         return
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    if parent is not None and os.getppid() != parent:  # it ended before
+    if os.getppid() != parent:  # it ended before
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -4,7 +4,6 @@ requests it has answered, and ending with its parent."""
 from __future__ import annotations
 
 import logging
-import os
 import threading
 
 #: Seconds between two looks, and looks between two writes of times of use.
@@ -14,10 +13,9 @@ _log = logging.getLogger("vetro.serve")
 
 def begin() -> None:
     """Starts a thread for it. The process is killed when the HTTP server that forked it is."""
-    from vetro.server.serving_children import die_with
+    from vetro.server.serving_children import die_with_parent
 
-    if os.environ.get("VETRO_HTTP"):
-        die_with(None)
+    die_with_parent()
     threading.Thread(target=_work, name="housekeeping", daemon=True).start()
 
 

@@ -52,9 +52,10 @@ def main() -> None:
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
 
-    from vetro.server.serving_children import die_with_parent
+    from vetro.server.serving_children import PARENT, die_with_parent
 
     die_with_parent()
+    os.environ[PARENT] = str(os.getpid())  # those that are forked must not outlive this one (`serving_housekeeping`)
     settings = Config.load()
     threads = int(settings["server.threads"]) + int(settings["server.streams"])
     count = processes(settings)

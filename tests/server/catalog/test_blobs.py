@@ -183,6 +183,20 @@ def test_garbage_is_what_nothing_names(ann: Any, folder: Folder) -> None:
     assert {kept.digest, queued, pinned} <= left and not {stray, gone.digest} & left
 
 
+def test_what_is_imported_again_while_garbage_is_collected_stays(db: None, folder: Folder, monkeypatch: Any) -> None:
+    digest = blobs.put(b"stray")
+    os.utime(folder.path(digest), (0, 0))
+    used = garbage.used
+
+    def importing() -> set[str]:
+        found = used()
+        blobs.put(b"stray")  # its row is committed later
+        return found
+
+    monkeypatch.setattr(garbage, "used", importing)
+    assert garbage.collect() == 0 and blobs.get(digest) == b"stray"
+
+
 def test_drafts_of_a_crash_are_removed(folder: Folder) -> None:
     digest = blobs.put(b"hello")
     draft = folder.path(digest).parent / ".new-left"

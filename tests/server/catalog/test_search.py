@@ -171,6 +171,13 @@ def test_words_that_say_nothing_are_left_out(packages: list[Package]) -> None:
     assert len(page(ANN, Query(search="%", limit=100))) == len(page(ANN, Query(limit=100)))
 
 
+@pytest.mark.parametrize("query", [{"search": "a" * 501}, {"tags": ["a" * 256]}, {"categories": ["x", "a" * 256]}])
+def test_texts_that_are_too_long_are_refused(db: None, query: dict[str, Any]) -> None:
+    with pytest.raises(Invalid, match="at most"):
+        page(ANN, Query(**query))
+    assert page(ANN, Query(search="a" * 500, tags=["a" * 255], categories=["a" * 255])) == []
+
+
 def test_versions(packages: list[Package]) -> None:
     rows = page(ANN, Query(version=">=2,<3", limit=100))
     assert rows and all(row[2].startswith("2.") for row in rows)

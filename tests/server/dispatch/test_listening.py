@@ -120,6 +120,14 @@ def test_a_worker_in_another_data_directory_hears_of_tasks(tmp_path: Path, monke
 
 
 @pytest.mark.usefixtures("postgresql")
+def test_what_comes_while_the_connection_is_tried_is_heard(heard: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_ALIVE", -1.0)  # with each message
+    tasks = heard(listening.TASKS)
+    rows = [task().id for _ in range(3)]
+    assert [tasks.get(timeout=20) for _ in rows] == rows
+
+
+@pytest.mark.usefixtures("postgresql")
 def test_who_waits_for_a_task_hears_of_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     row = task(state=Task.RUNNING)
     monkeypatch.setattr(wait, "_FIRST", 100.0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.server.dispatch import shop
-from vetro.server.dispatch.plan import plan
+from vetro.server.dispatch.plan import plan, scratch, tidy
 from vetro.server.environments.models import State
 
 AGENT = """\
@@ -151,3 +153,15 @@ def test_a_plan_that_fails_says_why(ann: Any, drain: Callable[..., int], cloud: 
     assert task.state == "failed"
     assert "no customers" in task.error["message"]
     assert {o["id"] for o in task.result["objects"]} >= {environment.id, "shop-1"}
+
+
+def test_what_killed_workers_left_of_plans_is_removed(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f"plan-{ended.pid}-x"
+    left.mkdir()
+    (left / "cloud.db").write_bytes(b"state")
+    with scratch(tmp_path) as mine:
+        tidy(tmp_path)
+        assert [str(path) for path in tmp_path.iterdir()] == [mine]
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -101,10 +102,21 @@ def test_a_lease_that_lapsed_is_taken_over_and_the_first_one_fenced() -> None:
         finish("1", Outcome("done"), first.hold)
     assert Task.objects.get().state == "running"
     renew([first])
-    assert release("other", pause=60.0) == 1
+    assert release("other", lease=replace(first, owner="other")) == 0  # a place of the same worker that lost it
+    second.hold()
+    assert release("other", lease=second, pause=60.0) == 1
     assert claim("third", 60.0) is None
     with pytest.raises(LeaseLost):
         second.hold()
+
+
+def test_a_task_ends_by_the_clock_by_which_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    task("1", kind="static")
+    lease = claim("me", 60.0)
+    assert lease is not None
+    later = clock.read() + timedelta(hours=1)  # the database's clock is ahead of this machine's
+    monkeypatch.setattr(clock, "read", lambda: later)
+    assert finish("1", Outcome("done"), lease.hold).finished == later
 
 
 def worker(id: str, version: str, seen: float = 0.0, **more: Any) -> None:
@@ -125,6 +137,16 @@ def test_what_another_version_began_waits_for_a_worker_of_that_version() -> None
     assert claimed(version_wait=10.0) is None  # it may still live
     WorkerProcess.objects.update(seen=clock.after(-190.0))
     assert claimed(version_wait=10.0) == "2"
+
+
+def test_workers_of_that_version_count_if_they_serve_its_label() -> None:
+    task("1", engine="0.0.1", state="running", label="north", lease_until=datetime.now(UTC) - timedelta(seconds=50))
+    worker("old", "0.0.1", labels=["south", "north"])
+    assert claimed(version_wait=10.0) is None
+    WorkerProcess.objects.update(labels=[])
+    assert claimed(version_wait=10.0) is None
+    WorkerProcess.objects.update(labels=["south"])
+    assert claimed(version_wait=10.0) == "1"
 
 
 def test_what_another_version_only_claimed_is_run(ann: Any, drain: Callable[..., int]) -> None:
@@ -379,7 +401,7 @@ def test_old_journals_and_events_are_dropped(ann: Any, drain: Callable[..., int]
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
     made = shop.deploy(ann.caller, environment, package)
     drain()
-    assert sweep(config()) == {"journals": 0, "events": 0, "audit": 0}
+    assert sweep(config()) == {"journals": 0, "events": 0, "audit": 0, "sessions": 0}
     assert JournalEntry.objects.filter(task=made).exists()
     found = sweep(config(), datetime.now(UTC) + timedelta(days=8))
     assert found["journals"] == 1
@@ -389,9 +411,9 @@ def test_old_journals_and_events_are_dropped(ann: Any, drain: Callable[..., int]
     assert sweep(config(), datetime.now(UTC) + timedelta(days=400))["audit"] > 0
 
 
-def test_unused_blobs_are_collected_beside_the_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_old_or_unused_is_removed_beside_the_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     from vetro.server.catalog import garbage
-    from vetro.server.dispatch.sweep import begin_collecting
+    from vetro.server.dispatch import sweep as sweeping
     from vetro.server.errors import Unavailable
 
     seen: list[str] = []
@@ -400,6 +422,7 @@ def test_unused_blobs_are_collected_beside_the_leases(monkeypatch: pytest.Monkey
         seen.append(threading.current_thread().name)
         raise Unavailable("the store is away")
 
+    monkeypatch.setattr(sweeping, "sweep", lambda config: seen.append(threading.current_thread().name))
     monkeypatch.setattr(garbage, "collect", collect)
-    begin_collecting().join(20)
-    assert seen == ["garbage"]
+    sweeping.begin(config()).join(20)
+    assert seen == ["sweep", "sweep"]

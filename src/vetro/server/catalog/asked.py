@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
+
+from vetro.server.errors import Invalid
+
+#: Characters of what is searched, and of a tag or category: looking for long texts takes seconds, and there are none.
+LONGEST_SEARCH: Final = 500
+LONGEST_VALUE: Final = 255
 
 
 @dataclass
@@ -29,6 +36,14 @@ class Query:
     descending: bool = False
     limit: int = 20
     marker: str | None = None
+
+    def check(self) -> None:
+        """Raises `Invalid` for texts that are too long to be looked for."""
+        if len(self.search) > LONGEST_SEARCH:
+            raise Invalid(f"The search has {len(self.search):,} characters, {LONGEST_SEARCH} at most")
+        for what, values in (("tag", self.tags), ("category", self.categories)):
+            if any(len(value) > LONGEST_VALUE for value in values):
+                raise Invalid(f"A {what} has {LONGEST_VALUE} characters at most")
 
     @cached_property
     def words(self) -> list[str]:

@@ -147,10 +147,14 @@ class Folder:
         for folder in os.scandir(self.root):
             if folder.is_dir() and len(folder.name) == 2:
                 for entry in os.scandir(folder.path):
-                    if entry.name.startswith(".new-") and entry.stat().st_mtime < time.time() - 3600:
+                    try:
+                        at = entry.stat().st_mtime
+                    except FileNotFoundError:  # somebody else removes, too
+                        continue
+                    if entry.name.startswith(".new-") and at < time.time() - 3600:
                         Path(entry.path).unlink(missing_ok=True)
                     elif len(entry.name) == 64:
-                        yield entry.name, entry.stat().st_mtime
+                        yield entry.name, at
 
     def names(self) -> Iterator[str]:
         """Names of all blobs."""

@@ -30,16 +30,17 @@ def used() -> set[str]:
 
 
 def collect(grace: float = GRACE) -> int:
-    """Removes what is not used and older than ``grace`` seconds; how many blobs."""
+    """Removes what is not used and older than ``grace`` seconds; how many blobs.
+
+    Of each the age is looked at last: an import makes what it finds young before it commits, and going through a large
+    store takes a while.
+    """
     store = blobs.store()
     old = time.time() - grace
-    candidates = [name for name, at in store.listed() if at < old]
-    if not candidates:
-        return 0
     kept = used()
     removed = 0
-    for name in candidates:
-        if name not in kept:
+    for name, at in store.listed():
+        if at < old and name not in kept:
             store.remove(name)
             removed += 1
             for folder in ("unpacked", "blobs"):

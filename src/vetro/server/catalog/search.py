@@ -32,8 +32,10 @@ _INDEXES = {"name": "package_by_name", "fqn": "package_by_fqn", "created": "pack
 def page(caller: Caller, query: Query) -> list[tuple[Any, ...]]:
     """A page of packages as rows of `show.COLUMNS`, at most ``limit`` of them, those after ``marker``.
 
-    Raises `Invalid` for a version spec that is none, `NotFound` for a marker that the caller does not see.
+    Raises `Invalid` for a version spec that is none and for texts that are too long (`Query.check`), `NotFound` for a
+    marker that the caller does not see.
     """
+    query.check()
     return _Page(caller, query).rows()
 
 

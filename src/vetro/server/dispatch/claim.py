@@ -41,10 +41,11 @@ READY = """
           OR (o.state = 'queued' AND (o.created < t.created OR (o.created = t.created AND o.id < t.id)))))))
   OR (t.state = 'running' AND t.lease_until < {now}))"""
 #: Whether no worker lives that could go on with ``t``, which another version began, and none came for long enough:
-#: {waited} is the end of a lease, {heard} when a worker that lives was heard of.
+#: {waited} is the end of a lease, {heard} when a worker that lives was heard of, {serves} `serving`.
 ABANDONED = """
 (t.lease_until < {waited} AND NOT EXISTS (
-  SELECT 1 FROM dispatch_workerprocess w WHERE w.version = t.engine AND NOT w.draining AND w.seen > {heard}))"""
+  SELECT 1 FROM dispatch_workerprocess w WHERE w.version = t.engine AND NOT w.draining AND w.seen > {heard}
+    AND (t.label = '' OR {serves})))"""
 _ORDER = "COALESCE(busy.tasks, 0), {0}.priority DESC, {0}.created, {0}.id"
 _CLAIM = f"""
 WITH busy AS (SELECT project_id, COUNT(*) AS tasks FROM dispatch_task WHERE state = 'running' GROUP BY project_id)
@@ -118,7 +119,7 @@ def claim(
     if labels:
         filters += f" AND t.label IN ({','.join(['%s'] * (len(labels) + 1))})"
         values += ["", *labels]
-    texts = {name: text for name, (text, _) in times.items()}
+    texts = {"serves": serving(), **{name: text for name, (text, _) in times.items()}}
     (until, now, waited, heard) = (times[name][1] for name in moments)
     before = _BEFORE.format(filters=filters.replace(" t.", " q."), **texts)
     lock = " FOR UPDATE OF t SKIP LOCKED" if clock.on_postgresql() else ""
@@ -129,6 +130,13 @@ def claim(
         if row is not None:
             return Lease(row[0], owner, row[1], seconds)
     return None
+
+
+def serving() -> str:
+    """Whether worker ``w`` serves the label of task ``t`` (`vetro.server.dispatch.labels.serves`), as SQL."""
+    if clock.on_postgresql():
+        return "w.labels = '[]'::jsonb OR jsonb_exists(w.labels, t.label)"
+    return "w.labels = '[]' OR EXISTS (SELECT 1 FROM json_each(w.labels) l WHERE l.value = t.label)"
 
 
 def _claimed(statement: str, values: Sequence[Any]) -> tuple[str, int] | None:
@@ -158,13 +166,16 @@ def renew(leases: Collection[Lease]) -> None:
         )
 
 
-def release(owner: str, *, task_id: str | None = None, pause: float = 0.0) -> int:
-    """Gives tasks of a worker back, to be claimed after ``pause`` seconds; what it still writes is refused."""
+def release(owner: str, *, lease: Lease | None = None, pause: float = 0.0) -> int:
+    """Gives tasks of a worker back, to be claimed after ``pause`` seconds; what it still writes is refused.
+
+    ``lease``: that of one task; nothing where it is lost, be it to the same worker.
+    """
     from vetro.server.dispatch.dispatcher import dispatcher
 
     mine = Task.objects.filter(owner=owner, state=Task.RUNNING)
-    if task_id is not None:
-        mine = mine.filter(id=task_id)
+    if lease is not None:
+        mine = mine.filter(id=lease.task_id, fence=lease.fence)
     with transaction.atomic():
         ids = [] if pause else list(mine.select_for_update().values_list("id", flat=True))
         count = mine.update(fence=F("fence") + 1, lease_until=clock.after(pause), owner="")

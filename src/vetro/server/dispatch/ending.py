@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from django.db import transaction
 
 from vetro.engine.outcome import Outcome
-from vetro.server.dispatch import places, reports
+from vetro.server.dispatch import clock, places, reports
 from vetro.server.dispatch.dispatcher import dispatcher
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import tell_waiting
@@ -42,7 +41,7 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
         reports.add(task, f"person {task.fence}", _undecided(outcome), level="warning")
         task.warnings = True
     else:
-        task.finished = datetime.now(UTC)
+        task.finished = clock.read()  # as `started`: a worker's own clock may say that it ended before it began
         _last_reports(task)
     task.save()
     if task.kind in LASTING and task.environment_id and task.state != Task.NEEDS_PERSON:

@@ -108,14 +108,17 @@ class _Listener:
         while not self._ending:
             try:
                 with _connect() as database:
+                    # What comes while a statement is answered goes to handlers, and is gone where there are none.
+                    database.add_notify_handler(lambda told: self._tell(told.channel, told.payload))
                     for name in CHANNELS:
                         database.execute(f"LISTEN {name}")
                     self.up, pause = True, _FIRST
                     self._tell(None, "")
                     self._listen(database)
-            except (psycopg.Error, OSError) as error:
+            except Exception as error:  # whatever it is: nobody would hear anything any more
                 if not self._ending:
-                    log = _log.warning if self.up else _log.debug
+                    usual = isinstance(error, (psycopg.Error, OSError))
+                    log = _log.error if not usual else _log.warning if self.up else _log.debug
                     log("the database does not tell what happens, it is asked instead: %s", type(error).__name__)
             if self.up:
                 self.up = False

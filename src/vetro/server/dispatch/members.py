@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vetro import __version__
 from vetro.server.config import Config
-from vetro.server.dispatch import clock
+from vetro.server.dispatch import clock, plan
 from vetro.server.dispatch.claim import release
 from vetro.server.dispatch.models import WorkerProcess
 from vetro.server.dispatch.wakeup import folder, tidy
@@ -70,10 +70,11 @@ def _write(member: Member, draining: bool) -> None:
 def pulse_of(config: Config, member: Member) -> Path:
     """The file in which the worker writes down that it lives, for its effects hosts.
 
-    Those of the dead are removed, with their sockets.
+    Those of the dead are removed, with their sockets and what they left of plans.
     """
     place = folder(config.data)
     tidy(place)
+    plan.tidy(place)
     known = set(WorkerProcess.objects.values_list("id", flat=True))
     for file in place.glob(f"{_PULSE}*"):
         if file.name.removeprefix(_PULSE) not in known:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -18,6 +23,7 @@ from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.queue import enqueue
 
 _PRIORITY = 50
+_SCRATCH = "plan-"
 
 
 @transaction.atomic
@@ -49,6 +55,20 @@ def host_config(config: Config, task: Task, folder: str) -> dict[str, Any]:
     found = spec.host_config(config, task)
     found["owner"]["environment"] = _environment(task)
     return planning.host_config(found, folder)
+
+
+@contextmanager
+def scratch(place: Path) -> Iterator[str]:
+    """A folder for a plan below ``place``, gone afterwards: a copy of the cloud's state lies in it."""
+    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", dir=place) as folder:
+        yield folder
+
+
+def tidy(place: Path) -> None:
+    """Removes the folders that processes left which were killed in the middle of a plan."""
+    for path in place.glob(f"{_SCRATCH}*-*"):
+        if not Path("/proc", path.name.split("-")[1]).exists():
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def result(task: Task, outcome: Outcome, journal: Journal, config: Config, folder: str) -> Outcome:

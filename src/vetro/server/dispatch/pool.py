@@ -164,6 +164,7 @@ class WorkerPool:
     def beat(self, over: threading.Event) -> None:
         """Renews the leases until ``over``; for a thread of its own."""
         swept = time.monotonic() - _SWEEP_EVERY + 60.0
+        sweeping: threading.Thread | None = None
         try:
             while not over.wait(self._lease / 3):
                 try:
@@ -175,10 +176,9 @@ class WorkerPool:
                         self._wanted(wanted)
                     if members.take_over():
                         self.look()
-                    if time.monotonic() - swept > _SWEEP_EVERY:
+                    if time.monotonic() - swept > _SWEEP_EVERY and not (sweeping and sweeping.is_alive()):
                         swept = time.monotonic()
-                        sweep.sweep(self._config)
-                        sweep.begin_collecting()
+                        sweeping = sweep.begin(self._config)
                         members.forget_silent(_SILENT)
                 except DatabaseFailed as error:
                     _log.error("the leases cannot be renewed, the database failed: %s", error)

@@ -14,7 +14,7 @@ from procrastinate.jobs import Job
 from vetro import __version__
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, jobs
-from vetro.server.dispatch.claim import ABANDONED, LEASES, READY
+from vetro.server.dispatch.claim import ABANDONED, LEASES, READY, serving
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.queues import queue
 
@@ -50,7 +50,7 @@ def resend(config: Config) -> int:
     lease, wait = float(config["worker.lease_seconds"]), float(config["worker.version_wait"])
     moments = {"waited": -wait, "heard": -LEASES * lease, "now": 0.0}
     times = {name: clock.sql(seconds) for name, seconds in moments.items()}
-    statement = _LOST.format(**{name: text for name, (text, _) in times.items()})
+    statement = _LOST.format(serves=serving(), **{name: text for name, (text, _) in times.items()})
     (waited, heard, now) = (times[name][1] for name in moments)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])

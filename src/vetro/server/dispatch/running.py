@@ -8,7 +8,6 @@ so that nothing waits for ever.
 from __future__ import annotations
 
 import logging
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from vetro.engine.outcome import Outcome
 from vetro.engine.worker import Limits, Worker
 from vetro.engine.worker_ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.server.config import Config
-from vetro.server.dispatch import spec
+from vetro.server.dispatch import spec, wakeup
 from vetro.server.dispatch.claim import Lease, release
 from vetro.server.dispatch.ending import finish
 from vetro.server.dispatch.errors import BegunTooOften, Stumbled
@@ -203,9 +202,9 @@ class Runner:
             finally:
                 host.stop()
             return
-        from vetro.server.dispatch.plan import host_config
+        from vetro.server.dispatch.plan import host_config, scratch
 
-        with tempfile.TemporaryDirectory(prefix="vetro-plan-") as folder:
+        with scratch(wakeup.folder(self._config.data)) as folder:
             host = self._hosts(host_config(self._config, task, folder))
             try:
                 yield host, folder
@@ -227,7 +226,7 @@ class Runner:
 
     def _give_back(self, lease: Lease, pause: float) -> None:
         try:
-            release(lease.owner, task_id=lease.task_id, pause=pause)
+            release(lease.owner, lease=lease, pause=pause)
         except DatabaseFailed:
             pass  # the lease lapses
 

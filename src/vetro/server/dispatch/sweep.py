@@ -1,4 +1,6 @@
-"""What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``), blobs."""
+"""What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``); web
+sessions that have expired, blobs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import logging
 import threading
 from datetime import UTC, datetime, timedelta
 
+from django.contrib.sessions.models import Session
 from django.db import Error, connections
+from django.db.models import Model
 
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import garbage
@@ -24,9 +28,9 @@ _TOGETHER = 500
 
 
 def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
-    """Drops what is too old; how many of each: {journals, events, audit}."""
+    """Drops what is too old; how many of each: {journals, events, audit, sessions}."""
     now = now or datetime.now(UTC)
-    found = {"journals": 0, "events": 0, "audit": 0}
+    found = {"journals": 0, "events": 0, "audit": 0, "sessions": 0}
     before = now - timedelta(days=config["retention.journal_days"])
     old = JournalTask.objects.filter(task__state__in=Task.FINAL, task__finished__lt=before)
     while ids := list(old.values_list("task_id", flat=True)[:_TOGETHER]):
@@ -36,29 +40,35 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     days = config["retention.audit_days"]
     if days:
         found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
+    found["sessions"] = _drop(Session, "session_key", now, "expire_date")
     return found
 
 
-def begin_collecting() -> threading.Thread:
-    """Removes blobs that nothing names, in a thread: looking through a large store takes longer than a lease."""
-    thread = threading.Thread(target=_collect, name="garbage", daemon=True)
+def begin(config: Config) -> threading.Thread:
+    """Drops what is too old, and blobs that nothing names, in a thread: many rows and a large store take longer than a
+    lease.
+    """
+    thread = threading.Thread(target=_clean, args=(config,), name="sweep", daemon=True)
     thread.start()
     return thread
 
 
-def _collect() -> None:
+def _clean(config: Config) -> None:
     try:
+        sweep(config)
         count = garbage.collect()
         if count:
             _log.info("%d blobs that nothing names are removed", count)
-    except (Error, OSError, ServiceError) as error:  # the next round tries again
+    except Error as error:  # the next round tries again
+        _log.warning("what is too old could not be dropped, the database failed: %s", error)
+    except (OSError, ServiceError) as error:
         _log.warning("unused blobs could not be removed: %s", error)
     finally:
         connections.close_all()
 
 
-def _drop(table: type[Event] | type[AuditRecord], key: str, before: datetime) -> int:
-    count = 0
-    while ids := list(table.objects.filter(at__lt=before).values_list(key, flat=True)[:_TOGETHER]):
-        count += table.objects.filter(**{f"{key}__in": ids}).delete()[0]
+def _drop(table: type[Model], key: str, before: datetime, when: str = "at") -> int:
+    rows, count = table._default_manager, 0
+    while ids := list(rows.filter(**{f"{when}__lt": before}).values_list(key, flat=True)[:_TOGETHER]):
+        count += rows.filter(**{f"{key}__in": ids}).delete()[0]
     return count

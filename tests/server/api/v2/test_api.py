@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from vetro.server.api.v2.api import api
+from vetro.server.api.v2.shapes import cursor
 
 OTHER_PART = b"--x\r\nContent-Disposition: form-data; name=o\r\n\r\na\r\n--x--\r\n"
 
@@ -124,7 +125,8 @@ def test_uploads_that_are_none(ann: Any, body: bytes, content_type: str, status:
         "/v2/environments?search=%00", "/v2/environments/%00", "/v2/environments?limit=x", "/v2/tasks?limit=99999",
         "/v2/environments?cursor=%ff", "/v2/tasks/x/log?after=99999999999999999999999",
         "/v2/environments/x/states/99999999999999999999999", "/v2/environments/x/states/-1",
-        "/v2/audit?since=yesterday",
+        "/v2/audit?since=yesterday", "/v2/audit?since=0001-01-01T00:00:00%2B14:00",
+        "/v2/audit?until=9999-12-31T23:59:59-14:00", f"/v2/tasks?cursor={cursor('0001-01-01T00:00:00+14:00', 'x')}",
     ],
 )  # fmt: skip
 def test_parameters_that_are_none(ann: Any, path: str) -> None:

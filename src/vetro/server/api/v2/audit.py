@@ -11,7 +11,7 @@ from ninja import Query, Schema
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes
-from vetro.server.api.v2.shapes import Page, page, place
+from vetro.server.api.v2.shapes import Page, aware, page, place
 from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.audit.models import AuditRecord
 
@@ -65,17 +65,11 @@ def list_audit(
     if action is not None:
         rows = rows.filter(action__startswith=action) if action.endswith(".") else rows.filter(action=action)
     if since is not None:
-        rows = rows.filter(at__gte=_aware(since))
+        rows = rows.filter(at__gte=aware(since))
     if until is not None:
-        rows = rows.filter(at__lt=_aware(until))
+        rows = rows.filter(at__lt=aware(until))
     after = place(cursor, int)
     if after is not None:
         rows = rows.filter(id__lt=after[0])
     found = list(rows.order_by("-id").values(*_FIELDS)[: limit + 1])
     return page(found[:limit], None, cursor_of(found[limit - 1]["id"]) if len(found) > limit else None)
-
-
-def _aware(at: datetime) -> datetime:
-    from datetime import UTC
-
-    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

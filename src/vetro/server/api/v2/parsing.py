@@ -26,7 +26,8 @@ def body_of(request: HttpRequest) -> Any:
         return known
     text = request.body
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        # As text: of bytes it would guess the encoding, and take halves of surrogate pairs.
+        value = json.loads(text.decode("utf-8-sig"), parse_constant=_no_number)
     except RecursionError:
         raise Invalid("The body is nested too deeply.") from None
     except ValueError as error:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 from ninja import Field, Schema
@@ -98,6 +99,14 @@ def part(items: Sequence[Any], key: str, after: str | None, limit: int) -> dict[
 def zoned(text: str | None) -> str | None:
     """A time as the rules write it, with its zone."""
     return f"{text}Z" if text else None
+
+
+def aware(at: datetime) -> datetime:
+    """A time in UTC; one without a zone is UTC. Raises `Invalid` where the calendar of UTC does not reach."""
+    try:
+        return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    except OverflowError:
+        raise Invalid("This is no time: it is beyond the calendar.") from None
 
 
 def picked(given: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class Watch:
             leave()
 
     def _hear(self, message: str) -> None:
-        project, environment, task = message.split(" ") if message else ("", "", "")
+        project, environment, task = message.rsplit(" ", 2) if message else ("", "", "")
         about = {"project_id": project, "environment_id": environment, "task_id": task}
         if not message or all(about[name] == value for name, value in self._filter.items()):
             self._told.set()

@@ -12,7 +12,7 @@ from ninja import Field, Query, Schema
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, accepted
-from vetro.server.api.v2.shapes import Given, Page, page, place
+from vetro.server.api.v2.shapes import Given, Page, aware, page, place
 from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.dispatch import queue
 from vetro.server.dispatch.labels import why_waiting
@@ -168,7 +168,7 @@ def _time(text: str) -> datetime:
         at = datetime.min
     if at.tzinfo is None:
         raise Invalid("This is no cursor of this list.")
-    return at
+    return aware(at)
 
 
 @routes.add("GET", "/tasks/{task_id}", "showTask", "show_task", TaskShown)
