@@ -126,8 +126,8 @@ def _tried_keys(config: Config, head: Head, files: dict[str, bytes], fresh: bool
         if Keyring(keys).decrypt(head.canary.encode()) != CANARY:
             raise KeysUnusable("the backup says of its keys what they do not say")
     except KeysUnusable:
-        theirs = "those it brings do not, either" if KEYS in files else "it brings none"
-        error = KeysUnusable(f"the keys in {path} do not open what is in the backup, and {theirs}")
+        others = "those it brings do not, either" if KEYS in files else "it brings none"
+        error = KeysUnusable(f"the keys in {path} do not open what is in the backup, and {others}")
         error.hint = f"copy the file of keys of the installation that was saved to {path}, then restore again"
         raise error from None
     return keys
