@@ -155,6 +155,7 @@ def measure(browser: Any, running: Any, rounds: int, seconds: float) -> list[Fig
             cpu["frames"].append(main.lap() / len(frames))
         page.context.close()
         page = _page(browser, running, "ann")
+        page.goto("/app/catalog/", wait_until="load")  # forms are reached from another page: what those share is there
         main = Main(page)
         page.goto(wizard, wait_until="load")
         rendered.append(page.evaluate(_RENDERED))

@@ -6,6 +6,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests.server.servekit import until
+
 _OUTSIDE = """() => {
   const canvas = document.getElementById("canvas"), box = canvas.graph.elements().renderedBoundingBox();
   return box.x1 < 0 || box.y1 < 0 || box.x2 > canvas.clientWidth || box.y2 > canvas.clientHeight;
@@ -21,7 +23,7 @@ def test_it_fits_until_somebody_looks_closer(filled: dict[str, str], page_for: A
     for width in (390, 800, 1440):
         before = page.evaluate(_ZOOM)
         page.set_viewport_size({"width": width, "height": 844})
-        page.wait_for_function(f"{_ZOOM} !== {before}")
+        until(lambda: page.evaluate(_ZOOM) != before)  # noqa: B023 - it is called at once
         assert not page.evaluate(_OUTSIDE), width
     page.get_by_role("button", name="Closer").click()
     closer = page.evaluate(_ZOOM)
