@@ -66,8 +66,8 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
     keys = Keys(page)
     page.goto("/app/packages/import")
     with step(page, "import"):
-        keys.to("Drop package archives here, or choose them")
-        with page.expect_file_chooser() as chosen:
+        with page.expect_file_chooser() as chosen:  # begun early: the browser must know before the key is pressed
+            keys.to("Drop package archives here, or choose them")
             page.keyboard.press("Space")
         archive = shop.archive(classes, manifest)
         chosen.value.set_files([{"name": "kiosk.zip", "mimeType": "application/zip", "buffer": archive}])

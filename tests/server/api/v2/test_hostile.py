@@ -143,8 +143,8 @@ def session(ann: Any, environment: str) -> str:
 def test_searches_are_words_and_no_language(ann: Any, orchard: Any, words: str) -> None:
     for query in (
         {"search": words},
-        {"tag": words},
-        {"category": words},
+        {"tag": words[:255]},
+        {"category": words[:255]},
         {"class": words[:300]},
         {"name": words[:200]},
     ):
