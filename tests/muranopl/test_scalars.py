@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -96,7 +98,18 @@ def test_typing_agrees_with_yaml(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["9" * 4500, "9" * 5001, "0x" + "f" * 4200, "1" + ":00" * 3000])
-def test_numbers_are_bounded(text: str) -> None:
+@pytest.mark.parametrize("digits", [4_300, 5_000])
+def test_numbers_are_bounded(text: str, digits: int) -> None:
+    """Whatever the process allows: a task's own has other limits than the one that imports."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(digits)
+    try:
+        _refused(text)
+    finally:
+        sys.set_int_max_str_digits(before)
+
+
+def _refused(text: str) -> None:
     with pytest.raises(SourceError) as caught:
         value_of(text)
     assert str(caught.value.position) == "f:1:6"

@@ -18,6 +18,7 @@ from vetro.muranopl.errors import DslSyntaxError, SourceError
 from vetro.muranopl.source import PLAIN, STANDARD, TEXT, YAQL, position
 from vetro.yaql import ast
 from vetro.yaql.errors import ParsingError
+from vetro.yaql.lexer import MAX_DIGITS
 from vetro.yaql.parser import MURANO, MURANO_LEGACY, ParserDialect, parse
 
 _MEMO_SIZE = 50_000
@@ -44,7 +45,7 @@ _LINE_END = re.compile(r"\r?\n")
 def plain_value(text: str) -> Any:
     """``text`` as YAML 1.1 types a plain scalar: null, bool, int, float or text. Dates stay text as written.
 
-    Raises ValueError for a number of more than 16,384 bits.
+    Raises ValueError for a number of more than 16,384 bits or 4,300 characters, whatever this process' own limit is.
     """
     tag = implicit_tag(text)
     return text if tag is None else construct(tag, text)
@@ -63,15 +64,12 @@ def construct(tag: str, text: str) -> Any:
     constructor = _CONSTRUCT.get(tag)
     if constructor is None:
         return text
-    if len(text) > 5000:
+    if len(text) > MAX_DIGITS:
         raise ValueError("number is too long")
     try:
         value = constructor(ScalarNode(tag, text))
     except (ValueError, KeyError, IndexError):
-        # YAML's patterns let a few malformed numbers through, as 0b_ or ._
-        if len(text) > 4000:
-            raise ValueError("number is too long") from None
-        return text
+        return text  # YAML's patterns let a few malformed numbers through, as 0b_ or ._
     except OverflowError:
         raise ValueError("number is too large") from None
     if value.__class__ is int and value.bit_length() > _MAX_INTEGER_BITS:

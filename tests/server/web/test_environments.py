@@ -297,8 +297,8 @@ def test_others_learn_nothing_of_an_environment(garden: Any, eve: Any, browser: 
     stranger = browser(eve)
     for rest in PAGES:
         answer = stranger.get(at(garden, rest))
-        assert answer.status_code == 404, rest
-        assert b"p1" not in answer.content.replace(b"/p1/", b"")
+        page = text(answer, 404).replace("/p1/", "")
+        assert not re.search(r"\bp1\b", page), rest  # as a word: random tokens may hold the letters
 
 
 def test_others_and_readers_change_nothing(garden: Any, eve: Any, people: Any, browser: Browser) -> None:

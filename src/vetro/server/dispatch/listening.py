@@ -43,6 +43,7 @@ def subscribe(channel: str, heard: Heard) -> Callable[[], None]:
             _listeners.clear()  # a fork has the listener of its parent, without its thread
             listener = _listeners[os.getpid()] = _Listener()
         key = listener.add(channel, heard)
+        listener.start()
     return lambda: _leave(listener, key)
 
 
@@ -75,7 +76,11 @@ class _Listener:
         self._ending = False
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._thread = threading.Thread(target=self._work, name="vetro listening", daemon=True)
-        self._thread.start()
+
+    def start(self) -> None:
+        """Once somebody is there to be told that it hears."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def add(self, channel: str, heard: Heard) -> object:
         key = object()
