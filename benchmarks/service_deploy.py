@@ -8,7 +8,6 @@ and prints one line for each figure. ``--memory`` also measures how much the wor
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import statistics
@@ -19,33 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-_MANIFEST = """\
-Format: MuranoPL/1.3
-Type: Application
-FullName: bench.trivial
-Name: Trivial
-Description: For measuring
-Author: Vetro
-Tags: []
-Classes: {bench.Trivial: Trivial.yaml}
-"""
-_CLASS = """\
-Name: Trivial
-Namespaces: {=: bench, std: io.murano}
-Extends: std:Application
-Properties:
-  count: {Contract: $.int().notNull(), Default: 0, Usage: Out}
-Methods:
-  deploy:
-    Body:
-      - $.find(std:Environment).reporter.report($this, 'deploying')
-      - $.count: $.count + 1
-  add:
-    Usage: Static
-    Scope: Public
-    Arguments: [{a: {Contract: $.int().notNull()}}]
-    Body: [{Return: $a + 1}]
-"""
+from benchmarks import trivial
+
 _PATIENCE = 600.0
 
 
@@ -67,65 +41,13 @@ def _worker(environ: dict[str, str]) -> subprocess.Popen[bytes]:
     return process
 
 
-class Client:
-    """Requests to /v1 in this process: what the HTTP server adds is measured elsewhere."""
-
-    def __init__(self) -> None:
-        import io
-        import zipfile
-
-        from django.core.management import call_command
-        from django.test import Client as Requests
-
-        from vetro.server.accounts.authentication import digest_of
-        from vetro.server.accounts.models import Membership, Project, Token, User
-        from vetro.server.caller import Caller
-        from vetro.server.catalog import embedded
-        from vetro.server.catalog.importing import import_packages
-
-        call_command("migrate", verbosity=0)
-        embedded.ensure()
-        project, user = Project.objects.create(name="bench"), User.objects.create(username="bench")
-        Membership.objects.create(user=user, project=project, role="member")
-        Token.objects.create(user=user, project=project, digest=digest_of("bench"), prefix="bench")
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w") as archive:
-            archive.writestr("manifest.yaml", _MANIFEST)
-            archive.writestr("Classes/Trivial.yaml", _CLASS)
-        import_packages(Caller(user.id, "bench", project.id, "bench"), [buffer.getvalue()])
-        self._requests = Requests(headers={"x-auth-token": "bench"})
-
-    def post(self, path: str, body: Any = None, session: str = "") -> Any:
-        """The answer, plain data."""
-        more: Any = {"HTTP_X_CONFIGURATION_SESSION": session} if session else {}
-        response = self._requests.post(
-            f"/v1/{path}", json.dumps(body) if body is not None else b"", content_type="application/json", **more
-        )
-        assert response.status_code == 200, (path, response.status_code, response.content[:500])
-        return json.loads(response.content) if response.content else None
-
-    def get(self, path: str) -> Any:
-        """The answer, plain data."""
-        response = self._requests.get(f"/v1/{path}")
-        assert response.status_code == 200, (path, response.status_code, response.content[:500])
-        return json.loads(response.content)
-
-    def environment(self, name: str) -> tuple[str, str]:
-        """An environment with one application, and the session that is to be deployed."""
-        environment = self.post("environments", {"name": name})["id"]
-        session = self.post(f"environments/{environment}/configure")["id"]
-        app = {"?": {"type": "bench.Trivial", "id": f"app-{name}"}}
-        self.post(f"environments/{environment}/services", app, session)
-        return environment, session
-
-    def deploy(self, environment: str, session: str) -> None:
-        """Deploys and returns at once."""
-        self.post(f"environments/{environment}/sessions/{session}/deploy")
+class Client(trivial.Client):
+    """Also waits, as clients do."""
 
     def until_ready(self, environment: str) -> None:
         """Polls the environment as clients do, only faster."""
         until = time.monotonic() + _PATIENCE
-        while (status := self.get(f"environments/{environment}")["status"]) == "deploying":
+        while (status := self.send("GET", f"/v1/environments/{environment}")["status"]) == "deploying":
             assert time.monotonic() < until
             time.sleep(0.005)
         assert status == "ready", status
@@ -180,6 +102,10 @@ def main() -> None:
         from vetro.server.setup import setup
 
         setup()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
+        trivial.people()
         client = Client()
         worker = _worker(environ)
         try:
@@ -202,9 +128,9 @@ def _measure(client: Client, pid: int, memory: bool) -> None:
         times.append(_timed(whole))
     _figure("deployment of a trivial environment, POST to success", times)
     call = {"className": "bench.Trivial", "methodName": "add", "parameters": {"a": 1}}
-    _figure("static action", [_timed(lambda: client.post("actions", call)) for _ in range(30)])
-    client.get("schemas/bench.Trivial")
-    _figure("schema, remembered", [_timed(lambda: client.get("schemas/bench.Trivial")) for _ in range(100)])
+    _figure("static action", [_timed(lambda: client.send("POST", "/v1/actions", call)) for _ in range(30)])
+    client.send("GET", "/v1/schemas/bench.Trivial")
+    _figure("schema, remembered", [_timed(lambda: client.send("GET", "/v1/schemas/bench.Trivial")) for _ in range(100)])
     seconds = _drain(client, 0, 200)
     print(f"200 deployments queued at once: {seconds:.1f} s, {200 / seconds:.1f} a second, none failed", flush=True)
     if memory:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.scale import place
+from benchmarks.trivial import people
 
 #: Where ``--write`` puts the tables, between marks that name them.
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
@@ -29,7 +30,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vetro-scale-") as folder:
         environ = place.prepare(Path(folder))
-        caller = place.people()
+        caller = people()
         tables = {}
         if options.only != "rows":
             from benchmarks.scale import deployments

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.scale.accounts import Account, children, command_of
-from benchmarks.scale.place import Client
+from benchmarks.trivial import Client
 
 #: Seconds after which a measurement has failed.
 PATIENCE = 1200.0

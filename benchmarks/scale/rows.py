@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.scale.costs import Cost, cost_of
 from benchmarks.scale.filling import Filling
-from benchmarks.scale.place import Client
+from benchmarks.trivial import Client
 
 #: Times that each action is done.
 ROUNDS = 20

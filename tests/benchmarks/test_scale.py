@@ -31,8 +31,11 @@ def _may() -> bool:
     return os.geteuid() == 0 and os.access(folder, os.W_OK) and (folder / "cgroup.procs").exists()
 
 
-@pytest.mark.skipif(not _may(), reason="needs root and control groups")
 def test_children_that_nobody_waits_for_are_counted() -> None:
+    if not _may():
+        if os.environ.get("CI") == "true" and os.geteuid() == 0:
+            pytest.fail("there are no control groups that root may use")
+        pytest.skip("needs root and control groups")
     with Account("test") as account:
         before = account.seconds()
         subprocess.run(account.command([sys.executable, "-c", _BURN]), check=True, timeout=100)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import shutil
 import socket
@@ -13,12 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
 from tests.server.servekit import until
+from tests.support.certificates import self_signed
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
@@ -44,7 +39,7 @@ def in_front_of(servers: Sequence[str], folder: Path) -> Iterator[Proxy]:
     """The proxy, as host:port of servers; gone at the end."""
     assert NGINX is not None
     proxy = Proxy(free_port(), free_port(), folder / "fullchain.pem")
-    _make_certificate(folder)
+    self_signed(folder / "fullchain.pem", folder / "privkey.pem", NAME, "localhost")
     text = (DEPLOY / "nginx" / "vetro.conf").read_text()
     given = "".join(f"    server {server} max_fails=1 fail_timeout=5s;\n" for server in servers)
     example = "".join(f"    server 10.0.0.1{number}:8082 max_fails=1 fail_timeout=5s;\n" for number in (1, 2))
@@ -82,28 +77,6 @@ def in_front_of(servers: Sequence[str], folder: Path) -> Iterator[Proxy]:
 def trusting(proxy: Proxy) -> ssl.SSLContext:
     """A client's context that believes the proxy's certificate."""
     return ssl.create_default_context(cafile=str(proxy.certificate))
-
-
-def _make_certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=10))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME), x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    plain = serialization.NoEncryption()
-    pem = serialization.Encoding.PEM
-    (folder / "fullchain.pem").write_bytes(certificate.public_bytes(pem))
-    (folder / "privkey.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
 
 
 def free_port() -> int:

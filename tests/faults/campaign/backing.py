@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from tests.faults.campaign.processes import below, kill
+from tests.support import rabbitmq
 
-_RABBIT = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _START = 90.0
 
 
@@ -112,37 +112,17 @@ class Rabbit:
     """A RabbitMQ on a port of 127.0.0.1 that stays the same when it is restarted."""
 
     def __init__(self, folder: Path) -> None:
-        missing = [name for name in ("epmd", "erl") if shutil.which(name) is None]
-        missing += [] if _RABBIT.exists() else [str(_RABBIT)]
+        missing = rabbitmq.missing()
         if missing:
             raise Absent(
                 f"RabbitMQ is missing ({', '.join(missing)}); on Debian, as root: apt-get install rabbitmq-server"
             )
         folder.mkdir(parents=True)
         self._folder = folder
-        self.port, distribution, mapper = _free_ports(3)
-        (folder / "rabbit.conf").write_text(
-            f"listeners.tcp.1 = 127.0.0.1:{self.port}\n"
-            "loopback_users = none\nlog.console = true\nlog.file = false\nvm_memory_high_watermark.relative = 0.9\n"
-        )
+        self.port, distribution, mapper = rabbitmq.free_ports(3)
+        (folder / "rabbit.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\n{rabbitmq.QUIET}")
         (folder / "plugins").write_text("[].\n")
-        self._environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "LANG": "C.UTF-8",
-            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-            "RABBITMQ_BASE": str(folder),
-            "RABBITMQ_CONFIG_FILE": str(folder / "rabbit"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
-            "RABBITMQ_MNESIA_BASE": str(folder / "db"),
-            "RABBITMQ_LOG_BASE": str(folder / "log"),
-            "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "generated"),
-            "RABBITMQ_PID_FILE": str(folder / "pid"),
-            "RABBITMQ_NODENAME": f"vetro{os.getpid()}@localhost",
-            "RABBITMQ_DIST_PORT": str(distribution),
-            "ERL_EPMD_PORT": str(mapper),
-            "ERL_EPMD_ADDRESS": "127.0.0.1",
-        }
+        self._environment = rabbitmq.environment(folder, distribution, mapper)
         self._mapper = subprocess.Popen(["epmd"], env=self._environment, stdin=subprocess.DEVNULL)
         self._server: subprocess.Popen[bytes] | None = None
         self.start()
@@ -151,7 +131,7 @@ class Rabbit:
         """Starts it and waits until it takes connections."""
         with open(self._folder / "out", "ab") as out:
             self._server = subprocess.Popen(
-                [str(_RABBIT)], env=self._environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                [str(rabbitmq.PROGRAM)], env=self._environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
             )
         until = time.monotonic() + _START
         while True:
@@ -184,11 +164,3 @@ class Rabbit:
         self._kill()
         self._mapper.terminate()
         self._mapper.wait()
-
-
-def _free_ports(number: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for sock in sockets:
-            sock.bind(("127.0.0.1", 0))
-        return [sock.getsockname()[1] for sock in sockets]

@@ -1,4 +1,4 @@
-"""A browser's session for each person."""
+"""A browser's session for each person, and the shop of the form desk's tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.server.formdesk.conftest import _ended, environment, publish, shop
 from vetro.server.accounts.models import User
 from vetro.server.web.signed_in import session_of
+
+__all__ = ["_ended", "browser", "environment", "publish", "shop"]
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from tests.server.formdesk.conftest import archive
 from tests.server.web.pagekit import followed, opened
 from vetro.server.dispatch.models import Task
 from vetro.server.environments import deploying, service
@@ -17,28 +16,6 @@ from vetro.server.formdesk import desk
 from vetro.server.web.views.actions.result import file_in, shape_of
 
 Browser = Callable[[Any], Client]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _ended() -> Iterator[None]:
-    """Ends the processes that answer."""
-    yield
-    from vetro.server.dispatch import ask
-    from vetro.server.formdesk import children
-
-    children.close()
-    ask.close()
-
-
-@pytest.fixture
-def shop(db: None, ann: Any) -> Any:
-    """The shop of the form desk's tests, in the catalog."""
-    from vetro.server.catalog import embedded
-    from vetro.server.catalog.importing import import_packages
-
-    embedded.ensure()
-    (row,) = import_packages(ann.caller, [archive()]).packages
-    return row
 
 
 def test_an_action_is_called_and_its_result_shown(

@@ -5,55 +5,16 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
-import pytest
 from django.test import Client
 
-from tests.server.formdesk.conftest import SHOP, archive
+from tests.server.formdesk.conftest import SHOP
 from tests.server.web.pagekit import followed, opened
 
 Browser = Callable[[Any], Client]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _ended() -> Iterator[None]:
-    """Ends the processes that answer."""
-    yield
-    from vetro.server.dispatch import ask
-    from vetro.server.formdesk import children
-
-    children.close()
-    ask.close()
-
-
-@pytest.fixture
-def publish(db: None) -> Callable[..., Any]:
-    """Imports the shop of the form desk's tests: its row."""
-    from vetro.server.catalog import embedded
-    from vetro.server.catalog.importing import import_packages
-
-    embedded.ensure()
-
-    def made(person: Any, **changes: str) -> Any:
-        (row,) = import_packages(person.caller, [archive(**changes)]).packages
-        return row
-
-    return made
-
-
-@pytest.fixture
-def shop(publish: Callable[..., Any], ann: Any) -> Any:
-    return publish(ann)
-
-
-@pytest.fixture
-def environment(ann: Any) -> str:
-    from vetro.server.environments import service
-
-    return str(service.create(ann.caller, {"name": "street"})["id"])
 
 
 def services(person: Any, environment: str) -> list[dict[str, Any]]:
