@@ -34,3 +34,12 @@ def test_parts_are_kept_apart() -> None:
     assert cache_key("1", "ab", "c") != cache_key("1", "a", "bc")
     assert cache_key("1", "\ud800") != cache_key("1", "?")
     assert sys.implementation.cache_tag
+
+
+def test_a_key_says_to_which_file_it_belongs() -> None:
+    from vetro.muranopl.codecache import file_of, key_of_file
+
+    key = key_of_file("/blobs/a/Classes/x.yaml", cache_key("1", "x"))
+    assert file_of(key) == "/blobs/a/Classes/x.yaml"
+    assert file_of(key_of_file("a\0b", "c")) == "a\0b"
+    assert file_of(cache_key("1", "x")) == ""

@@ -71,6 +71,8 @@ def main(fd: int, installation: Installation, confinement: Confinement) -> int:
         if message["t"] == "probe":
             effects.send({"t": "layers", "layers": [layer.as_json() for layer in enter(confinement, fd, ())]})
             return FINE
+        if message["t"] == "walled":
+            return _answer(effects, fd, message, installation, confinement)
         return _perform(effects, fd, message, installation, confinement)
     except Disconnected:
         return DISCONNECTED
@@ -82,6 +84,32 @@ def main(fd: int, installation: Installation, confinement: Confinement) -> int:
         except BaseException:
             return DEFECT
         return FINE
+
+
+def _answer(
+    effects: PipeEffects, fd: int, message: dict[str, Any], installation: Installation, confinement: Confinement
+) -> int:
+    """Hands the pipe to a function of the installation (`vetro.engine.walled`)."""
+    answer = installation.answering[message["name"]](installation)
+    readable = tuple(message["readable"])
+    present = [path for path in readable if os.path.exists(path)]
+    CpuBudget(message["cpu_seconds"], 0.0).limit()
+    Memory(message["memory_mib"])
+    os.set_blocking(fd, True)
+    layers = enter(confinement, fd, readable)
+    refusal = _refusal(layers, present)
+    if refusal is not None:
+        effects.send({"t": "failed", "error": refusal})
+        return FINE
+    effects.send({"t": "inside", "layers": [layer.name for layer in layers if layer.active]})
+    gc.enable()
+    try:
+        answer(fd)
+    except MemoryError:
+        return OUT_OF_MEMORY
+    except BaseException:  # the pipe speaks no frames any more: whoever asked sees its end
+        return DEFECT
+    return FINE
 
 
 def _perform(

@@ -44,7 +44,8 @@ class Installation:
     natives: Any
     cache: CodeCache
     #: Name -> what answers questions of tasks of kind ``questions``: a function that gets the `Performance` and gives
-    #: one that gets a question and gives the answer, plain data both.
+    #: one that gets a question and gives the answer, plain data both. Or, for `vetro.engine.walled`, one that gets this
+    #: installation and gives one that answers at a descriptor.
     answering: Mapping[str, Callable[[Any], Callable[[Any], Any]]] = field(default_factory=dict)
 
 

@@ -87,6 +87,11 @@ class TaskProcess:
         return self._pipe.fileno()
 
     @property
+    def stream(self) -> socket.socket:
+        """The pipe itself, for those who speak no frames any more (`vetro.engine.walled`)."""
+        return self._pipe
+
+    @property
     def pending(self) -> bool:
         """Whether `receive` has a message without reading."""
         return bool(self._messages)

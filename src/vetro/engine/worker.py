@@ -20,12 +20,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro import __version__
 from vetro.engine.checkpoint import EVERY_SECONDS, LARGEST_SHARE
 from vetro.engine.journal import Ended, Journal
 from vetro.engine.kinds import Policy
 from vetro.engine.outcome import OpenEffect, Outcome
 from vetro.engine.task import Task
+from vetro.engine.version import engine_version
 from vetro.engine.worker_ends import died_too_often
 from vetro.engine.worker_hosting import HostLink
 from vetro.engine.worker_ports import Events, HostPort, LeaseLost, Policies, ProcessLauncher, Step
@@ -100,7 +100,7 @@ class Worker:
     launcher: ProcessLauncher
     host: HostPort
     events: Events = lambda event: None
-    engine: str = __version__
+    engine: str = field(default_factory=engine_version)
     limits: Limits = field(default_factory=Limits)
     policies: Callable[[str], Policy] = field(default_factory=Policies)
     still_mine: Callable[[], bool] = lambda: True

@@ -53,6 +53,17 @@ class MemoryCache:
         return len(self._entries)
 
 
+def key_of_file(file: str, key: str) -> str:
+    """A key that says to which file its entry belongs, so that who stores what others compiled can look (`file_of`)."""
+    return f"{file}\0{key}"
+
+
+def file_of(key: str) -> str:
+    """The file that a key of `key_of_file` names; '' for others."""
+    file, mark, _ = key.rpartition("\0")
+    return file if mark else ""
+
+
 def cache_key(compiler_version: str, *parts: str) -> str:
     """A key for compiled code: 64 hex digits of compiler, Python and all ``parts`` (content digest, format, name…).
 

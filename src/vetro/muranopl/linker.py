@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl import meta, stored
-from vetro.muranopl.codecache import cache_key
+from vetro.muranopl.codecache import cache_key, key_of_file
 from vetro.muranopl.declarations import ClassDecl, ClassUsage, SourceFile
 from vetro.muranopl.errors import ClassNotFound, InvalidInheritance, MuranoError
 from vetro.muranopl.types import MuranoType
@@ -107,7 +107,7 @@ class TypeRegistry:
         cache = self.session.code_cache
         if cache is None or not digest:
             return read_source(text, file_id, version, name, digest)
-        key = cache_key(f"declarations {stored.VERSION}", digest, file_id, str(version), name)
+        key = key_of_file(file_id, cache_key(f"declarations {stored.VERSION}", digest, file_id, str(version), name))
         data = cache.get(key)
         if data is None:
             source = read_source(text, file_id, version, name, digest)

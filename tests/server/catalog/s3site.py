@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -10,10 +11,13 @@ from xml.sax.saxutils import escape
 
 
 class Site:
-    """``objects``: ``bucket/key`` -> bytes. ``refuses``: every request is answered by this status, when it is one."""
+    """``objects``: ``bucket/key`` -> bytes, ``times`` when they were written, by ``clock`` (seconds since the epoch).
+    ``refuses``: every request is answered by this status, when it is one."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
+        self.times: dict[str, float] = {}
+        self.clock = 1795255200.0  # 21 November 2026, 10:00
         self.refuses = 0
         site = self
 
@@ -24,7 +28,8 @@ class Site:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
-                self.send_header("Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT")
+                at = site.times.get(unquote(urlsplit(self.path).path).lstrip("/"), site.clock)
+                self.send_header("Last-Modified", formatdate(at, usegmt=True))
                 self.send_header("ETag", '"e"')
                 self.end_headers()
                 if self.command != "HEAD":
@@ -41,6 +46,7 @@ class Site:
                     self.answer(200, site.listed(key, parse_qs(parts.query)))
                 elif self.command == "PUT":
                     site.objects[key] = body
+                    site.times[key] = site.clock
                     self.answer(200)
                 elif self.command == "DELETE":
                     site.objects.pop(key, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,23 @@ def test_a_truncated_file_is_written_again(folder: Folder) -> None:
     assert blobs.get(digest) == b"hello"
 
 
+def test_a_folder_that_is_not_mounted_is_away_and_its_blobs_not_gone(folder: Folder) -> None:
+    digest, other = blobs.put(b"hello"), blobs.put(b"other")
+    place = folder.root.rename(folder.root.with_name("elsewhere"))
+    with pytest.raises(Unavailable, match="is empty"):
+        blobs.local_file(digest)
+    folder.root.mkdir()  # what is left of a mount
+    with pytest.raises(Unavailable, match="is empty"):
+        blobs.get(digest)
+    folder.root.rmdir()
+    place.rename(folder.root)
+    assert blobs.get(digest) == b"hello"
+    folder.remove(digest)
+    with pytest.raises(BlobMissing, match="is missing"):
+        blobs.local_file(digest)
+    assert blobs.get(other) == b"other"
+
+
 def test_a_bucket_gives_files_of_this_machine(tmp_path: Path, monkeypatch: Any) -> None:
     bucket = Bucket(FileSystemStorage(location=tmp_path / "far"), "some/prefix")
     monkeypatch.setattr(blobs, "store", lambda: bucket)
@@ -128,7 +146,7 @@ def test_a_bucket_of_s3(site: Site, tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(BlobMissing):
         blobs.get(digest)
     site.refuses = 403
-    with pytest.raises(BlobMissing):
+    with pytest.raises(Unavailable, match="blob store cannot be read"):
         blobs.get(digest)
     with pytest.raises(Unavailable, match="blob store cannot be written"):
         blobs.put(b"other")
@@ -140,7 +158,7 @@ def test_a_bucket_that_is_away(site: Site, monkeypatch: Any) -> None:
     monkeypatch.setattr(blobs, "store", lambda: bucket)
     with pytest.raises(Unavailable, match="blob store cannot be written"):
         blobs.put(b"hello")
-    with pytest.raises(BlobMissing, match="cannot be read"):
+    with pytest.raises(Unavailable, match="blob store cannot be read"):
         blobs.get("0" * 64)
     with pytest.raises(OSError, match="Could not connect"):
         list(bucket.listed())
@@ -152,11 +170,28 @@ def test_garbage_in_a_bucket(db: None, site: Site, tmp_path: Path, monkeypatch: 
     bucket = blobs._open("s3://store")
     monkeypatch.setattr(blobs, "store", lambda: bucket)
     digest = blobs.put(b"hello")
-    monkeypatch.setattr(garbage.time, "time", lambda: 1795255200.0 + garbage.GRACE - 1)
-    assert garbage.collect() == 0
-    monkeypatch.setattr(garbage.time, "time", lambda: 1795255200.0 + garbage.GRACE + 1)
+    site.clock += garbage.GRACE - 1
+    assert garbage.collect() == 0 and list(site.objects) == [f"store/{digest[:2]}/{digest}"]
+    site.clock += 2
     assert garbage.collect() == 1
-    assert digest not in str(site.objects)
+    assert site.objects == {}
+
+
+def test_what_is_young_by_the_clock_of_the_store_stays(db: None, folder: Folder, monkeypatch: Any) -> None:
+    digest = blobs.put(b"of an import that has not committed")
+    draft = folder.path(digest).parent / ".new-half"
+    draft.write_bytes(b"half")
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 3 * garbage.GRACE)  # this machine is ahead
+    assert garbage.collect() == 0
+    assert blobs.get(digest) and draft.exists()
+    monkeypatch.setattr(time, "time", lambda: real() - 3 * garbage.GRACE)
+    os.utime(folder.path(digest), (real() - 2 * garbage.GRACE,) * 2)
+    assert garbage.collect() == 1
+
+
+def test_a_store_that_was_never_written_has_no_garbage(db: None, folder: Folder) -> None:
+    assert garbage.collect() == 0 and not folder.root.exists()
 
 
 def test_addresses_of_stores() -> None:

@@ -1,7 +1,9 @@
-"""The examining children: limits of time and memory, one project does not block another."""
+"""The examining processes: limits of time and memory, one project does not block another."""
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -9,19 +11,23 @@ from typing import Any
 
 import pytest
 
+from tests.engine.taskworld import NATIVES
+from vetro.engine.launcher import Launcher
 from vetro.server.catalog import examiner
 from vetro.server.catalog.examiner import Pool
 from vetro.server.errors import Invalid, TooMany, Unavailable
 
 
-class Child:
-    """A child whose answers a test decides."""
+class Process:
+    """A process whose answers a test decides."""
 
-    made: list[Child] = []
+    made: list[Process] = []
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str, readable: Any) -> None:
+        self.owner = owner
+        self.fresh = True
         self.closed = False
-        Child.made.append(self)
+        Process.made.append(self)
 
     def ask(self, head: dict[str, Any], blobs: Any, seconds: float) -> Any:
         answer = head["answer"]
@@ -37,33 +43,73 @@ class Child:
 
 @pytest.fixture
 def pool(monkeypatch: Any) -> Iterator[Pool]:
-    Child.made = []
-    monkeypatch.setattr(examiner, "_Child", Child)
+    Process.made = []
+    monkeypatch.setattr(examiner, "_Process", Process)
     found = Pool(2)
     yield found
     found.close()
-    assert all(child.closed for child in Child.made)
+    assert all(process.closed for process in Process.made)
 
 
-def test_children_are_used_again(pool: Pool) -> None:
-    for _ in range(3):
-        assert pool.ask("p", {"answer": {"x": 1}}) == ({"x": 1}, [])
-    assert len(Child.made) == 1
+FINE = {"op": "read", "answer": {"x": 1}}
+
+
+def test_a_process_is_used_again_for_what_its_project_brings(pool: Pool) -> None:
+    for op in ("read", "check", "read"):
+        assert pool.ask("p", {**FINE, "op": op}) == ({"x": 1}, [])
+    assert [process.owner for process in Process.made] == ["p"]
+
+
+def test_no_process_sees_archives_of_two_projects(pool: Pool) -> None:
+    for owner in ("p", "q", "p", "q"):
+        pool.ask(owner, FINE)
+    assert [process.owner for process in Process.made] == ["p", "q"]
+    pool.ask("r", FINE)  # no more are kept than work at once
+    assert [process.closed for process in Process.made] == [True, False, False]
+    pool.ask("p", FINE)
+    assert len(Process.made) == 4
+
+
+@pytest.mark.parametrize(
+    ("head", "readable"), [({**FINE, "op": "describe"}, []), ({**FINE, "op": "highlight"}, []), (FINE, ["/x"])]
+)
+def test_a_process_that_saw_work_of_others_is_not_used_again(pool: Pool, head: Any, readable: list[str]) -> None:
+    pool.ask("p", FINE)
+    pool.ask("p", head, readable=readable)
+    assert [process.closed for process in Process.made] == [False, True]
+
+
+def test_a_process_that_has_worked_for_long_is_replaced(pool: Pool) -> None:
+    pool.ask("p", FINE)
+    Process.made[0].fresh = False
+    pool.ask("p", FINE)
+    assert Process.made[0].closed
+    pool.ask("p", FINE)
+    assert len(Process.made) == 2
 
 
 @pytest.mark.parametrize(("error", "text"), [(TimeoutError(), "more than 30 seconds"), (EOFError(), "more memory")])
-def test_a_child_that_fails_is_replaced(pool: Pool, error: BaseException, text: str) -> None:
+def test_a_process_that_fails_is_replaced(pool: Pool, error: BaseException, text: str) -> None:
     with pytest.raises(Invalid, match=text):
-        pool.ask("p", {"answer": error})
-    assert Child.made[0].closed
-    assert pool.ask("p", {"answer": {"x": 1}})[0] == {"x": 1}
-    assert len(Child.made) == 2
+        pool.ask("p", {"op": "read", "answer": error})
+    assert Process.made[0].closed
+    assert pool.ask("p", FINE)[0] == {"x": 1}
+    assert len(Process.made) == 2
 
 
-def test_a_defect_refuses_the_package_only(pool: Pool) -> None:
+def test_a_kept_process_that_has_died_is_no_fault_of_the_question(pool: Pool) -> None:
+    answers: list[Any] = [{"x": 1}, EOFError(), {"x": 2}]
+    for wanted in (1, 2):
+        assert pool.ask("p", {"op": "read", "answer": lambda: answers.pop(0)})[0] == {"x": wanted}
+    assert [process.closed for process in Process.made] == [True, False]
+
+
+def test_a_defect_refuses_the_package_only(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
+    told = {"defect": "it is nested too deeply", "trace": "first\nsecond\x1b[2J"}
     with pytest.raises(Invalid, match="nested too deeply"):
-        pool.ask("p", {"answer": {"defect": "it is nested too deeply"}})
-    assert not Child.made[0].closed
+        pool.ask("p", {"op": "read", "answer": told})
+    assert Process.made[0].closed
+    assert "first\nsecond\\x1b[2J" in caplog.text
 
 
 def test_a_project_holds_few_threads(pool: Pool, monkeypatch: Any) -> None:
@@ -77,7 +123,7 @@ def test_a_project_holds_few_threads(pool: Pool, monkeypatch: Any) -> None:
         return {"slow": True}
 
     def ask(owner: str) -> threading.Thread:
-        thread = threading.Thread(target=lambda: answers.append(pool.ask(owner, {"answer": slow})[0]))
+        thread = threading.Thread(target=lambda: answers.append(pool.ask(owner, {"op": "read", "answer": slow})[0]))
         thread.start()
         return thread
 
@@ -90,16 +136,16 @@ def test_a_project_holds_few_threads(pool: Pool, monkeypatch: Any) -> None:
     threads += [ask("greedy") for _ in range(examiner.MOST_WAITING)]
     waiting(examiner.MOST_WAITING)
     with pytest.raises(TooMany) as caught:
-        pool.ask("greedy", {"answer": {}})
+        pool.ask("greedy", {"op": "read", "answer": {}})
     assert caught.value.details == {"retry_after": 10}
-    assert pool.ask("other", {"answer": {"x": 1}})[0] == {"x": 1}
+    assert pool.ask("other", {"op": "read", "answer": {"x": 1}})[0] == {"x": 1}
     running.clear()
     threads.append(ask("second"))
     assert running.wait(10)
     threads.append(ask("third"))
     waiting(examiner.MOST_WAITING + 1)
     with pytest.raises(Unavailable, match="many packages"):
-        pool.ask("fourth", {"answer": {}})
+        pool.ask("fourth", {"op": "read", "answer": {}})
     go.set()
     for thread in threads:
         thread.join(10)
@@ -114,7 +160,7 @@ def _soon(pool: Pool, count: int) -> bool:
     return pool._waiting.total() == count
 
 
-def test_a_project_occupies_one_child(pool: Pool) -> None:
+def test_a_project_occupies_one_process(pool: Pool) -> None:
     running, go = threading.Event(), threading.Event()
 
     def slow() -> dict[str, Any]:
@@ -122,35 +168,66 @@ def test_a_project_occupies_one_child(pool: Pool) -> None:
         assert go.wait(10)
         return {"slow": True}
 
-    asking = threading.Thread(target=lambda: pool.ask("greedy", {"answer": slow}))
+    asking = threading.Thread(target=lambda: pool.ask("greedy", {"op": "read", "answer": slow}))
     asking.start()
     assert running.wait(10)
-    assert pool.ask("other", {"answer": {"x": 1}})[0] == {"x": 1}
+    assert pool.ask("other", {"op": "read", "answer": {"x": 1}})[0] == {"x": 1}
     with pytest.raises(Unavailable):
-        pool.ask("greedy", {"answer": {"x": 1}}, seconds=0.05)
+        pool.ask("greedy", {"op": "read", "answer": {"x": 1}}, seconds=0.05)
     go.set()
     asking.join()
-    assert pool.ask("greedy", {"answer": {"x": 2}})[0] == {"x": 2}
+    assert pool.ask("greedy", {"op": "read", "answer": {"x": 2}})[0] == {"x": 2}
 
 
-def test_a_real_child_is_killed_when_it_takes_too_long() -> None:
-    pool = Pool(1)
-    try:
-        limits = {"archive": 1, "entries": 1, "file": 1, "total": 1, "ratio": 1}
-        with pytest.raises(Invalid, match="more than 0 seconds"):
-            pool.ask("p", {"op": "read", "location": "x", "strict": True, "limits": limits}, [b"x" * 9_000_000], 0.0)
-        assert pool._idle == []
-        answer, _ = pool.ask("p", {"op": "read", "location": "x", "strict": True, "limits": limits}, [b"no zip"])
-        assert answer["facts"]["refused"][0]["code"] == "PKG130"
-    finally:
-        pool.close()
+LIMITS = {"archive": 1 << 20, "entries": 10, "file": 1 << 20, "total": 1 << 20, "ratio": 100}
+READ = {"op": "read", "location": "x", "strict": True, "limits": LIMITS}
 
 
-def test_children_get_no_secrets_of_the_service(monkeypatch: Any) -> None:
+@pytest.fixture
+def real() -> Iterator[Pool]:
+    found = Pool(1)
+    yield found
+    found.close()
+
+
+def test_a_real_process_is_killed_when_it_takes_too_long(real: Pool) -> None:
+    with pytest.raises(Invalid, match="more than 0 seconds"):
+        real.ask("p", READ, [b"x" * 9_000_000], 0.0)
+    assert real._kept == []
+    answer, _ = real.ask("p", READ, [b"no zip"])
+    assert answer["facts"]["refused"][0]["code"] == "PKG130"
+    assert len(real._kept) == 1
+
+
+def test_a_real_process_that_was_killed_is_replaced(real: Pool) -> None:
+    real.ask("p", READ, [b"no zip"])
+    os.kill(real._kept[0]._process.pid, signal.SIGKILL)
+    assert "refused" in real.ask("p", READ, [b"no zip"])[0]["facts"]
+
+
+def test_processes_get_no_secrets_of_the_service(real: Pool, monkeypatch: Any) -> None:
     monkeypatch.setenv("VETRO_DATABASE__URL", "postgresql://u:secret@h/d")
-    child = examiner._Child()
+    from vetro.server import walls
+
+    walls.close()  # the next zygote begins with this environment
     try:
-        with open(f"/proc/{child._process.pid}/environ", "rb") as file:
-            assert b"secret" not in file.read()
+        real.ask("p", READ, [b"no zip"])
+        for pid in (real._kept[0]._process.pid, walls.launcher().pid):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                assert b"secret" not in file.read()
     finally:
-        child.close()
+        walls.close()
+
+
+def test_nothing_is_examined_where_a_required_wall_is_missing(real: Pool, monkeypatch: Any) -> None:
+    """The same refusal as for tasks."""
+    from vetro.server import walls
+
+    with Launcher(
+        natives=["no_network_natives:register"], path=[str(NATIVES)], require=["network"], answering=walls.ANSWERING
+    ) as launcher:
+        monkeypatch.setattr(walls, "launcher", lambda: launcher)
+        with pytest.raises(Unavailable, match="lacks the protection that its settings ask for: network") as caught:
+            real.ask("p", READ, [b"no zip"])
+    assert "vetro doctor" in str(caught.value.hint)
+    assert not real._busy and not real._kept

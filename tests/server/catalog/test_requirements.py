@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.server.catalog.archives import archive
-from vetro.server.catalog import service
+from vetro.server.catalog import requirements, service
 from vetro.server.catalog.importing import import_packages
 from vetro.server.catalog.models import Package
-from vetro.server.catalog.requirements import StillRequired
+from vetro.server.catalog.requirements import RequirementMissing, StillRequired
 
 
 def lib(version: str) -> bytes:
@@ -73,3 +74,48 @@ def test_a_private_copy_of_another_project_helps_only_there(ann: Any, eve: Any, 
         service.delete(root.caller, package)
     import_packages(ann.caller, [lib("1.0.0")])
     service.delete(root.caller, package)
+
+
+def test_enabling_asks_for_what_it_requires_again(ann: Any, pair: Package) -> None:
+    user = Package.objects.get(fqn="com.example.User")
+    service.change(ann.caller, user, enabled=False)
+    service.delete(ann.caller, pair)
+    import_packages(ann.caller, [lib("2.0.0")])
+    with pytest.raises(RequirementMissing, match=r"User 0\.0\.0 requires com\.example\.Lib 1; there is 2") as caught:
+        service.change(ann.caller, user, enabled=True)
+    assert caught.value.status == 400 and caught.value.details["missing"][0]["versions"] == ["2.0.0"]
+    assert not Package.objects.get(id=user.id).enabled
+    renamed = service.change(ann.caller, user, name="Other")  # by one who read it while it was enabled
+    assert (renamed.name, renamed.enabled) == ("Other", False)
+    assert service.change(ann.caller, user, enabled=True, force=True).enabled
+    assert service.change(ann.caller, user, name="Again").enabled  # it was enabled already: nothing is asked
+    service.change(ann.caller, user, enabled=False)
+    import_packages(ann.caller, [lib("1.2.0")])
+    assert service.change(ann.caller, user, enabled=True).usable
+
+
+def test_a_disabled_package_that_is_enabled_mends_itself_and_others(ann: Any) -> None:
+    user = archive("com.example.User", Require={"com.example.Lib": "1"})
+    waiting = import_packages(ann.caller, [user], allow_missing=True).packages[0]
+    asleep = service.change(ann.caller, waiting, enabled=False)
+    assert not asleep.usable
+    library = import_packages(ann.caller, [lib("1.0.0")], enabled=False).packages[0]
+    with pytest.raises(RequirementMissing, match="there is none"):
+        service.change(ann.caller, waiting, enabled=True)
+    service.change(ann.caller, waiting, enabled=True, force=True)
+    assert not Package.objects.get(id=waiting.id).usable
+    service.change(ann.caller, library, enabled=True)
+    assert Package.objects.get(id=waiting.id).usable
+
+
+def test_what_an_extension_provides_is_not_missing(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = {"com.example.Lib": "1", "test.extension": None}
+    row = import_packages(ann.caller, [archive("com.example.User", Require=needs)], allow_missing=True).packages[0]
+    assert not row.usable
+    point = SimpleNamespace(dist=SimpleNamespace(name="test.extension"))
+    asked = requirements.entry_points
+    monkeypatch.setattr(
+        requirements, "entry_points", lambda *, group: [point, *asked(group=group)] if "extensions" in group else []
+    )
+    import_packages(ann.caller, [lib("1.0.0")])
+    assert Package.objects.get(id=row.id).usable

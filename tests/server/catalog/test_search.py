@@ -18,6 +18,7 @@ from vetro.server.catalog.search import Query, page
 from vetro.server.catalog.versions import sort_key
 from vetro.server.catalog.writing import NewPackage, store_changed, store_new
 from vetro.server.errors import Invalid, NotFound
+from vetro.server.queries import fetch, write
 
 WORDS = ["web", "data", "base", "cluster", "héron", "mail", "100%", "under_score", "back\\slash", "queue"]
 ME, OTHER = "p1", "p2"
@@ -98,7 +99,7 @@ def expected(packages: list[Package], caller: Caller, query: Query) -> list[str]
 
 
 def queries(chance: random.Random) -> Query:
-    words = [*WORDS, "a", "clu", "about", "com.", "nowhere", "héro", "0% ", "_", "K1"]
+    words = [*WORDS, "a", "clu", "about", "com.", "nowhere", "héro", "0% ", "_", "K1", "io", "é", "\\s"]
     return Query(
         search=",".join(chance.sample(words, chance.choice([0, 1, 1, 2]))),
         tags=chance.sample(WORDS, chance.choice([0, 0, 0, 2])),
@@ -152,9 +153,28 @@ def test_every_way_gives_the_same(packages: list[Package], monkeypatch: Any, few
 def test_without_an_index_of_substrings(packages: list[Package], monkeypatch: Any) -> None:
     monkeypatch.setattr(trigrams, "indexed", lambda: False)
     monkeypatch.setattr(search, "SMALL", 0)
-    query = Query(search="cluster", limit=3)
-    wanted = expected(packages, ANN, query)
-    assert sorted(paged(ANN, query)) == sorted(wanted)
+    for words in ("cluster", "cl", "cl,cluster"):
+        query = Query(search=words, limit=3)
+        wanted = expected(packages, ANN, query)
+        assert sorted(paged(ANN, query)) == sorted(wanted)
+
+
+@pytest.mark.parametrize("word", ["h", "é", "ér", "0%", "r_", "k\\", "zz", "\n"])
+def test_short_words_are_found_as_parts_of_texts(packages: list[Package], word: str) -> None:
+    test, params = trigrams.inside([word], "name")
+    sql = f"SELECT p.name, {test} FROM catalog_packagetext t JOIN catalog_package p ON p.id = t.package_id"
+    found = fetch(sql, params)
+    assert len(found) == len(packages)
+    assert all(bool(hit) == (word in name.lower()) for name, hit in found)
+
+
+def test_postgresql_finds_short_words_by_their_index(packages: list[Package]) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite looks through the texts for words without trigram")
+    write("SET LOCAL enable_seqscan = off")  # so few texts are read faster
+    test, params = trigrams.inside_any(["cl", "cluster"])
+    plan = "\n".join(line for (line,) in fetch(f"EXPLAIN SELECT 1 FROM catalog_packagetext t WHERE {test}", params))
+    assert plan.count("catalog_short") == len(trigrams.FIELDS), plan
 
 
 def test_texts_follow_changes(packages: list[Package]) -> None:

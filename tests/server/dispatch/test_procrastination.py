@@ -80,7 +80,7 @@ def test_a_job_is_there_with_its_task_and_not_without(ann: Any) -> None:
 
 @pytest.mark.usefixtures("procrastinate")
 def test_what_is_given_back_is_for_the_version_that_began_it(ann: Any) -> None:
-    from vetro import __version__
+    from vetro.engine.version import engine_version
     from vetro.server.dispatch.resend import resend
 
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
@@ -93,7 +93,7 @@ def test_what_is_given_back_is_for_the_version_that_began_it(ann: Any) -> None:
     assert release("me", pause=60.0) == 1 and waiting() == []
     Task.objects.update(owner="me")
     assert release("me") == 1
-    assert waiting() == [name_of("deploy", "", __version__)]
+    assert waiting() == [name_of("deploy", "", engine_version())]
     Task.objects.update(engine="0.0.1")
     assert resend(config()) == 1  # nobody of that version: others may end it, when it has waited for long enough
     assert waiting() == [name_of("deploy", "", "0.0.1")]
@@ -119,3 +119,21 @@ def test_the_clock_of_a_machine_does_not_count(ann: Any, monkeypatch: pytest.Mon
     second = shop.deploy(ann.caller, environment, package)
     rows = list(Task.objects.order_by("created").values_list("id", flat=True))
     assert rows == [first.id, second.id]
+
+
+@pytest.mark.usefixtures("procrastinate")
+def test_tasks_that_have_their_job_hide_no_others(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vetro.engine.version import engine_version
+    from vetro.server.dispatch import resend
+
+    monkeypatch.setattr(resend, "MOST", 2)
+    package = shop.add_package(ann.caller)
+    for number in range(5):
+        shop.deploy(ann.caller, shop.add_environment(ann.caller, f"env {number}"), package)
+    fleet.forget_jobs()
+    Task.objects.update(engine=engine_version())  # each was begun once, and given back
+    assert [resend.resend(config()) for _ in range(4)] == [2, 2, 1, 0]
+    assert waiting() == [name_of("deploy", "", engine_version())] * 5
+    with connection.cursor() as cursor:  # the last one loses it
+        cursor.execute("DELETE FROM procrastinate_jobs WHERE id = (SELECT max(id) FROM procrastinate_jobs)")
+    assert [resend.resend(config()) for _ in range(2)] == [1, 0]

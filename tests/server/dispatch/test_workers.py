@@ -89,11 +89,11 @@ def test_a_task_of_a_version_that_is_gone_ends_with_its_checkpoint(fleet: Fleet)
     fleet.until_ended([task], "failed")
     row = fleet.look("of", id=task)
     error = row["error"]
-    assert (row["engine"], row["attempts"], error["code"]) == ("9.1.0", 2, "ENG332")
+    assert row["engine"].startswith("9.1.0+") and (row["attempts"], error["code"]) == (2, "ENG332")
     assert "9.1.0" in error["message"] and "9.2.0" in error["message"] and "retry" in error["hint"]
     again = fleet.look("retry", id=task)
     fleet.until_asleep(again)
-    assert fleet.look("of", id=again)["engine"] == "9.2.0"
+    assert fleet.look("of", id=again)["engine"].startswith("9.2.0+")
     fleet.cancel(again)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from vetro.clouds.interface import Owner
 from vetro.clouds.local import LocalCloud
 from vetro.engine.journal import Entry, Journal
-from vetro.engine.models.differences import diff
+from vetro.engine.models.differences import Secret, diff
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
 
@@ -33,12 +33,20 @@ def host_config(real: Mapping[str, Any], folder: str) -> dict[str, Any]:
 
 
 def told(
-    outcome: Outcome, journal: Journal, *, model: Mapping[str, Any], owner: Owner, real: Mapping[str, Any], folder: str
+    outcome: Outcome,
+    journal: Journal,
+    *,
+    model: Mapping[str, Any],
+    owner: Owner,
+    real: Mapping[str, Any],
+    folder: str,
+    secret: Secret | None = None,
 ) -> Outcome:
     """The outcome of the run with the plan as its result, and without a model: nothing was deployed.
 
     A run that came to no end (cancelled, killed) tells nothing: its outcome is given back as it is. ``model`` is what
-    the run started from, ``real`` the settings of the real cloud, ``folder`` that of the recorder.
+    the run started from, ``real`` the settings of the real cloud, ``folder`` that of the recorder, ``secret`` which
+    properties are masked besides those whose names say so.
     """
     if outcome.state not in ("done", "failed"):
         return outcome
@@ -48,7 +56,7 @@ def told(
         scripts = list(_scripts(cloud, owner))
     after = None if outcome.model is None else outcome.model.get("Objects")
     made = {
-        "objects": [item.as_json() for item in diff(model.get("ObjectsCopy"), after)],
+        "objects": [item.as_json() for item in diff(model.get("ObjectsCopy"), after, secret)],
         "stacks": stacks,
         "scripts": scripts,
         "unknown": list(_unknown(journal.entries(), stacks)),

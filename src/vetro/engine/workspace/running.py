@@ -8,11 +8,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from vetro import __version__
 from vetro.engine.host.seal import key_in
 from vetro.engine.journal import Journal
 from vetro.engine.outcome import Outcome
 from vetro.engine.task import Task
+from vetro.engine.version import engine_version
 from vetro.engine.workspace.files import WorkspaceError
 from vetro.engine.workspace.folder import EnvironmentFolder
 from vetro.engine.workspace.settings import FILE, Settings, SettingsError
@@ -93,7 +93,7 @@ def task_of(
         configs=tuple(given.class_configs),
         plugins=given.plugins,
         budget=given.budget,
-        engine=__version__,
+        engine=engine_version(),
         **more,
     )
 

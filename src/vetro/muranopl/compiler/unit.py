@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.codecache import cache_key
+from vetro.muranopl.codecache import cache_key, key_of_file
 from vetro.muranopl.compiler.runtime import MURANO_HELPERS
 from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.codegen.binding import HELPERS, bind
@@ -102,7 +102,8 @@ def store_bundle(owner: MuranoType) -> bool:
 
 def bundle_key(owner: MuranoType) -> str:
     """Key of a class's units: its text, everything its code depends on, compiler and Python."""
-    return cache_key(f"code {COMPILER_VERSION}", environment_key(owner), owner.decl.position.file)
+    file = owner.decl.position.file
+    return key_of_file(file, cache_key(f"code {COMPILER_VERSION}", environment_key(owner), file))
 
 
 def environment_key(owner: MuranoType) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from vetro.server.errors import Invalid
 
@@ -35,7 +35,9 @@ class Query:
     order_by: Sequence[str] = ("name",)
     descending: bool = False
     limit: int = 20
+    #: The page begins behind the package with this id, or behind these values of the order (`places`).
     marker: str | None = None
+    after: Sequence[Any] | None = None
 
     def check(self) -> None:
         """Raises `Invalid` for texts that are too long to be looked for."""

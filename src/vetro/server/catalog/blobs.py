@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import secrets
 import tempfile
 import threading
 import time
@@ -23,6 +24,8 @@ from vetro.server.setup import config
 from vetro.yaql.errors import VetroError
 
 _DIGITS = frozenset("0123456789abcdef")
+#: Seconds until one try to reach S3 is given up, of five (AWS_MAX_ATTEMPTS); an answer may take three times as long.
+_S3_SECONDS = 10
 
 
 class BlobMissing(VetroError):
@@ -41,6 +44,7 @@ class Store(Protocol):
     def remove(self, digest: str) -> None: ...
     def listed(self) -> Iterator[tuple[str, float]]: ...
     def names(self) -> Iterator[str]: ...
+    def now(self) -> float: ...
 
 
 def put(data: bytes) -> str:
@@ -54,7 +58,7 @@ def put(data: bytes) -> str:
 
 
 def get(digest: str) -> bytes:
-    """The bytes. Raises `BlobMissing` when they are gone or damaged."""
+    """The bytes. Raises `BlobMissing` when they are gone or damaged, `Unavailable` when the store does not work."""
     data = store().read(_checked(digest))
     if hashlib.sha256(data).hexdigest() != digest:
         raise BlobMissing(f"blob {digest[:12]}… is damaged")
@@ -62,12 +66,12 @@ def get(digest: str) -> bytes:
 
 
 def local_file(digest: str) -> Path:
-    """A file on this machine with the bytes. Raises `BlobMissing`."""
+    """A file on this machine with the bytes. Raises what `get` raises."""
     found = store()
     if isinstance(found, Folder):
         path = found.path(_checked(digest))
         if not path.exists():
-            raise BlobMissing(f"blob {digest[:12]}… is missing")
+            found.read(digest)  # says why not
         return path
     cache = Folder(config().data / "cache" / "blobs")
     path = cache.path(_checked(digest))
@@ -85,7 +89,7 @@ def location_of(digest: str) -> Path:
 
 def local_path(digest: str) -> Path:
     """The package with this digest as task processes load it: its archive, or, for formats other than MuranoPL, a
-    prepared folder. Raises `BlobMissing`, and `PackageError` for an archive that cannot be unpacked.
+    prepared folder. Raises what `get` raises, and `PackageError` for an archive that cannot be unpacked.
     """
     from vetro.server.catalog.unpacked import folder_of
 
@@ -130,11 +134,15 @@ class Folder:
         _sync_folder(path.parent)
 
     def read(self, digest: str) -> bytes:
-        """The bytes. Raises `BlobMissing`."""
+        """The bytes. Raises `BlobMissing`; `Unavailable` for a file system that does not work or is not mounted."""
         try:
             return self.path(digest).read_bytes()
+        except FileNotFoundError:
+            if self.root.is_dir() and any(self.root.iterdir()):
+                raise BlobMissing(f"blob {digest[:12]}… is missing") from None
+            raise Unavailable(f"the blob store {self.root} is empty", hint="is it mounted?") from None
         except OSError as error:
-            raise BlobMissing(f"blob {digest[:12]}… cannot be read: {error.strerror}") from None
+            raise Unavailable(f"the blob store cannot be read: {error.strerror or error}") from error
 
     def remove(self, digest: str) -> None:
         """Removes a blob, if it is there."""
@@ -151,7 +159,7 @@ class Folder:
                         at = entry.stat().st_mtime
                     except FileNotFoundError:  # somebody else removes, too
                         continue
-                    if entry.name.startswith(".new-") and at < time.time() - 3600:
+                    if entry.name.startswith(".new-") and at < self.now() - 3600:
                         Path(entry.path).unlink(missing_ok=True)
                     elif len(entry.name) == 64:
                         yield entry.name, at
@@ -159,6 +167,14 @@ class Folder:
     def names(self) -> Iterator[str]:
         """Names of all blobs."""
         return (name for name, _ in self.listed())
+
+    def now(self) -> float:
+        """The time by the clock that ages are told by: of a shared folder that of its server, not of this machine."""
+        try:
+            os.utime(self.root)
+            return self.root.stat().st_mtime
+        except FileNotFoundError:  # nothing was ever written
+            return time.time()
 
 
 def _sync_folder(path: Path) -> None:
@@ -191,12 +207,14 @@ class Bucket:
                 self._storage.delete(saved)
 
     def read(self, digest: str) -> bytes:
-        """The bytes. Raises `BlobMissing`."""
+        """The bytes. Raises `BlobMissing`; `Unavailable` when the storage does not give them."""
         try:
             with _as_os_errors(), self._storage.open(self._name(digest), "rb") as file:
                 return bytes(file.read())
+        except FileNotFoundError:
+            raise BlobMissing(f"blob {digest[:12]}… is missing") from None
         except OSError as error:
-            raise BlobMissing(f"blob {digest[:12]}… cannot be read: {error}") from None
+            raise Unavailable(f"the blob store cannot be read: {error}") from error
 
     def remove(self, digest: str) -> None:
         """Removes a blob, if it is there. Raises OSError when the storage does not do it."""
@@ -218,6 +236,18 @@ class Bucket:
             with _as_os_errors():
                 found = self._storage.listdir(f"{self._prefix}/{folder}" if self._prefix else folder)[1]
             yield from (name for name in found if len(name) == 64)
+
+    def now(self) -> float:
+        """The time by the storage's clock, of an object that is written and removed again. Raises OSError."""
+        from django.core.files.base import ContentFile
+
+        name = f"now-{secrets.token_hex(8)}"  # of this look alone: other machines look, too
+        with _as_os_errors():
+            name = self._storage.save(f"{self._prefix}/{name}" if self._prefix else name, ContentFile(b"now"))
+            try:
+                return float(self._storage.get_modified_time(name).timestamp())
+            finally:
+                self._storage.delete(name)
 
 
 @contextlib.contextmanager
@@ -253,10 +283,14 @@ def _open(address: str) -> Store:
     if parts.scheme != "s3" or not parts.hostname:
         raise ConfigError(f"'storage.blobs' is a folder or s3://BUCKET/PREFIX, not '{address}'")
     try:
+        from botocore.config import Config as Client  # type: ignore[import-untyped, unused-ignore]
         from storages.backends.s3 import S3Storage  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         raise ConfigError(
             "'storage.blobs' names a bucket, but django-storages is not installed: install vetro with the extra 's3'"
         ) from None
     # Keys, region and endpoint come from the usual environment variables of AWS (AWS_ENDPOINT_URL_S3 for others).
-    return Bucket(S3Storage(bucket_name=parts.hostname, file_overwrite=True, default_acl=None), parts.path)
+    # A storage that is away without a word holds a request, or a task, for less than a minute instead of five.
+    client = Client(connect_timeout=_S3_SECONDS, read_timeout=3 * _S3_SECONDS)
+    storage = S3Storage(bucket_name=parts.hostname, file_overwrite=True, default_acl=None, client_config=client)
+    return Bucket(storage, parts.path)

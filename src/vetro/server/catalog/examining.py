@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vetro.muranopl.codecache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog.examiner import pool
 from vetro.server.catalog.limits import shortened
@@ -37,23 +38,35 @@ def read_archive(owner: str, data: bytes, location: str, *, strict: bool) -> tup
 
 def check_archives(owner: str, archives: Sequence[tuple[bytes, str]], others: Sequence[str]) -> list[dict[str, Any]]:
     """What `reading.check` says of each of the archives (bytes, location)."""
+    locations = [location for _, location in archives]
     head = {
         "op": "check",
-        "locations": [location for _, location in archives],
+        "locations": locations,
         "others": list(others),
-        "cache": cache_folder(),
+        "compile": os.environ.get("VETRO_CACHE") != "off",
         "limits": archive_limits(),
     }
-    answer, _ = pool().ask(owner, head, [data for data, _ in archives], SECONDS)
+    answer, code = pool().ask(owner, head, [data for data, _ in archives], SECONDS, others)
+    _keep(locations, dict(zip(answer["compiled"], code, strict=True)))
     found: list[dict[str, Any]] = answer["checked"]
     return found
 
 
-def cache_folder() -> str | None:
-    """Where compiled packages are kept: written here only, read by task processes; None when switched off."""
-    if os.environ.get("VETRO_CACHE") == "off":
-        return None
-    return str(config().data / "cache" / "code")
+def _keep(locations: Sequence[str], compiled: Mapping[str, bytes]) -> None:
+    """Writes compiled code where task processes read it: of these archives only, whatever an answer says.
+
+    So an archive that found a hole in what reads it could put code of its own under its own name, and under no other.
+    """
+    if not compiled:
+        return
+    from vetro.packages.cache import DiskCache
+    from vetro.server.dispatch.spec import compiled as folder
+
+    cache = DiskCache(folder(config()), writable=True)
+    own = tuple(f"{location}/" for location in locations)
+    for key, data in compiled.items():
+        if file_of(key).startswith(own):
+            cache.put(key, data)
 
 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> ArchiveRefused:

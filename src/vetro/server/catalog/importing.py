@@ -104,6 +104,17 @@ def import_packages(
     return result
 
 
+def teller(caller: Caller, name: str) -> Callable[[str, int, int], None]:
+    """An ``on_progress`` that tells those who watch the project, as events ``import`` with this name."""
+    from vetro.server.dispatch.models import Event
+
+    def tell(stage: str, done: int, of: int) -> None:
+        data = {"name": name, "stage": stage, "done": done, "of": of}
+        Event.objects.create(project_id=caller.project_id, kind="import", data=data)
+
+    return tell
+
+
 def categories_named(names: Iterable[str]) -> list[Category]:
     """The categories with these names, in this order. Raises `Invalid` for one that does not exist."""
     wanted = list(dict.fromkeys(names))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vetro.server.catalog.filters import Conditions
-from vetro.server.catalog.show import COLUMNS
+from vetro.server.catalog.show import selected
 from vetro.server.queries import fetch, on_sqlite
 
 #: (expression, descending): what a list is ordered by; ``rank`` is what the statement ranks by.
@@ -44,10 +44,9 @@ def select(
         for expression, name in names.items():
             after = after.replace(expression, name)
         inner = f"SELECT * FROM ({inner}) w WHERE {after}"
-    columns = ", ".join(f"p.{c}" for c in COLUMNS)
     outer_by = ", ".join(f"q.{names[e]} DESC" if down else f"q.{names[e]}" for e, down in order)
     sql = (
-        f"SELECT {columns} FROM ({inner} ORDER BY {by} LIMIT %s) q"
+        f"SELECT {selected('p')} FROM ({inner} ORDER BY {by} LIMIT %s) q"
         f" {join('catalog_package p', 'p.id = q.id')} ORDER BY {outer_by}"
     )
     return fetch(sql, [*params, *where.params, *more, limit])

@@ -1,4 +1,4 @@
-"""What an archive says: facts, findings, classes with their ancestors. Runs in the examining child, knows no database.
+"""What an archive says: facts, findings, classes with their ancestors. Runs behind walls (`inside`), knows no database.
 
 Nothing of a package is executed here: manifests and templates are read, classes are linked and compiled.
 """
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from zipfile import ZipInfo
 
+from vetro.muranopl.codecache import CodeCache
 from vetro.muranopl.declarations import Position
 from vetro.muranopl.errors import DeclarationError, MuranoError
 from vetro.packages.archive import ArchiveLimits, ArchiveTree, require_manifest
@@ -162,11 +163,11 @@ def _base64(data: bytes | None) -> str | None:
 
 
 def check(
-    archives: Sequence[tuple[bytes, str]], others: Iterable[str], cache_folder: str | None, limits: ArchiveLimits
+    archives: Sequence[tuple[bytes, str]], others: Iterable[str], cache: CodeCache | None, limits: ArchiveLimits
 ) -> list[dict[str, Any]]:
     """For each archive {findings, classes: {name: {ancestors, abstract}}, readable}.
 
-    ``others``: paths of packages that they may require. Sound classes are compiled into the cache.
+    ``others``: paths of packages that they may require. Sound classes are compiled into ``cache``.
     """
     from vetro.packages.extensions import required_extensions
 
@@ -184,7 +185,7 @@ def check(
     for package in packages:
         if isinstance(package, LoadedPackage):
             mates = [p for p in known if p is not package]
-            answers.append(_check(package, mates, extensions.natives, cache_folder))
+            answers.append(_check(package, mates, extensions.natives, cache))
         else:
             answers.append({"findings": [], "classes": {}, "readable": False})
     return answers
@@ -200,13 +201,11 @@ def _opened(paths: Iterable[str]) -> list[LoadedPackage]:
     return found
 
 
-def _check(package: LoadedPackage, mates: list[Any], natives: Any, cache_folder: str | None) -> dict[str, Any]:
+def _check(package: LoadedPackage, mates: list[Any], natives: Any, cache: CodeCache | None) -> dict[str, Any]:
     from vetro.muranopl.api import Engine
     from vetro.muranopl.precompile import precompile
-    from vetro.packages.cache import DiskCache
 
     problems = check_classes(package, mates, natives=natives)
-    cache = DiskCache(cache_folder, writable=True) if cache_folder else None
     session = Engine([package, *mates], natives=natives, code_cache=cache).session()
     classes = {}
     readable = True

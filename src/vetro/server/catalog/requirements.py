@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib.metadata import entry_points
 
 from django.db.models import Q
 
 from vetro.muranopl.versions import parse_spec, parse_version
+from vetro.packages.extensions import ENTRY_POINT_GROUP
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package, Requirement
 from vetro.server.catalog.rows import Row, Rows
@@ -49,18 +51,41 @@ def missing(rows: Rows, packages: Iterable[Package], plugins: frozenset[str]) ->
     return found
 
 
+def unmet(package: Package) -> list[dict[str, object]]:
+    """What `missing` finds of a package of the catalog: whether it may be enabled, or is usable again."""
+    return missing(Rows(package.project_id, [package]), [package], _plugins())
+
+
+def _plugins() -> frozenset[str]:
+    """Names of the packages that installed extensions provide, none of whose code is imported here."""
+    return frozenset(point.dist.name for point in entry_points(group=ENTRY_POINT_GROUP) if point.dist is not None)
+
+
 def refuse_missing(found: Sequence[dict[str, object]]) -> RequirementMissing:
-    """The error for what `missing` found."""
+    """The error of an import for what `missing` found."""
+    return RequirementMissing(
+        "Couldn't load package: " + "; ".join(_told(found)),
+        hint="import what is missing first or together with it, or allow missing requirements",
+        details={"missing": list(found)},
+    )
+
+
+def refuse_enabling(found: Sequence[dict[str, object]]) -> RequirementMissing:
+    """The error for a disabled package that is to be enabled, for what `unmet` found."""
+    return RequirementMissing(
+        "Couldn't enable package: " + "; ".join(_told(found)),
+        hint="import or enable what is missing first, or force it",
+        details={"missing": list(found)},
+    )
+
+
+def _told(found: Iterable[dict[str, object]]) -> list[str]:
     texts = []
     for item in found:
         versions = item["versions"]
         there = f"there is {', '.join(versions)}" if isinstance(versions, list) and versions else "there is none"
         texts.append(f"{item['package']} {item['version']} requires {item['requires']} {item['spec']}; {there}")
-    return RequirementMissing(
-        "Couldn't load package: " + "; ".join(texts),
-        hint="import what is missing first or together with it, or allow missing requirements",
-        details={"missing": list(found)},
-    )
+    return texts
 
 
 def guard(caller: Caller, package: Package, *, public_only: bool = False) -> None:
@@ -122,7 +147,7 @@ def mend(names: Iterable[str]) -> list[Package]:
         requirements__name__in=list(names), usable=False, readable=True, enabled=True
     ).distinct()
     for package in waiting:
-        if not missing(Rows(package.project_id), [package], frozenset()):
+        if not unmet(package):
             package.usable = True
             package.save(update_fields=["usable", "updated"])
             mended.append(package)

@@ -30,13 +30,18 @@ _INDEXES = {"name": "package_by_name", "fqn": "package_by_fqn", "created": "pack
 
 
 def page(caller: Caller, query: Query) -> list[tuple[Any, ...]]:
-    """A page of packages as rows of `show.COLUMNS`, at most ``limit`` of them, those after ``marker``.
+    """A page of packages as rows of `show.COLUMNS`, at most ``limit`` of them, those after ``after`` or ``marker``.
 
     Raises `Invalid` for a version spec that is none and for texts that are too long (`Query.check`), `NotFound` for a
     marker that the caller does not see.
     """
     query.check()
     return _Page(caller, query).rows()
+
+
+def place(caller: Caller, query: Query) -> Sequence[Any]:
+    """`Query.after` for what follows the package ``marker``. Raises `NotFound`."""
+    return _Page(caller, query)._marker()
 
 
 class _Page:
@@ -53,7 +58,7 @@ class _Page:
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The page."""
-        marker = self._marker() if self.query.marker is not None else None
+        marker = self._marker() if self.query.marker is not None else self.query.after
         words = self.query.words
         if words and bounded("catalog_package", Conditions(), SMALL) <= SMALL:
             return self._sorted(Conditions(), marker)
@@ -182,7 +187,7 @@ class _Page:
 
     def _in_all(self, enough: int) -> int:
         """How many packages have the words, counted a little beyond ``enough``; once for each field that has them."""
-        if not trigrams.long(self.query.words):
+        if not trigrams.leads(self.query.words):
             return trigrams.matches(self.query.words, None, enough)
         # Each field for itself: of all at once PostgreSQL would rather read the whole table.
         total = 0

@@ -13,7 +13,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, embedded, limits, requirements
 from vetro.server.catalog.importing import MAX_NAME, ImportResult, categories_named, import_packages
 from vetro.server.catalog.models import Package, RetiredVersion
-from vetro.server.catalog.show import COLUMNS
+from vetro.server.catalog.show import COLUMNS, selected
 from vetro.server.catalog.writing import hold, note, store_changed
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.queries import fetch
@@ -29,7 +29,6 @@ __all__ = [
     "visible",
 ]
 
-_ROW = f"SELECT {', '.join(COLUMNS)} FROM catalog_package WHERE id = %s"
 _ID, _PUBLIC, _PROJECT = COLUMNS.index("id"), COLUMNS.index("is_public"), COLUMNS.index("project_id")
 
 
@@ -56,7 +55,7 @@ def get_package(caller: Caller, id: str, *, reveal: bool = False) -> Package:
 
 def package_row(caller: Caller, id: str) -> Sequence[Any]:
     """The columns of `show.COLUMNS` of one package, by one query. Raises like `get_package` with ``reveal``."""
-    rows = fetch(_ROW, [id]) if "\x00" not in id else []
+    rows = fetch(f"SELECT {selected('p')} FROM catalog_package p WHERE p.id = %s", [id]) if "\x00" not in id else []
     _seen(caller, id, (rows[0][_PUBLIC], rows[0][_PROJECT]) if rows else None, True)
     return rows[0]
 
@@ -78,7 +77,8 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
     """Changes ``name``, ``description``, ``enabled``, ``is_public``, ``tags``, ``categories`` (names) of a package.
 
     What it contains never changes. Publishing needs rule ``publicize_package``. Raises `Forbidden`, `Invalid`,
-    `Conflict` (published twice), `StillRequired` (unless ``force``) when it is disabled or withdrawn.
+    `Conflict` (published twice); unless ``force``, `StillRequired` when it is disabled or withdrawn, and
+    `RequirementMissing` when it is enabled and what it requires has gone meanwhile.
     """
     _may_change(caller, package)
     name = values.get("name", package.name)
@@ -103,20 +103,38 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
         with transaction.atomic():
             hold()
             package = Package.objects.select_for_update().get(id=package.id)
+            # What is not to change stays as others may have made it meanwhile.
+            name = values.get("name", package.name)
+            public, enabled = values.get("is_public", package.is_public), values.get("enabled", package.enabled)
             if not force and package.enabled and not enabled:
                 requirements.guard(caller, package)
             elif not force and package.is_public and not public:
                 requirements.guard(caller, package, public_only=True)
+            turned_on = enabled and not package.enabled
+            if turned_on:
+                _may_enable(package, force)
             package.name, package.enabled, package.is_public = name, enabled, public
             package.description = values.get("description", package.description)
             package.tag_names = list(dict.fromkeys(values.get("tags", package.tag_names)))
             store_changed(package, categories)
             note(caller, package, "change", fields=sorted(values))
+            if turned_on and package.usable:
+                for mended in requirements.mend([package.fqn]):
+                    note(caller, mended, "mend")
     except Package.DoesNotExist:
         raise NotFound(f"Package id '{package.id}' not found") from None
     except IntegrityError:
         raise Conflict("Package with the same Name is already made public") from None
     return package
+
+
+def _may_enable(package: Package, force: bool) -> None:
+    """Its requirements are checked as at import: the last package that met one may have gone while it was disabled."""
+    found = requirements.unmet(package)
+    if not found:
+        package.usable = package.readable
+    elif not force:
+        raise requirements.refuse_enabling(found)
 
 
 def delete(caller: Caller, package: Package, *, force: bool = False) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
+
+from vetro.server.queries import on_sqlite
 
 #: The columns that `package_json` wants, in this order.
 COLUMNS = (
@@ -14,7 +17,18 @@ COLUMNS = (
 )  # fmt: skip
 
 
+_TIMES = ("created", "updated")
 _decoded = json.JSONDecoder().raw_decode
+
+
+@cache
+def selected(table: str) -> str:
+    """The columns of ``table`` as a statement selects them.
+
+    On SQLite times stay text: the name of a column would have each made into an object, to be text again at once.
+    """
+    text = " || ''" if on_sqlite() else ""
+    return ", ".join(f"{table}.{name}{text if name in _TIMES else ''}" for name in COLUMNS)
 
 
 def package_json(row: Sequence[Any]) -> dict[str, Any]:

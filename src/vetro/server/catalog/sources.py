@@ -18,6 +18,7 @@ from vetro.server.catalog.examining import read_archive
 from vetro.server.catalog.fetching import FetchFailed, Source, fetch
 from vetro.server.catalog.importing import ImportResult, import_packages
 from vetro.server.errors import Forbidden, Invalid
+from vetro.server.holding import holding
 
 #: Packages of one import from elsewhere, their bytes together, and bytes of a bundle file.
 MOST = 200
@@ -28,11 +29,13 @@ PATIENCE = 4
 _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
+@holding
 def import_url(caller: Caller, url: str, **options: Any) -> ImportResult:
     """Imports the package behind an address. Raises like `fetch` and `import_packages`."""
     return import_packages(caller, [fetch(url)], **options)
 
 
+@holding
 def import_repository(
     caller: Caller, base: str, names: Iterable[str | tuple[str, str]], **options: Any
 ) -> ImportResult:
@@ -47,6 +50,7 @@ def import_repository(
     return import_packages(caller, basket.archives, **{"skip_existing": True, **options})
 
 
+@holding
 def import_bundle(caller: Caller, url: str, **options: Any) -> tuple[ImportResult, list[str]]:
     """Imports what a bundle file lists (JSON or YAML, ``Packages: [{Name, Version?, Url?}]``), and what that requires.
 

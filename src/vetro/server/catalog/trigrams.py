@@ -1,7 +1,7 @@
-"""Substrings in the texts of packages, by the database's own index where it has one (migration 0003).
+"""Substrings in the texts of packages, by the database's own index where it has one (migrations 0003 and 0005).
 
 SQLite has one FTS5 table for each field, so that a word that is in all descriptions costs nothing when it is looked
-for in names; PostgreSQL has one GIN index over all fields.
+for in names; PostgreSQL has one GIN index over all fields, and another one for words that have no trigram.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ _indexed: dict[str, bool] = {}
 
 
 def indexed() -> bool:
-    """Whether this SQLite database has the index of substrings."""
+    """Whether the database has the index: SQLite that of substrings, PostgreSQL that of short words."""
     key = str(connection.settings_dict["NAME"])
     if key not in _indexed:
-        found = fetch("SELECT COUNT(*) FROM sqlite_master WHERE name = 'catalog_text_added'")
-        _indexed[key] = bool(found[0][0])
+        sql = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'catalog_text_added'"
+        if not on_sqlite():
+            sql = "SELECT COUNT(*) FROM pg_class WHERE relname = 'catalog_short'"
+        _indexed[key] = bool(fetch(sql)[0][0])
     return _indexed[key]
 
 
@@ -41,6 +43,8 @@ def _like(field: str, word: str) -> Sql:
     """The same so that PostgreSQL's index can answer it; nothing in a word is a wildcard."""
     if on_sqlite():
         return has(field, word)
+    if len(word) < _LEAST:
+        return f"catalog_grams(t.{field}) @> ARRAY[%s]::text[]", [word]
     escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"t.{field} LIKE %s", [f"%{escaped}%"]
 
@@ -65,12 +69,12 @@ def inside(words: Sequence[str], field: str) -> Sql:
     """Whether that field has one of the words; led by the index where there is one."""
     if _usable(words):
         return f"t.id IN (SELECT rowid FROM {_table(field)} WHERE {_table(field)} MATCH %s)", [_match(words)]
-    return _either([field], words)
+    return _either([field], words, _like if leads(words) else has)
 
 
 def inside_any(words: Sequence[str]) -> Sql:
-    """Whether any field has one of the words; led by PostgreSQL's index."""
-    return _either(FIELDS, words)
+    """Whether any field has one of the words; led by PostgreSQL's indexes."""
+    return _either(FIELDS, words, _like if leads(words) else has)
 
 
 def found(words: Sequence[str]) -> tuple[str, str, Sql, list[Any]]:
@@ -97,7 +101,7 @@ def matches(words: Sequence[str], field: str | None, most: int) -> int:
     Without ``field``: in any of them, for words that no index finds.
     """
     if not on_sqlite():
-        condition, params = _either([field] if field else FIELDS, words, _like if long(words) else has)
+        condition, params = _either([field] if field else FIELDS, words, _like if leads(words) else has)
         return _count(f"SELECT t.id FROM catalog_packagetext t WHERE {condition}", params, most)
     if not _usable(words) or field is None:
         return most + 1
@@ -109,23 +113,19 @@ def _count(query: str, params: list[Any], most: int) -> int:
     return int(fetch(f"SELECT COUNT(*) FROM ({query} LIMIT {most + 1}) q", params)[0][0])
 
 
-def _either(fields: Sequence[str], words: Sequence[str], test: Callable[[str, str], Sql] = _like) -> Sql:
+def _either(fields: Sequence[str], words: Sequence[str], test: Callable[[str, str], Sql]) -> Sql:
     texts = [test(field, word) for field in fields for word in words]
     return "(" + " OR ".join(text for text, _ in texts) + ")", [p for _, params in texts for p in params]
 
 
 def leads(words: Sequence[str]) -> bool:
-    """Whether an index of substrings answers `inside`."""
-    return long(words) and (indexed() if on_sqlite() else True)
+    """Whether indexes of substrings answer `inside`."""
+    long = all(len(word) >= _LEAST for word in words)
+    return long and indexed() if on_sqlite() else long or indexed()
 
 
 def _usable(words: Sequence[str]) -> bool:
-    return on_sqlite() and long(words) and indexed()
-
-
-def long(words: Sequence[str]) -> bool:
-    """Whether an index of substrings can find each of them."""
-    return all(len(word) >= _LEAST for word in words)
+    return on_sqlite() and leads(words)
 
 
 def _table(field: str) -> str:

@@ -1,0 +1,33 @@
+"""Which program runs a task. What one began, only the same one goes on with (DESIGN "Dispatch").
+
+A version number is not enough: checkouts are updated, and builds patched, without a new one. So it is followed by a
+digest of everything that decides what a package does when it is run again: languages, packages, library, engine.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+import vetro
+
+#: Packages of the program whose text decides it.
+PARTS = ("yaql", "muranopl", "packages", "library", "engine")
+
+
+@functools.cache
+def engine_version() -> str:
+    """As ``0.1.0+3f9a1c04``: the version and 8 hex digits, the same on all machines with the same text."""
+    return f"{vetro.__version__}+{digest(Path(vetro.__file__).parent)}"
+
+
+def digest(root: Path) -> str:
+    """8 hex digits of the names and texts of the Python files of `PARTS` below ``root``."""
+    found = hashlib.blake2b(digest_size=4)
+    for part in PARTS:
+        for path in sorted((root / part).rglob("*.py")):
+            text = path.read_bytes().replace(b"\r\n", b"\n")
+            found.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode())
+            found.update(text)
+    return found.hexdigest()

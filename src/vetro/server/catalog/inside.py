@@ -1,0 +1,89 @@
+"""What answers questions about archives, inside of the walls (`vetro.engine.walled`).
+
+It sees the archives that it is sent, may read the packages that these require, and writes its answers; code that it
+compiled is part of them, since it can write no file. `examiner` says whose questions one process gets.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from vetro.engine.installation import Installation
+from vetro.packages.archive import ArchiveLimits
+from vetro.server.catalog import describing, reading
+from vetro.server.catalog.questions import Blobs, packed, received
+
+#: Characters of what went wrong in here that are told.
+_TRACE = 20_000
+
+
+class Compiled:
+    """A cache that reads where tasks read, and keeps what is new to be told."""
+
+    def __init__(self, installed: Any) -> None:
+        self._installed = installed
+        self.news: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        """The value in either."""
+        found: bytes | None = self.news.get(key)
+        return self._installed.get(key) if found is None else found
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keeps ``data``."""
+        self.news[key] = data
+
+
+def answerer(installation: Installation) -> Callable[[int], None]:
+    """Answers the questions that come at a descriptor, until the other end is closed."""
+
+    def answer(fd: int) -> None:
+        with os.fdopen(fd, "rb", closefd=False) as given:
+            while (found := received(given)) is not None:
+                head, blobs = _answer(*found, installation)
+                for part in packed(head, blobs):
+                    view = memoryview(part)
+                    while view:
+                        view = view[os.write(fd, view) :]
+
+    return answer
+
+
+def preload() -> None:
+    """Loads what would be loaded for each question anew."""
+    importlib.import_module("vetro.forms.dynamic.loading")
+    from pygments.lexers import get_lexer_for_filename
+
+    for name in ("x.yaml", "x.json", "x.py", "x.sh", "x.md"):
+        get_lexer_for_filename(name)
+
+
+def _answer(question: dict[str, Any], blobs: Blobs, installation: Installation) -> tuple[dict[str, Any], Blobs]:
+    limits = ArchiveLimits(**question["limits"])
+    try:
+        if question["op"] == "read":
+            facts, data = reading.read(blobs[0], question["location"], limits, strict=question["strict"])
+            return {"facts": facts}, [data] if data != blobs[0] else []
+        if question["op"] == "describe":
+            return {"described": describing.describe(blobs[0], question["location"], question["others"], limits)}, []
+        if question["op"] == "highlight":
+            return {"lines": describing.highlight(blobs[0].decode(), question["path"])}, []
+        archives = list(zip(blobs, question["locations"], strict=True))
+        cache = Compiled(installation.cache) if question["compile"] else None
+        checked = reading.check(archives, question["others"], cache, limits)
+        news = {} if cache is None else cache.news
+        return {"checked": checked, "compiled": list(news)}, list(news.values())
+    except MemoryError:
+        return {"defect": "examining it took more memory than is allowed"}, []
+    except RecursionError:
+        return {"defect": "it is nested too deeply"}, []
+    except Exception as error:  # a defect of ours or of a plug-in: this package is refused
+        trace = "".join(traceback.format_exception(error))[-_TRACE:]
+        return {"defect": f"it could not be examined ({type(error).__name__})", "trace": trace}, []
+
+
+preload()
