@@ -23,7 +23,8 @@ def main() -> int:
     parser.add_argument("--only", choices=("deployments", "rows"))
     parser.add_argument("--write", action="store_true", help="put the tables into docs/scale.md")
     parser.add_argument("--workers", default="1,2,4", help="numbers of workers, with commas")
-    parser.add_argument("--deployments", type=int, default=200, help="deployments for each number of workers")
+    parser.add_argument("--deployments", type=int, default=100, help="deployments of a round")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds with each number of workers")
     parser.add_argument("--environments", type=int, default=100_000)
     parser.add_argument("--packages", type=int, default=100_000)
     parser.add_argument("--reports", type=int, default=1_000_000)
@@ -36,11 +37,8 @@ def main() -> int:
             from benchmarks.scale import deployments
 
             numbers = [int(number) for number in options.workers.split(",")]
-            costs = []
-            for number in numbers:
-                costs.append(deployments.measure(environ, number, options.deployments, f"w{number}"))
-                print(f"{number} workers: {costs[-1]}", file=sys.stderr, flush=True)
-            tables["deployments"] = [*deployments.table(costs), "", machine()]
+            costs, drift = deployments.measure(environ, numbers, options.deployments, options.rounds)
+            tables["deployments"] = [*deployments.table(costs, options.rounds, drift), "", machine()]
             print("\n".join(tables["deployments"]), flush=True)
         if options.only != "deployments":
             from benchmarks.scale import rows

@@ -1,7 +1,9 @@
 """What a trivial deployment costs with 1, 2 and 4 workers: CPU by part, transactions, bytes, and how many a second.
 
 Deployments of as many environments are queued, then the workers are let loose. CPU time is that of all processes of a
-part, ended ones too. On a machine with other work the rate says little; CPU for each deployment is what scales.
+part, ended ones too; what starting them, their first tasks and waiting cost is not in it. On a machine with other work
+the rate says little; CPU for each deployment is what scales. What others do to caches and clocks changes from minute to
+minute, so the numbers of workers take turns, in another order in each round.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,14 @@ from benchmarks.trivial import Client
 
 #: Seconds after which a measurement has failed.
 PATIENCE = 1200.0
-#: Seconds for which it is measured what workers cost that have nothing to do.
-WAITING = 10.0
+#: Seconds for which it is measured what workers cost that have nothing to do: several of their looks and heartbeats.
+WAITING = 6.0
+#: Seconds between two looks at whether all is done: each costs the database something.
+_LOOK = 0.25
+#: Deployments for each place of a worker that go before: the first ones load what later ones find.
+WARMING = 3
+#: Rounds of so many or more lose the cheapest and the dearest one.
+TRIMMED = 3
 _WORKER = (
     "from vetro.server.setup import setup; config = setup();"
     "from vetro.server.dispatch.worker import main; raise SystemExit(main(config, ready=lambda: print(flush=True)))"
@@ -54,55 +62,96 @@ class Cost:
         return self.worker_ms + self.tasks_ms + self.hosts_ms + self.database_ms
 
 
-def measure(environ: dict[str, str], workers: int, count: int, name: str) -> Cost:
-    """Deploys ``count`` environments with so many workers."""
+def measure(environ: dict[str, str], numbers: list[int], count: int, rounds: int) -> tuple[list[Cost], float]:
+    """Deploys ``count`` environments with each number of workers, in so many rounds; averages by number of workers.
+
+    The second result is by how much the same number of workers differed between rounds, in the mean: 0.1 is 10 %.
+    """
+    found: dict[int, list[Cost]] = {number: [] for number in numbers}
+    for turn in range(rounds):
+        for number in turns(numbers, turn):
+            cost = _one_round(environ, number, count, f"{turn}-w{number}")
+            found[number].append(cost)
+            print(f"round {turn + 1}: {cost}, {cost.total_ms:.1f} ms", file=sys.stderr, flush=True)
+    drifts = [spread(costs) for costs in found.values()]
+    return [average(costs) for costs in found.values()], sum(drifts) / len(drifts)
+
+
+def turns(numbers: list[int], turn: int) -> list[int]:
+    """The numbers in the order of a round: each comes early and late, and after each other."""
+    first = turn % len(numbers)
+    turned = [*numbers[first:], *numbers[:first]]
+    return turned if turn % 2 == 0 else turned[::-1]
+
+
+def average(costs: list[Cost]) -> Cost:
+    """Of rounds with one number of workers; of many, without the cheapest and the dearest."""
+    kept = sorted(costs, key=lambda cost: cost.total_ms)
+    if len(kept) >= TRIMMED:
+        kept = kept[1:-1]
+    values = {each.name: sum(getattr(cost, each.name) for cost in kept) / len(kept) for each in fields(Cost)}
+    return Cost(**{**values, "workers": kept[0].workers})
+
+
+def spread(costs: list[Cost]) -> float:
+    """By how much the dearest exceeds the cheapest."""
+    return max(cost.total_ms for cost in costs) / min(cost.total_ms for cost in costs) - 1
+
+
+def _one_round(environ: dict[str, str], workers: int, count: int, name: str) -> Cost:
+    from vetro.server.setup import config
+
     client = Client()
+    places = workers * int(config()["worker.tasks"])
+    warming = [client.environment(f"{name}-warm-{number}") for number in range(WARMING * places)]
     pairs = [client.environment(f"{name}-{number}") for number in range(count)]
     with ExitStack() as stack:
         accounts = {part: stack.enter_context(Account(part)) for part in ("database", "worker", "tasks", "hosts")}
         for pid in _database():
             accounts["database"].join(pid)
         stack.enter_context(_workers(environ, workers, accounts))
-        # The first task of a worker loads what later ones find.
-        for number in range(4 * workers):
-            client.deploy(*client.environment(f"{name}-warm-{number}"))
+        _deploy(client, warming)
         _until_done()
-        client.deploy(*pairs[0])
-        _until_done()
-        from django.db import transaction
-
-        before, begun = {part: account.seconds() for part, account in accounts.items()}, time.monotonic()
+        before, begun = _seconds(accounts), time.monotonic()
         time.sleep(WAITING)
         waited = time.monotonic() - begun
-        standing = {part: (account.seconds() - before[part]) / waited for part, account in accounts.items()}
-        before, counters = {part: account.seconds() for part, account in accounts.items()}, _counters()
+        standing = {part: (used - before[part]) / waited for part, used in _seconds(accounts).items()}
+        before, counters = _seconds(accounts), _counters()
         idle, whole = _idle(), time.monotonic()
-        with transaction.atomic():  # all become visible at once: the workers never wait for requests
-            for pair in pairs[1:]:
-                client.deploy(*pair)
+        _deploy(client, pairs)
         requested, begun = _counters(), time.monotonic()
         _until_done()
         took, everything = time.monotonic() - begun, time.monotonic() - whole
-        used = {
-            part: account.seconds() - before[part] - standing[part] * everything for part, account in accounts.items()
-        }
+        used = {part: used - before[part] - standing[part] * everything for part, used in _seconds(accounts).items()}
         busy = 1 - (_idle() - idle) / ((os.cpu_count() or 1) * everything)
         after = _counters()
-    done = count - 1
     _none_failed()
-    each = {part: seconds / done * 1000 for part, seconds in used.items()}
+    each = {part: seconds / count * 1000 for part, seconds in used.items()}
     return Cost(
         workers=workers,
-        rate=done / took,
+        rate=count / took,
         worker_ms=each["worker"],
         tasks_ms=each["tasks"],
         hosts_ms=each["hosts"],
         database_ms=each["database"],
-        transactions=(after[0] - requested[0]) / done,
-        log_bytes=(after[1] - counters[1]) / done,
+        transactions=(after[0] - requested[0]) / count,
+        log_bytes=(after[1] - counters[1]) / count,
         standing_ms=sum(standing.values()) / workers * 1000,
         busy=busy,
     )
+
+
+def _seconds(accounts: dict[str, Account]) -> dict[str, float]:
+    return {part: account.seconds() for part, account in accounts.items()}
+
+
+def _deploy(client: Client, pairs: list[tuple[str, str]]) -> None:
+    """All become visible at once: the workers never wait for requests, and each has its share."""
+    from django.db import transaction
+
+    with transaction.atomic():
+        for pair in pairs:
+            client.deploy(*pair)
 
 
 @contextmanager
@@ -165,7 +214,7 @@ def _until_done() -> None:
     while Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING)).exists():
         if time.monotonic() > until:
             raise SystemExit("the workers do not get done")
-        time.sleep(0.1)
+        time.sleep(_LOOK)
 
 
 def _none_failed() -> None:
@@ -176,8 +225,8 @@ def _none_failed() -> None:
         raise SystemExit(f"{len(states)} deployments did not end well: {sorted(set(states))}")
 
 
-def table(costs: list[Cost]) -> list[str]:
-    """Markdown."""
+def table(costs: list[Cost], rounds: int, drift: float) -> list[str]:
+    """Markdown: the averages of so many rounds, by number of workers; ``drift`` as `measure` gives it."""
     lines = [
         "| workers | deployments a second | CPU for each, ms | worker | task process | effects host | PostgreSQL "
         "| transactions | log written | a worker that waits, ms a second | machine busy |",
@@ -187,7 +236,9 @@ def table(costs: list[Cost]) -> list[str]:
         parts = " | ".join(f"{value:.0f}" for value in (c.worker_ms, c.tasks_ms, c.hosts_ms, c.database_ms))
         lines.append(
             f"| {c.workers} | {c.rate:.1f} | {c.total_ms:.0f} | {parts} | {c.transactions:.0f} "
-            f"| {c.log_bytes / 1024:.0f} KiB | {c.standing_ms:.0f} | {c.busy:.0%} |"
+            f"| {c.log_bytes / 1024:.0f} KiB | {c.standing_ms:.1f} | {c.busy:.0%} |"
         )
-    spread = max(c.total_ms for c in costs) / min(c.total_ms for c in costs) - 1
-    return [*lines, "", f"CPU for each deployment differs by {spread:.0%} between them."]
+    told = f"CPU for each deployment differs by {spread(costs):.0%} between them"
+    if rounds > 1:
+        told += f", and by {drift:.0%} between {rounds} rounds with the same number of workers"
+    return [*lines, "", f"{told}."]

@@ -56,7 +56,8 @@ class Filling:
         copy(Task, f"id = '{self._task}'", {**ids, **times, "started": _AT, "finished": _AT})
         of_task = f"task_id = '{self._task}'"
         week = f"(n % 1000) * {DAYS} < 7000"
-        for table in (JournalTask, JournalEntry, JournalNote):
+        copy(JournalTask, of_task, {"task_id": task, "begun": f"extract(epoch FROM {_AT})"}, week)
+        for table in (JournalEntry, JournalNote):
             copy(table, of_task, {"task_id": task}, week)
         about = {"environment_id": environment, "project_id": self._project}
         copy(Event, f"task_id = '{self._task}'", {**about, "task_id": task, "at": _AT}, week)

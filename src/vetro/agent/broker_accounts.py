@@ -9,6 +9,7 @@ have, so that each of them can make an account anew, also after the broker has l
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import re
 import ssl
@@ -30,6 +31,8 @@ from vetro.clouds.interface import Owner
 
 #: Veils that are remembered: a host has one, a server looks into many environments.
 _REMEMBERED = 64
+#: What names of accounts begin with.
+_PREFIX = "vetro-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def broker_of(data: Mapping[str, Any]) -> tuple[BrokerSettings, Management | Non
 
 def account_name(environment: str) -> str:
     """How an environment's login and its virtual host are called."""
-    return f"vetro-{environment.lower()}"
+    return f"{_PREFIX}{environment.lower()}"
 
 
 def told_to_servers(data: Mapping[str, Any], environment: str) -> dict[str, Any]:
@@ -128,11 +131,29 @@ class BrokerAccounts:
 
     def remove(self, owner: Owner) -> None:
         """Removes the account with its queues and what they hold; nothing when there is none. Raises as `ensure`."""
-        place = quote(account_name(owner.environment), safe="")
+        self.remove_of(owner.environment)
+
+    def remove_of(self, environment: str) -> None:
+        """The same, whosever the environment is. Raises as `ensure`."""
+        place = quote(account_name(environment), safe="")
         self._request("DELETE", f"users/{place}")
         self._request("DELETE", f"vhosts/{place}")
 
-    def _request(self, method: str, path: str, body: Any = None) -> None:
+    def environments(self) -> set[str]:
+        """Whose accounts, or parts of accounts, the broker has: ids in small letters, also those of other installations
+        at the same broker. Raises as `ensure`.
+        """
+        found = set()
+        for what in ("vhosts", "users"):
+            data = self._request("GET", f"{what}?columns=name")
+            try:
+                names = [str(row["name"]) for row in json.loads(data)]
+            except (ValueError, TypeError, KeyError):
+                raise BrokerUnavailable("the management of the message broker lists what nobody understands") from None
+            found |= {name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)}
+        return found
+
+    def _request(self, method: str, path: str, body: Any = None) -> bytes:
         settings = self._management
         login = base64.b64encode(f"{settings.login}:{settings.password}".encode()).decode()
         request = urllib.request.Request(
@@ -145,18 +166,20 @@ class BrokerAccounts:
         if settings.url.startswith("https:"):
             handlers.append(urllib.request.HTTPSHandler(context=_context(settings)))
         try:
-            urllib.request.build_opener(*handlers).open(request, timeout=settings.timeout).close()
+            with urllib.request.build_opener(*handlers).open(request, timeout=settings.timeout) as answer:
+                said: bytes = answer.read()
+                return said
         except urllib.error.HTTPError as error:
             with error:
                 if method == "DELETE" and error.code == 404:
-                    return
+                    return b""
                 if error.code >= 500:
                     raise BrokerUnavailable(f"the management of the message broker answers {error.code}") from None
                 raise AccountRefused(
                     f"the management of the message broker at {settings.url} refuses {method} {path}: {error.code}"
                     f" {_reason(error)}"
                 ) from None
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise BrokerUnavailable(
                 f"the management plug-in of the message broker does not answer at {settings.url}"

@@ -157,6 +157,25 @@ def test_heat_that_stays_away_is_named(fake: Fake, cloud: OpenStackCloud) -> Non
     assert push(cloud, parts(a="1")).status == "CREATE_COMPLETE"
 
 
+def test_heat_may_be_away_while_a_stack_is_made(
+    fake: Fake, cloud: OpenStackCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(cloud, parts(a="1"))
+    ((_, row),) = fake.stacks.items()
+    # Each look asks four times.
+    monkeypatch.setattr(waiting, "_LONGEST", 0.02)
+    for away in (503, 1):
+        row.update(stack_status="UPDATE_IN_PROGRESS", left=3)
+        fake.trouble = [("GET", f"/{row['id']}", away)] * 22
+        assert push(cloud, parts(a="1")).status == "UPDATE_COMPLETE" and fake.trouble == []
+    cloud.delete_stack(OWNER, "", "web")
+    assert fake.stacks == {} and writes(fake) == ["POST", "DELETE"]
+    monkeypatch.setattr(waiting, "_AWAY", 0.0)
+    fake.trouble = [("GET", "/id2", 503)] * 100
+    with pytest.raises(CloudUnreachable, match="in trouble"):
+        push(cloud, parts(a="2"))
+
+
 def test_an_operation_under_way_is_adopted_or_waited_for(fake: Fake, cloud: OpenStackCloud) -> None:
     first, second = parts(a="1"), parts(a="2")
     push(cloud, first)

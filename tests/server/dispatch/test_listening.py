@@ -50,32 +50,27 @@ def task(**values: Any) -> Task:
 
 @pytest.mark.usefixtures("postgresql")
 def test_tasks_and_events_are_told_at_the_commit_and_not_before(heard: Any) -> None:
-    tasks, events, ended = heard(listening.TASKS), queue.SimpleQueue[str](), queue.SimpleQueue[str]()
-    leave = [listening.subscribe(listening.EVENTS, events.put), listening.subscribe(listening.ENDED, ended.put)]
-    try:
-        with transaction.atomic():
-            row = task()
-            Event.objects.create(project_id="p", environment_id="e", task_id=row.id, kind="task")
-            Event.objects.create(project_id="p", environment_id="e", task_id=row.id, kind="report")
-            with pytest.raises(queue.Empty):
-                tasks.get(timeout=0.2)
-        assert tasks.get(timeout=20) == row.id
-        assert events.get(timeout=20) == f"p e {row.id}"  # once a transaction
-        Task.objects.filter(id=row.id).update(state=Task.RUNNING, owner="w", fence=1)
-        Task.objects.filter(id=row.id).update(fence=2)
-        Task.objects.filter(id=row.id).update(cancel="enough")
-        assert tasks.get(timeout=20) == row.id
-        Task.objects.filter(id=row.id).update(owner="", fence=3)  # given back
-        assert tasks.get(timeout=20) == row.id
-        Task.objects.filter(id=row.id).update(state="done")
-        assert ended.get(timeout=20) == row.id
-        with pytest.raises(RuntimeError), transaction.atomic():
-            task()
-            raise RuntimeError
-        assert tasks.empty() and events.empty()
-    finally:
-        for end in leave:
-            end()
+    tasks, events, ended = heard(listening.TASKS), heard(listening.EVENTS), heard(listening.ENDED)
+    with transaction.atomic():
+        row = task()
+        Event.objects.create(project_id="p", environment_id="e", task_id=row.id, kind="task")
+        Event.objects.create(project_id="p", environment_id="e", task_id=row.id, kind="report")
+        with pytest.raises(queue.Empty):
+            tasks.get(timeout=0.2)
+    assert tasks.get(timeout=20) == row.id
+    assert events.get(timeout=20) == f"p e {row.id}"  # once a transaction
+    Task.objects.filter(id=row.id).update(state=Task.RUNNING, owner="w", fence=1)
+    Task.objects.filter(id=row.id).update(fence=2)
+    Task.objects.filter(id=row.id).update(cancel="enough")
+    assert tasks.get(timeout=20) == row.id
+    Task.objects.filter(id=row.id).update(owner="", fence=3)  # given back
+    assert tasks.get(timeout=20) == row.id
+    Task.objects.filter(id=row.id).update(state="done")
+    assert ended.get(timeout=20) == row.id
+    with pytest.raises(RuntimeError), transaction.atomic():
+        task()
+        raise RuntimeError
+    assert tasks.empty() and events.empty()
 
 
 @pytest.mark.usefixtures("postgresql")

@@ -14,6 +14,7 @@ from vetro.agent.veil import PLACEHOLDER
 from vetro.clouds.openstack import SettingWrong
 from vetro.server.config import Config
 from vetro.server.dispatch import spec
+from vetro.server.dispatch.models import Task
 
 BROKER = {"host": "mq", "login": "vetro", "password": "S3CRET", "management": {"url": "http://mq:15672"}}
 OPENSTACK = {"auth_url": "http://keystone/v3", "username": "vetro", "password": "x", "project_name": "p"}
@@ -51,6 +52,18 @@ def test_logins_of_environments_are_for_an_openstack(tmp_path: Path) -> None:
     assert spec.engine_settings(local, "env")["rabbitmq"] == {"host": "mq", "login": "vetro", "password": "S3CRET"}
     assert "broker" not in spec.cloud(local)
     assert spec.cloud(config(tmp_path))["broker"] == BROKER
+
+
+def test_servers_that_are_only_written_down_are_not_reached_through_a_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would answer there: the recorder does itself."""
+    monkeypatch.setattr(spec, "secret_keys", lambda _: [])
+    task = Task(id="t", project_id="p", environment_id="env", user_id="u", kind="deploy", spec={})
+    for driver, broker in (("record", None), ("proot", "mq")):
+        made = config(tmp_path, cloud__kind="local", cloud__driver=driver)
+        found = spec.host_config(made, task)["broker"]
+        assert (found and found["host"]) == broker
 
 
 @pytest.mark.parametrize("management", [{"login": "x"}, {"url": "mq"}, {"url": "http://mq", "colour": 1}, "http://mq"])

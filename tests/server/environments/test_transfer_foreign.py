@@ -80,7 +80,7 @@ def refused(caller: Any, data: bytes, **how: Any) -> None:
     """An exact copy with another id would count as deployed, and nothing of what is deployed would be its."""
     with pytest.raises(service.Conflict, match="would have none") as caught:
         transfer.import_environment(caller, data, **how)
-    assert "--fresh" in str(caught.value.hint)
+    assert "fresh=true" in str(caught.value.hint)
 
 
 class Town:

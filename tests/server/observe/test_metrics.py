@@ -14,7 +14,7 @@ from django.test import Client
 
 from vetro.server import setup
 from vetro.server.dispatch.models import Task, WorkerProcess
-from vetro.server.observe import metrics
+from vetro.server.observe import counts, metrics
 from vetro.server.observe.requests import answered, route_of
 
 
@@ -39,9 +39,10 @@ def test_paths_of_nobody_are_one_route() -> None:
 @pytest.mark.django_db
 def test_the_page_tells_requests_tasks_queue_and_workers(ann: Any) -> None:
     Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="queued")
-    Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="failed")
-    Task.objects.create(project_id="p", user_id="u", kind="destroy", spec={}, state="queued", label="eu-1")
     now = datetime.now(UTC)
+    Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="failed", finished=now)
+    Task.objects.create(project_id="p", user_id="u", kind="destroy", spec={}, state="queued", label="eu-1")
+    counts.ended.forget()
     WorkerProcess.objects.create(id="w1", host="h", pid=1, version="1", seen=now)
     WorkerProcess.objects.create(id="w2", host="h", pid=2, version="1", seen=now - timedelta(minutes=5))
     answered({"REQUEST_METHOD": "BREW", "PATH_INFO": "/v1/catalog/packages", "vetro.request_id": "r"}, 200, 0.02)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import CloudError, StackFailed
-from vetro.clouds.openstack.errors import Closing
+from vetro.clouds.openstack.errors import Closing, CloudUnreachable
 from vetro.clouds.openstack.link import Link
+from vetro.clouds.openstack.quotas import LIMITED, quotas
 
 Stack = dict[str, Any]
 
@@ -16,8 +17,12 @@ Stack = dict[str, Any]
 _FIRST, _GROWTH, _LONGEST = 0.2, 1.3, 3.0
 #: Seconds that Heat may be late beyond the time it was given.
 _LATE = 300.0
+#: Seconds for which Heat may be away while it works on a stack: somebody restarts it, and the stack goes on after that.
+_AWAY = 300.0
 #: Depth of nested stacks whose resources are looked at, and how many failures are told.
 _DEPTH, _TOLD = 5, 5
+#: Part of a quota of Neutron from which on it is told.
+_TIGHT = 0.8
 
 
 def status_of(stack: Mapping[str, Any]) -> str:
@@ -34,12 +39,21 @@ def settled(link: Link, stack: Stack, minutes: int) -> Stack | None:
     """The stack when no operation on it is under way; None when it is gone.
 
     Events are read while it lasts: the youngest says whether anything happens, and the pauses follow that. Raises
-    `StackFailed` when Heat is far beyond its time, `Closing`.
+    `StackFailed` when Heat is far beyond its time, `CloudUnreachable` when it was away for too long, `Closing`.
     """
-    until = time.monotonic() + minutes * 60 + _LATE
+    heard = time.monotonic()
+    until = heard + minutes * 60 + _LATE
     pause, newest = _FIRST, ""
     while True:
-        found = link.get("orchestration", path_of(stack), resolve_outputs="false")
+        try:
+            found = link.get("orchestration", path_of(stack), resolve_outputs="false")
+        except CloudUnreachable:
+            if time.monotonic() - heard > _AWAY:
+                raise
+            link.pause(pause)
+            pause = min(pause * _GROWTH, _LONGEST)
+            continue
+        heard = time.monotonic()
         if found is None or status_of(found["stack"]) == "DELETE_COMPLETE":
             return None
         if not status_of(found["stack"]).endswith("_IN_PROGRESS"):
@@ -57,7 +71,10 @@ def settled(link: Link, stack: Stack, minutes: int) -> Stack | None:
 
 
 def _newest_event(link: Link, stack: Stack) -> str:
-    answer = link.get("orchestration", path_of(stack) + "/events", limit=1, sort_dir="desc", nested_depth=_DEPTH)
+    try:
+        answer = link.get("orchestration", path_of(stack) + "/events", limit=1, sort_dir="desc", nested_depth=_DEPTH)
+    except CloudUnreachable:
+        return ""
     events = (answer or {}).get("events") or []
     return str(events[0].get("id")) if events else ""
 
@@ -71,7 +88,7 @@ def why(link: Link, stack: Stack) -> str:
             if said and said not in reason:
                 lines.append(f"{name} ({kind}): {said}")
         if "quota" in (reason + " ".join(lines)).lower():
-            lines += quotas(link)
+            lines += _used_up(link)
     except Closing:
         raise
     except CloudError as error:
@@ -103,37 +120,11 @@ def _failures(link: Link, stack: Stack) -> Iterable[tuple[str, str, str]]:
     return [(name, str(types.get(name, "resource")), told[name]) for name in names]
 
 
-def quotas(link: Link) -> list[str]:
-    """Limits of the project that are used up, of the services that are there."""
+def _used_up(link: Link) -> list[str]:
+    """Limits of the project that may be the reason, of the services that are there: Neutron has too many for all."""
     found: list[str] = []
-    if link.offers("compute"):
-        limits = ((link.get("compute", "/limits") or {}).get("limits") or {}).get("absolute") or {}
-        for what, most, used in (
-            ("instances", "maxTotalInstances", "totalInstancesUsed"),
-            ("cores", "maxTotalCores", "totalCoresUsed"),
-            ("memory in MiB", "maxTotalRAMSize", "totalRAMUsed"),
-        ):
-            found += _told("Nova", what, limits.get(used), limits.get(most))
-    if link.offers("block_storage"):
-        limits = ((link.get("block_storage", "/limits") or {}).get("limits") or {}).get("absolute") or {}
-        for what, most, used in (
-            ("volumes", "maxTotalVolumes", "totalVolumesUsed"),
-            ("GiB of volumes", "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
-        ):
-            found += _told("Cinder", what, limits.get(used), limits.get(most))
-    if link.offers("network"):
-        answer = link.get("network", f"/quotas/{link.project()}/details.json") or {}
-        for what, row in (answer.get("quota") or {}).items():
-            if isinstance(row, Mapping) and _tight(row.get("used"), row.get("limit")):
-                found += _told("Neutron", what.replace("_", " ") + "s", row.get("used"), row.get("limit"))
+    for service in LIMITED:
+        if link.offers(service):
+            tight = _TIGHT if service == "network" else 0.0
+            found += [str(quota) for quota in quotas(link, service) if quota.part >= tight]
     return found
-
-
-def _tight(used: Any, most: Any) -> bool:
-    return isinstance(used, int) and isinstance(most, int) and most >= 0 and used * 10 >= most * 8
-
-
-def _told(service: str, what: str, used: Any, most: Any) -> list[str]:
-    if not isinstance(used, int) or not isinstance(most, int) or most < 0:
-        return []
-    return [f"{service} has {used} of {most} {what} in use"]

@@ -10,30 +10,29 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from vetro.engine import asking
-from vetro.engine.launcher import Launcher, LauncherError
+from vetro.engine.launcher import LauncherError
 from vetro.engine.task import Task
+from vetro.server import walls
 from vetro.server.caller import Caller
 from vetro.server.config import Config
 from vetro.server.dispatch import spec
 from vetro.server.dispatch.gate import Gate
+from vetro.server.holding import held
 from vetro.server.setup import config as current
 
 _log = logging.getLogger("vetro.serve")
 _lock = threading.Lock()
-#: What answers questions of `converse`, by name: definitions of forms.
-ANSWERING = ("form=vetro.forms.asked:answerer",)
 
 
 class _Answering:
     """What a process that asks keeps."""
 
     def __init__(self, config: Config) -> None:
-        self.launcher = Launcher(cache=spec.compiled(config), answering=ANSWERING)
         self.gate = Gate(config["ask.children"])
         self.settings = spec.engine_settings(config)
         self.configs = spec.class_configs(config)
@@ -55,7 +54,7 @@ def _mine() -> _Answering:
 
 def warm_up() -> None:
     """Starts the zygote, so that the first question need not wait for it."""
-    _mine().launcher.start().close()
+    walls.launcher().start().close()
 
 
 def warm_up_soon() -> None:
@@ -79,9 +78,8 @@ def _warm_up() -> None:
 def close() -> None:
     """Ends the zygote of this process."""
     with _lock:
-        found = _answering.pop(os.getpid(), None)
-    if found is not None:
-        found.launcher.close()
+        _answering.pop(os.getpid(), None)
+    walls.close()
 
 
 def ask(
@@ -108,25 +106,27 @@ def ask(
         mine, config, kind, packages, model=dict(model or {}), method=method, args=dict(args or {}),
         object_id=object_id, on_class=on_class,
     )  # fmt: skip
-    with mine.gate.entered(caller.project_id, seconds):
-        return asking.ask(task, launcher=mine.launcher, timeout=seconds, identities=spec.identities(caller))
+    with held(caller.project_id), mine.gate.entered(caller.project_id, seconds):
+        return asking.ask(task, launcher=walls.launcher(), timeout=seconds, identities=spec.identities(caller))
 
 
 def converse(caller: Caller, about: str, packages: Sequence[Any] = ()) -> asking.Conversation:
-    """A task process that answers one question after another (`ANSWERING`). Ask it, and make it, within `turn`.
+    """A task process that answers one question after another (`walls.ANSWERING`). Ask it, and make it, within `turn`.
 
     Raises what `ask` raises. It lives until it is closed, or this process ends.
     """
     mine, config = _mine(), current()
     task = _task(mine, config, "questions", packages, method=about)
     return asking.Conversation(
-        task, launcher=mine.launcher, timeout=config["ask.seconds"], identities=spec.identities(caller)
+        task, launcher=walls.launcher(), timeout=config["ask.seconds"], identities=spec.identities(caller)
     )
 
 
-def turn(caller: Caller) -> AbstractContextManager[None]:
+@contextmanager
+def turn(caller: Caller) -> Iterator[None]:
     """The turn of the caller's project to ask; at most so many questions are answered at once. Raises `Unavailable`."""
-    return _mine().gate.entered(caller.project_id, current()["ask.seconds"])
+    with held(caller.project_id), _mine().gate.entered(caller.project_id, current()["ask.seconds"]):
+        yield
 
 
 def _task(mine: _Answering, config: Config, kind: str, packages: Sequence[Any], **more: Any) -> Task:

@@ -14,6 +14,8 @@ from vetro.server.config import Config, ConfigError
 EMBEDDED, PROCRASTINATE = BACKENDS = ("embedded", "procrastinate")
 #: Label of the Django app whose migrations make procrastinate's tables.
 APP = "procrastinate"
+#: Connections of a worker that fetches jobs: at most so many in a pool, and one for each of two that listen.
+POOL, LISTENERS = 4, 2
 
 
 def backend(config: Config) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
 
-from vetro import __version__
+from vetro.engine.version import engine_version
 from vetro.engine.worker_ports import LeaseLost
 from vetro.server.dispatch import clock
 from vetro.server.dispatch.models import Task
@@ -105,7 +105,7 @@ def claim(
     version lives (they end then: `vetro.server.dispatch.running`). ``kinds`` and ``not_kinds`` limit the choice;
     ``labels`` to tasks with one of these labels, or none. A worker that is to drain gets none from that moment.
     """
-    if not _anything():  # looking takes no lock
+    if not _anything(kinds, not_kinds, labels):  # looking takes no lock
         return None
     moments = {"until": seconds, "now": 0.0, "waited": -version_wait, "heard": -LEASES * seconds}
     times = {name: clock.sql(moment) for name, moment in moments.items()}
@@ -123,7 +123,7 @@ def claim(
     (until, now, waited, heard) = (times[name][1] for name in moments)
     before = _BEFORE.format(filters=filters.replace(" t.", " q."), **texts)
     lock = " FOR UPDATE OF t SKIP LOCKED" if clock.on_postgresql() else ""
-    begin = [owner, *until, *now, *now, __version__, *now, *now, __version__, *waited, *heard, *values]
+    begin = [owner, *until, *now, *now, engine_version(), *now, *now, engine_version(), *waited, *heard, *values]
     for first, given in ((before, [*begin, *now, *now, *values]), ("", begin)):
         statement = _CLAIM.format(filters=filters, first=first, lock=lock, **texts)
         row = _claimed(statement, [*given, owner])
@@ -151,11 +151,16 @@ def _claimed(statement: str, values: Sequence[Any]) -> tuple[str, int] | None:
     return None
 
 
-def _anything() -> bool:
-    """Whether some task may be claimed."""
+def _anything(kinds: Collection[str] | None, not_kinds: Collection[str], labels: Sequence[str]) -> bool:
+    """Whether some task of these may be claimed, but for what its environment or another version have to do with it."""
     now = clock.after()
     waiting = Q(state=Task.QUEUED) & (Q(lease_until=None) | Q(lease_until__lte=now))
-    return Task.objects.filter(waiting | Q(state=Task.RUNNING, lease_until__lt=now)).exists()
+    mine = Q() if kinds is None else Q(kind__in=sorted(kinds))
+    if not_kinds:
+        mine &= ~Q(kind__in=sorted(not_kinds))
+    if labels:
+        mine &= Q(label__in=["", *labels])
+    return Task.objects.filter(mine, waiting | Q(state=Task.RUNNING, lease_until__lt=now)).exists()
 
 
 def renew(leases: Collection[Lease]) -> None:

@@ -1,7 +1,8 @@
 """`Dispatcher`: how whoever is to run a task hears of it. Which task it is then, the database says (`claim`).
 
 `Embedded` needs nothing but the database: datagrams on one machine, PostgreSQL's NOTIFY between several
-(`vetro.server.dispatch.listening`), and a look about once a second at what was missed. The one on procrastinate
+(`vetro.server.dispatch.listening`), and a look about once a second at what was missed; less often where the database
+tells what happens and nothing does. The one on procrastinate
 (`vetro.server.dispatch.procrastination`) has the same three methods.
 """
 
@@ -23,6 +24,9 @@ from vetro.server.dispatch.models import Task
 
 #: Seconds between two looks without a wake-up.
 SWEEP_SECONDS = 1.0
+#: The same, at most, while the database tells of tasks and has told of none for a while: leases that lapse, and pauses
+#: that end, are told by nobody.
+QUIET_SECONDS = 5.0
 
 
 class Places(Protocol):
@@ -82,12 +86,15 @@ class Embedded:
     def serve(self, places: Places, stop: threading.Event) -> None:
         """See `Dispatcher.serve`."""
         with inbox(self._config, self._name) as letters:
-            swept = 0.0
+            looked, pause = 0.0, SWEEP_SECONDS
             while not stop.is_set():
-                if letters.wait(swept + SWEEP_SECONDS - time.monotonic()) or time.monotonic() - swept >= SWEEP_SECONDS:
-                    swept = time.monotonic()
+                told = letters.wait(looked + pause - time.monotonic())
+                if told or time.monotonic() - looked >= pause:
+                    looked = time.monotonic()
                     places.look()
                     places.look_for_cancels()
+                    quiet = not told and listening.hearing()
+                    pause = max(SWEEP_SECONDS, min(pause * 2, QUIET_SECONDS)) if quiet else SWEEP_SECONDS
 
     def health(self) -> dict[str, Any]:
         """See `Dispatcher.health`."""

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from vetro.engine.outcome import Outcome
-from vetro.server.dispatch import clock, places, reports
+from vetro.server.dispatch import clock, listening, places, reports
 from vetro.server.dispatch.dispatcher import dispatcher
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import tell_waiting
@@ -50,15 +50,41 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
         task_ended(task, outcome)
     reports.tell(task)
     if task.environment_id and task.state != Task.NEEDS_PERSON:
-        following = Task.objects.filter(environment_id=task.environment_id, state=Task.QUEUED)
-        following = following.exclude(id=task.id).defer("spec", "action", "result", "error").order_by("created", "id")
-        for first in following[:1]:
-            dispatcher().notify(first)
+        _tell_the_next(task)
     transaction.on_commit(partial(tell_waiting, task.id))
     if task.state in Task.FINAL:
         from vetro.server.observe.tasks import ended
 
         transaction.on_commit(partial(ended, task, (task.spec or {}).get("trace"), methods))
+
+
+def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None:
+    """Ends a task of which `finish` cannot write the end: its row says so, and its environment stays as it was before,
+    free for the next one. Raises what ``hold`` raises."""
+    with transaction.atomic():
+        hold()
+        task = Task.objects.get(id=task_id)
+        task.state, task.error = "failed", outcome.error
+        task.owner, task.lease_until, task.finished = "", None, clock.read()
+        _last_reports(task)
+        task.save()
+        if task.session_id:
+            from vetro.server.environments.models import Session
+
+            Session.objects.filter(id=task.session_id).update(state=Session.FAILED)
+        reports.tell(task)
+        if task.environment_id:
+            _tell_the_next(task)
+        transaction.on_commit(partial(tell_waiting, task.id))
+
+
+def _tell_the_next(task: Task) -> None:
+    """Workers hear of the task that waited for this one in its environment."""
+    following = Task.objects.filter(environment_id=task.environment_id, state=Task.QUEUED)
+    following = following.exclude(id=task.id).defer("spec", "action", "result", "error").order_by("created", "id")
+    for first in following[:1]:
+        dispatcher().notify(first)
+        listening.tell(listening.TASKS, first.id)  # its row does not change: triggers are silent
 
 
 def first_report(task: Task) -> None:

@@ -23,7 +23,8 @@ from procrastinate.jobs import DeleteJobCondition, Job, Status
 from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
-from vetro import __version__
+from vetro.engine.version import engine_version
+from vetro.server.dispatch.backend import POOL
 from vetro.server.dispatch.dispatcher import Places
 from vetro.server.dispatch.jobs import ATTEND
 from vetro.server.dispatch.queues import fits, served
@@ -90,7 +91,7 @@ class JobWorkers:
 
     async def _work(self, stopping: asyncio.Event) -> None:
         """Works until something fails, or ``stopping``."""
-        connector = PsycopgConnector(kwargs=_connection(), min_size=1, max_size=4, timeout=10.0)
+        connector = PsycopgConnector(kwargs=_connection(), min_size=1, max_size=POOL, timeout=10.0)
         await connector.open_async()
         try:
             workers = [self._worker(connector, short) for short in (False, True) if self._places.count(short)]
@@ -121,7 +122,7 @@ class JobWorkers:
         return Worker(
             app,
             name="short" if short else "tasks",
-            queues=served(__version__, labels, short=short) if labels else None,
+            queues=served(engine_version(), labels, short=short) if labels else None,
             concurrency=self._places.count(short),
             fetch_job_polling_interval=_POLL,
             # Nobody aborts jobs: whoever wants a task to end says so in its row.
@@ -176,8 +177,8 @@ class _Fetching(JobManager):
                 "SELECT DISTINCT queue_name FROM procrastinate_jobs WHERE status = 'todo' AND queue_name LIKE '%%/%%'"
             )
             found = [str(row["queue_name"]) for row in rows]
-            self._known = [name for name in found if fits(name, __version__, short=self._short)]
-        return [*served(__version__, short=self._short), *self._known]
+            self._known = [name for name in found if fits(name, engine_version(), short=self._short)]
+        return [*served(engine_version(), short=self._short), *self._known]
 
 
 def _connection() -> dict[str, Any]:

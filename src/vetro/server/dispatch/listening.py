@@ -2,7 +2,8 @@
 in it (STACK.md 2, 3).
 
 Triggers of the database (migration ``dispatch.0002_notify``) send: `EVENTS` with ``project environment task``, `TASKS`
-with the id of a task that may be claimed or is to be cancelled, `ENDED` with the id of one that has ended. SQLite tells
+with the id of a task that may be claimed or is to be cancelled, `ENDED` with the id of one that has ended. A process
+listens to those that somebody in it has asked for: each message costs every process that hears it. SQLite tells
 nothing; nor does a pooler that shares connections between transactions. So whoever waits also looks from time to time:
 `hearing` says how seldom will do.
 """
@@ -19,7 +20,7 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
-EVENTS, TASKS, ENDED = CHANNELS = ("vetro_events", "vetro_tasks", "vetro_ended")
+EVENTS, TASKS, ENDED = ("vetro_events", "vetro_tasks", "vetro_ended")
 #: Seconds without a message after which the connection is tried.
 _ALIVE = 20.0
 #: Seconds until a lost connection is made anew: at first, and at most.
@@ -32,8 +33,9 @@ Heard = Callable[[str], None]
 def subscribe(channel: str, heard: Heard) -> Callable[[], None]:
     """Calls ``heard(payload)`` for each message of a channel, in a thread of ours: it must be quick and not raise.
 
-    ``heard("")`` is called when messages may have been missed. The result ends it. On SQLite, and inside of a
-    transaction (in which nothing of others is seen), nothing is ever heard.
+    ``heard("")`` is called when messages may have been missed, so whenever the database begins to tell this process of
+    the channel. The result ends it. On SQLite, and inside of a transaction (in which nothing of others is seen),
+    nothing is ever heard.
     """
     if connections[DEFAULT_DB_ALIAS].vendor != "postgresql" or connection.in_atomic_block:
         return lambda: None
@@ -45,6 +47,13 @@ def subscribe(channel: str, heard: Heard) -> Callable[[], None]:
         key = listener.add(channel, heard)
         listener.start()
     return lambda: _leave(listener, key)
+
+
+def tell(channel: str, payload: str) -> None:
+    """Tells at the commit what no trigger tells; nothing on SQLite."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [channel, payload])
 
 
 def hearing() -> bool:
@@ -73,6 +82,9 @@ class _Listener:
     def __init__(self) -> None:
         self.up = False
         self._heard: dict[object, tuple[str, Heard]] = {}
+        #: Channels that somebody has asked for since the start, and those that the connection listens to.
+        self._wanted: dict[str, None] = {}
+        self._listens: set[str] = set()
         self._ending = False
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._thread = threading.Thread(target=self._work, name="vetro listening", daemon=True)
@@ -85,6 +97,9 @@ class _Listener:
     def add(self, channel: str, heard: Heard) -> object:
         key = object()
         self._heard = {**self._heard, key: (channel, heard)}
+        if channel not in self._wanted:
+            self._wanted = {**self._wanted, channel: None}
+            os.eventfd_write(self._bell, 1)
         return key
 
     def remove(self, key: object) -> bool:
@@ -115,10 +130,9 @@ class _Listener:
                 with _connect() as database:
                     # What comes while a statement is answered goes to handlers, and is gone where there are none.
                     database.add_notify_handler(lambda told: self._tell(told.channel, told.payload))
-                    for name in CHANNELS:
-                        database.execute(f"LISTEN {name}")
-                    self.up, pause = True, _FIRST
-                    self._tell(None, "")
+                    self._listens.clear()
+                    self._ask(database)
+                    pause = _FIRST
                     self._listen(database)
             except Exception as error:  # whatever it is: nobody would hear anything any more
                 if not self._ending:
@@ -130,7 +144,25 @@ class _Listener:
                 self._tell(None, "")
             if not self._ending:
                 select.select([self._bell], [], [], pause)
+                self._hush()
                 pause = min(pause * 2, _MOST)
+
+    def _ask(self, database: Any) -> None:
+        """Listens to what is wanted by now; those who wanted it may have missed something before."""
+        new = [channel for channel in self._wanted if channel not in self._listens]
+        for channel in new:
+            database.execute(f"LISTEN {channel}")
+        self._listens.update(new)
+        self.up = True
+        for channel in new:
+            self._tell(channel, "")
+
+    def _hush(self) -> None:
+        """The bell was heard. What it rang for is written down elsewhere."""
+        try:
+            os.eventfd_read(self._bell)
+        except BlockingIOError:
+            pass
 
     def _listen(self, database: Any) -> None:
         poll = select.poll()
@@ -141,6 +173,8 @@ class _Listener:
             if not poll.poll(_ALIVE * 1000) or time.monotonic() - tried > _ALIVE:
                 database.execute("SELECT 1")  # raises where the connection is gone and nobody said so
                 tried = time.monotonic()
+            self._hush()
+            self._ask(database)
             database.pgconn.consume_input()
             while (message := database.pgconn.notifies()) is not None:
                 self._tell(message.relname.decode(), message.extra.decode("utf-8", "replace"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from vetro import __version__
+from vetro.engine.version import engine_version
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, plan
 from vetro.server.dispatch.claim import release
@@ -60,7 +60,7 @@ def _write(member: Member, draining: bool) -> None:
         id=member.id,
         host=member.host,
         pid=member.pid,
-        version=__version__,
+        version=engine_version(),
         labels=list(member.labels),
         seen=clock.after(),
         draining=draining,

@@ -22,7 +22,7 @@ class Task(models.Model):
     id = models.CharField(primary_key=True, max_length=32, default=new_id)
     project_id = models.CharField(max_length=64)
     user_id = models.CharField(max_length=64)
-    #: Plain id: tasks without environment exist, and tasks outlive theirs for a while.
+    #: Plain id: tasks without environment exist, and tasks outlive theirs for a while (`old_tasks`).
     environment_id = models.CharField(max_length=32, blank=True, default="")
     session_id = models.CharField(max_length=32, blank=True, default="")
     #: deploy, destroy, action, static, builder, schema, plan.
@@ -63,6 +63,12 @@ class Task(models.Model):
             models.Index(fields=["state", "-priority", "created"]),
             models.Index(fields=["environment_id", "-created"]),
             models.Index(fields=["project_id", "-created"]),
+            # What has ended since, counted without its rows (`vetro.server.observe.counts`).
+            models.Index(
+                fields=["finished", "kind", "state"],
+                condition=models.Q(finished__isnull=False),
+                name="tasks_that_ended",
+            ),
         ]
         constraints: ClassVar = [
             models.UniqueConstraint(
@@ -88,6 +94,9 @@ class JournalTask(models.Model):
     #: The newest checkpoint.
     model = EncryptedJSON(null=True)
     model_at = models.FloatField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["begun"], name="journals_by_age")]
 
 
 class JournalEntry(models.Model):
@@ -153,7 +162,7 @@ class Event(models.Model):
     project_id = models.CharField(max_length=64)
     environment_id = models.CharField(max_length=32, blank=True, default="")
     task_id = models.CharField(max_length=32, blank=True, default="")
-    #: ``environment``, ``session``, ``task``, ``report``, ``package``.
+    #: ``environment``, ``session``, ``task``, ``report``, ``package``, ``import``.
     kind = models.CharField(max_length=32)
     #: Ids and states only; what has to be protected is read through the API.
     data = models.JSONField(default=dict)

@@ -73,9 +73,12 @@ def tidy(place: Path) -> None:
 
 def result(task: Task, outcome: Outcome, journal: Journal, config: Config, folder: str) -> Outcome:
     """The outcome of the run with the plan as its result, and without a model: nothing was deployed."""
+    from vetro.server.environments import concealed  # it stands on this layer
+
     owner = Owner(task.project_id, _environment(task), task.user_id or "system")
+    secret = concealed.as_diff(concealed.secrets_of(used["digest"] for used in spec.packages_of(task)))
     return planning.told(
-        outcome, journal, model=task.spec["model"], owner=owner, real=spec.cloud(config), folder=folder
+        outcome, journal, model=task.spec["model"], owner=owner, real=spec.cloud(config), folder=folder, secret=secret
     )
 
 

@@ -1,6 +1,9 @@
 """`WorkerPool`: the places of one worker process, each a thread that runs one task after the other, and its leases.
 
 Some of the places take only short tasks, which somebody waits for, so that long deployments never hold those up.
+
+When there may be something to do, one place looks; when it has got a task it lets the next one look. So a worker that
+finds nothing has asked the database once for short tasks and once for the others, however many places it has.
 """
 
 from __future__ import annotations
@@ -45,8 +48,11 @@ class WorkerPool:
         self._lease = float(config["worker.lease_seconds"])
         self._wait = float(config["worker.version_wait"])
         self.labels = list(config["worker.labels"])
-        self._changed = threading.Condition()
-        self._round = 0
+        self._lock = threading.Lock()
+        #: Where places wait; which of them are short.
+        self._changed = {short: threading.Condition(self._lock) for short in (False, True)}
+        #: Whether somebody has to look.
+        self._wanted_look = {False: False, True: False}
         self._orders: dict[bool, deque[Future[bool]]] = {False: deque(), True: deque()}
         self._busy = {False: 0, True: 0}
         self._stop = False
@@ -71,24 +77,29 @@ class WorkerPool:
 
     def free(self, short: bool) -> int:
         """See `Places.free`."""
-        with self._changed:
+        with self._lock:
             return 0 if self._stop else self.count(short) - self._busy[short] - len(self._orders[short])
 
     def look(self) -> None:
         """See `Places.look`."""
-        with self._changed:
-            self._round += 1
-            self._changed.notify_all()
+        with self._lock:
+            self._let_look(False)
+            self._let_look(True)
+
+    def _let_look(self, short: bool) -> None:
+        """One of the places that wait looks, now; where none does, the next one that is done with its task."""
+        self._wanted_look[short] = True
+        self._changed[short].notify()
 
     def take(self, short: bool) -> Future[bool]:
         """See `Places.take`. Cancelled where the worker ends before."""
         order: Future[bool] = Future()
-        with self._changed:
+        with self._lock:
             if self._stop:
                 order.cancel()
             else:
                 self._orders[short].append(order)
-                self._changed.notify_all()
+                self._changed[short].notify()
         return order
 
     def look_for_cancels(self, *ids: str) -> None:
@@ -101,12 +112,13 @@ class WorkerPool:
 
         Whether all of it ended.
         """
-        with self._changed:
+        with self._lock:
             self._stop = True
             for orders in self._orders.values():
                 while orders:
                     orders.popleft().cancel()
-            self._changed.notify_all()
+            for places in self._changed.values():
+                places.notify_all()
         looked = time.monotonic()
         for thread in self._threads:
             while thread.is_alive() and (left := deadline() - time.monotonic()) > 0:
@@ -117,36 +129,39 @@ class WorkerPool:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _serve(self, short: bool) -> None:
-        seen, orders = 0, self._orders[short]
+        orders = self._orders[short]
         try:
             while True:
-                with self._changed:
-                    while not self._stop and not orders and self._round == seen:
-                        self._changed.wait()
+                with self._lock:
+                    while not self._stop and not orders and not self._wanted_look[short]:
+                        self._changed[short].wait()
                     if self._stop:
                         return
                     order = orders.popleft() if orders else None
                     if order is None:
-                        seen = self._round
+                        self._wanted_look[short] = False
                     self._busy[short] += 1
                 try:
                     if order is None:
-                        while not self._stop and self._take_one(short):
+                        while not self._stop and self._take_one(short, others=True):
                             pass
                     elif order.set_running_or_notify_cancel():
                         order.set_result(self._take_one(short))
                 finally:
-                    with self._changed:
+                    with self._lock:
                         self._busy[short] -= 1
         finally:
             connections.close_all()
 
-    def _take_one(self, short: bool) -> bool:
-        """Runs one task; whether there was one."""
+    def _take_one(self, short: bool, others: bool = False) -> bool:
+        """Runs one task; whether there was one. ``others``: where there was, there may be one for another place."""
         try:
             lease = self._claim(short)
             if lease is None:
                 return False
+            if others:
+                with self._lock:
+                    self._let_look(short)
             self._runner.run(lease)
         except DatabaseFailed as error:
             _log.error("the database failed: %s", error)

@@ -11,14 +11,14 @@ from typing import Any
 from django.db import connection, transaction
 from procrastinate.jobs import Job
 
-from vetro import __version__
+from vetro.engine.version import engine_version
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, jobs
 from vetro.server.dispatch.claim import ABANDONED, LEASES, READY, serving
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.queues import queue
 
-#: Jobs that are made with one look.
+#: Jobs that are made with one look. Tasks that have the right one do not count: they hide no others.
 MOST = 500
 #: Any number that nobody else locks; one worker looks at a time.
 _LOCK = 7630942019
@@ -33,7 +33,7 @@ WITH lost AS MATERIALIZED (
   WHERE w.state IN ('queued', 'running') AND (w.lease_until IS NULL OR w.lease_until <= {{now}})
     AND (j.id IS NULL OR w.engine <> ''))
 SELECT t.id, t.kind, t.label, t.engine, t.priority, t.job, t.queue_name, {ABANDONED}
-FROM lost t WHERE {READY} ORDER BY t.priority DESC, t.created LIMIT %s
+FROM lost t WHERE {READY} ORDER BY t.priority DESC, t.created
 """
 _IDLE = """
 SELECT j.id FROM procrastinate_jobs j LEFT JOIN dispatch_task t ON t.id = j.queueing_lock
@@ -56,20 +56,35 @@ def resend(config: Config) -> int:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
         if not cursor.fetchone()[0]:
             return 0
-        cursor.execute(statement, [*now, *waited, *heard, *now, *now, MOST])
-        rows = cursor.fetchall()
+        rows = _lost(statement, [*now, *waited, *heard, *now, *now])
         cursor.execute(_IDLE, [MOST])
         for (job_id,) in cursor.fetchall():
             jobs.withdraw(job_id)
-        missing = [job for row in rows if (job := _missing(row)) is not None]
+        missing = [_made(row) for row in rows]
         return jobs.defer(missing) if missing else 0
 
 
-def _missing(row: tuple[Any, ...]) -> Job | None:
-    id, kind, label, engine, priority, job, name, abandoned = row
-    anybody = bool(abandoned) and engine != __version__
-    if name == queue(kind, label, "" if anybody else engine):
-        return None
+def _lost(statement: str, values: list[Any]) -> list[Any]:
+    """The first tasks that have no job, or one in a queue that nobody serves for them."""
+    found: list[Any] = []
+    with connection.chunked_cursor() as cursor:  # what there is stays in the database until it is looked at
+        cursor.execute(statement, values)
+        while len(found) < MOST and (rows := cursor.fetchmany(MOST)):
+            found += [row for row in rows if row[-2] != _queue(row)]
+    return found[:MOST]
+
+
+def _anybody(row: tuple[Any, ...]) -> bool:
+    return bool(row[-1]) and row[3] != engine_version()
+
+
+def _queue(row: tuple[Any, ...]) -> str:
+    return queue(row[1], row[2], "" if _anybody(row) else row[3])
+
+
+def _made(row: tuple[Any, ...]) -> Job:
+    id, kind, label, engine, priority, job, _, _ = row
     if job is not None:  # of a version that does not live any more
         jobs.withdraw(job)
-    return jobs.job_of(Task(id=id, kind=kind, label=label, engine=engine, priority=priority), any_version=anybody)
+    task = Task(id=id, kind=kind, label=label, engine=engine, priority=priority)
+    return jobs.job_of(task, any_version=_anybody(row))

@@ -2,7 +2,8 @@
 
 What fails around a task (a database that does not answer, a cloud that cannot be opened) is no fault of the task: it is
 given back and tried again after a while. Only when that does not help is it ended as failed, with its last checkpoint,
-so that nothing waits for ever.
+so that nothing waits for ever. A database that is away is waited for; one that refuses what is to be written will do so
+the next time, too: that counts (`_outage`).
 """
 
 from __future__ import annotations
@@ -14,25 +15,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.db import DataError, IntegrityError, connections
 from django.db import Error as DatabaseFailed
-from django.db import connections
 from django.db.models import F
 
-from vetro import __version__
 from vetro.engine.host import HostProcess
 from vetro.engine.journal import OtherEngine, OtherTask
 from vetro.engine.launcher import LauncherError
 from vetro.engine.method_spans import MOST as MOST_SPANS
 from vetro.engine.outcome import Outcome
+from vetro.engine.version import engine_version
 from vetro.engine.worker import Limits, Worker
 from vetro.engine.worker_ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.server.config import Config
 from vetro.server.dispatch import spec, wakeup
 from vetro.server.dispatch.claim import Lease, release
-from vetro.server.dispatch.ending import finish
+from vetro.server.dispatch.ending import break_off, finish
 from vetro.server.dispatch.errors import BegunTooOften, Stumbled
 from vetro.server.dispatch.journal import DbJournal
 from vetro.server.dispatch.models import JournalTask, Task
+from vetro.server.errors import Unavailable
 from vetro.server.observe import traces
 from vetro.yaql.errors import VetroError
 
@@ -41,6 +43,10 @@ _log = logging.getLogger("vetro.worker")
 #: How often a task is given back because of what is around it, before it has failed; the pauses between, in seconds.
 MOST_FAILURES = 5
 PAUSES = (1.0, 5.0, 20.0, 60.0)
+#: The longest pause, in seconds, while the database fails: a disk that stays full is waited for for hours.
+MOST_PAUSE = 60.0
+#: Classes of SQLSTATE that say that the data cannot be written, now or later: data, integrity, limits of the program.
+_REFUSED = ("22", "23", "54")
 #: How often it may be claimed at all: something kills the workers that run it.
 MOST_CLAIMS = 200
 
@@ -108,14 +114,33 @@ class Runner:
         try:
             methods: list[Any] = []
             outcome = self._outcome(lease, methods)
-            finish(lease.task_id, outcome, lease.hold, methods)
-            return outcome
+            return self._finish(lease, outcome, methods)
         except LeaseLost as error:
             _log.warning("task %s: %s", lease.task_id, error.message)
         except DatabaseFailed as error:
             _log.error("task %s is given back, the database failed: %s", lease.task_id, error)
-            self._give_back(lease, PAUSES[0])
+            self._give_back(lease)
         return None
+
+    def _finish(self, lease: Lease, outcome: Outcome, methods: list[Any]) -> Outcome:
+        """Writes the end. What cannot be written is tried again a few times, as all that fails around a task."""
+        try:
+            finish(lease.task_id, outcome, lease.hold, methods)
+            return outcome
+        except Exception as error:
+            if _outage(error):
+                raise
+            refused = error
+        task = Task.objects.get(id=lease.task_id)
+        failed = self._stumbled(task, DbJournal(task.id, lease.hold), lease, refused)
+        try:
+            finish(task.id, failed, lease.hold)
+        except Exception as error:
+            if _outage(error):
+                raise
+            _log.exception("task %s: its end cannot be written", task.id)
+            break_off(task.id, failed, lease.hold)
+        return failed
 
     def _outcome(self, lease: Lease, methods: list[Any]) -> Outcome:
         task = Task.objects.get(id=lease.task_id)
@@ -123,7 +148,7 @@ class Runner:
         try:
             if task.attempts > MOST_CLAIMS:
                 return _failed(journal, BegunTooOften(f"the task was begun {task.attempts} times without an end"))
-            if task.engine != __version__:
+            if task.engine != engine_version():
                 self._adopt(task, lease)
             outcome = self._perform(task, journal, methods)
             if task.kind == "destroy" and outcome.state == "done":
@@ -131,8 +156,10 @@ class Runner:
             return outcome
         except LeaseLost:
             raise
-        except DatabaseFailed:
-            raise
+        except DatabaseFailed as error:
+            if _outage(error):
+                raise
+            return self._stumbled(task, journal, lease, error)
         except (OtherEngine, OtherTask) as error:
             return _failed(journal, error)
         except Exception as error:
@@ -144,12 +171,12 @@ class Runner:
         """Takes over a task that another version of the engine claimed first. Raises `OtherEngine` if it began it."""
         begun = JournalTask.objects.filter(task_id=task.id).values_list("engine", flat=True).first()
         if begun is None:
-            lease.hold(engine=__version__)
-        elif begun != __version__:
+            lease.hold(engine=engine_version())
+        elif begun != engine_version():
             seconds = self._config["worker.version_wait"]
             raise OtherEngine(
                 f"the task was begun by version {begun}, of which no worker came for {seconds:g} s; this worker has"
-                f" version {__version__} and cannot go on with it"
+                f" version {engine_version()} and cannot go on with it"
             )
 
     def _perform(self, task: Task, journal: DbJournal, methods: list[Any]) -> Outcome:
@@ -166,7 +193,7 @@ class Runner:
                 self._launcher,
                 host,
                 heard,
-                engine=__version__,
+                engine=engine_version(),
                 limits=Limits(timeout=timeout or None),
                 policies=Policies(plugins=spec.plugins(self._config)),
                 step=self._step,
@@ -215,20 +242,52 @@ class Runner:
         """Something around the task failed: it is given back, or, after some times, ended."""
         journal.close()
         known = error if isinstance(error, VetroError) else None
-        message = known.message if known else f"{type(error).__name__}: {error}"
+        message = known.message if known else _said(error)
         _log.error("task %s stumbled: %s", task.id, message, exc_info=None if known else error)
         lease.hold(failures=F("failures") + 1)
-        passing = known is None or isinstance(error, (LauncherError, HostUnavailable))
+        passing = known is None or isinstance(error, (LauncherError, HostUnavailable, Unavailable))
         if passing and task.failures + 1 < MOST_FAILURES:
             self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)])
             raise LeaseLost("it is tried again later")
         return _failed(journal, known or Stumbled(message))
 
-    def _give_back(self, lease: Lease, pause: float) -> None:
+    def _give_back(self, lease: Lease, pause: float | None = None) -> None:
+        """``pause``: None while the database fails, then it follows from how often the task was begun."""
         try:
+            if pause is None:
+                begun = Task.objects.filter(id=lease.task_id).values_list("attempts", flat=True).first()
+                pause = outage_pause(begun or 0)
             release(lease.owner, lease=lease, pause=pause)
         except DatabaseFailed:
             pass  # the lease lapses
+
+
+def outage_pause(attempts: int) -> float:
+    """Seconds until a task that was begun so often is begun again after the database failed: 1, 2, 4, … `MOST_PAUSE`.
+
+    A database may take claims and no more (a disk that is nearly full): `MOST_CLAIMS` have to last.
+    """
+    return float(min(MOST_PAUSE, 2.0 ** min(max(attempts - 1, 0), 10)))
+
+
+def _outage(error: Exception) -> bool:
+    """Whether it is the lease or the database that is not there, and not what was to be written."""
+    if isinstance(error, LeaseLost):
+        return True
+    state = str(getattr(error.__cause__, "sqlstate", None) or "")
+    return (
+        isinstance(error, DatabaseFailed)
+        and not isinstance(error, DataError | IntegrityError)
+        and not state.startswith(_REFUSED)
+    )
+
+
+def _said(error: Exception) -> str:
+    """An error for people. Of a database only the first line: the others quote what was to be written."""
+    if not isinstance(error, DatabaseFailed):
+        return f"{type(error).__name__}: {error}"
+    line = str(error).partition("\n")[0].replace("\0", "")
+    return f"the database refuses what the task is to leave: {type(error).__name__}: {line}"
 
 
 def _failed(journal: DbJournal, error: VetroError) -> Outcome:

@@ -12,18 +12,21 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vetro import __version__
 from vetro.clouds.interface import Owner
 from vetro.engine.host.seal import derived
 from vetro.engine.task import Budget
 from vetro.engine.task import Task as EngineTask
+from vetro.engine.version import engine_version
 from vetro.server.caller import Caller
 from vetro.server.config import Config
 from vetro.server.dispatch.models import Task
 from vetro.server.keyfile import read_keys
 from vetro.server.observe import traces
+
+if TYPE_CHECKING:
+    from vetro.agent.broker_accounts import BrokerAccounts
 
 #: Kind of the service -> kind of the engine.
 ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
@@ -81,7 +84,7 @@ def engine_task(task: Task) -> EngineTask:
     """The engine's task, with the folders and archives of this machine. Raises what `blobs.local_path` raises."""
     data = {name: value for name, value in task.spec.items() if name not in _BESIDE}
     data["packages"] = local_paths([package["digest"] for package in data["packages"]])
-    data["engine"] = task.engine or __version__
+    data["engine"] = task.engine or engine_version()
     return EngineTask.from_json(data)
 
 
@@ -94,7 +97,7 @@ def local_paths(digests: Sequence[str]) -> list[str]:
 
 def compiled(config: Config) -> str:
     """The folder of the compile cache: imports write it, task processes read it. Made when it is missing."""
-    folder = config.data / "compiled"
+    folder = config.data / "cache" / "code"
     if not folder.is_dir():
         from vetro.packages.cache import DiskCache
 
@@ -199,21 +202,30 @@ def check_cloud(config: Config) -> None:
             raise SettingWrong(f"engine.broker: {error}") from None
 
 
-def forget_environment(config: Config, task: Task) -> None:
-    """After an environment was deleted: its login at the broker goes. A broker that does not answer keeps it."""
+def broker_accounts(config: Config) -> BrokerAccounts | None:
+    """The logins of environments at the broker; None where they have none."""
     broker = _broker(config)
     if not broker or not broker.get("management"):
-        return
+        return None
     from vetro.agent.broker_accounts import BrokerAccounts, broker_of
-    from vetro.agent.errors import AgentError
 
     found, management = broker_of(broker)
     assert management is not None
+    return BrokerAccounts(found, management, config.path("engine.signing_key"))
+
+
+def forget_environment(config: Config, task: Task) -> None:
+    """After an environment was deleted: its login at the broker goes. A broker that does not answer keeps it until
+    `vetro.server.dispatch.logins` finds it."""
+    accounts = broker_accounts(config)
+    if accounts is None:
+        return
+    from vetro.agent.errors import AgentError
+
     try:
-        accounts = BrokerAccounts(found, management, config.path("engine.signing_key"))
         accounts.remove(Owner(task.project_id, str(task.environment_id)))
     except AgentError as error:
-        _log.warning("the login of environment %s stays at the broker: %s", task.environment_id, error.message)
+        _log.warning("the login of environment %s stays at the broker for now: %s", task.environment_id, error.message)
 
 
 def local_settings(config: Config) -> dict[str, Any]:
@@ -271,7 +283,8 @@ def host_config(config: Config, task: Task) -> dict[str, Any]:
         "owner": {"project": owner.project, "environment": owner.environment, "user": owner.user},
         # A recorder checks no signatures: a key would only cost time.
         "signing_key": None if recorded else str(config.path("engine.signing_key")),
-        "broker": _broker(config),
+        # What is only written down has no agents that a broker could reach.
+        "broker": None if recorded else _broker(config),
         "secrets": secret_keys(config),
         "plugins": plugins(config),
         "identities": task.spec.get("identities"),

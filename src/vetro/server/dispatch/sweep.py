@@ -1,12 +1,12 @@
 """What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``); web
-sessions that have expired, blobs.
+sessions that have expired, blobs, logins at the broker, tasks without environment.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.sessions.models import Session
 from django.db import Error, connections
@@ -15,7 +15,7 @@ from django.db.models import Model
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import garbage
 from vetro.server.config import Config
-from vetro.server.dispatch import journal
+from vetro.server.dispatch import clock, journal, logins, old_tasks
 from vetro.server.dispatch.models import Event, JournalTask, Task
 from vetro.server.errors import ServiceError
 
@@ -29,10 +29,13 @@ _TOGETHER = 500
 
 def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     """Drops what is too old; how many of each: {journals, events, audit, sessions}."""
-    now = now or datetime.now(UTC)
+    now = now or clock.read()  # a machine with a wrong clock must not drop what is young
     found = {"journals": 0, "events": 0, "audit": 0, "sessions": 0}
     before = now - timedelta(days=config["retention.journal_days"])
-    old = JournalTask.objects.filter(task__state__in=Task.FINAL, task__finished__lt=before)
+    # Nothing ends before it begins: only journals that are old enough are looked at, by their index.
+    old = JournalTask.objects.filter(
+        begun__lt=before.timestamp(), task__state__in=Task.FINAL, task__finished__lt=before
+    )
     while ids := list(old.values_list("task_id", flat=True)[:_TOGETHER]):
         journal.drop(ids)
         found["journals"] += len(ids)
@@ -45,8 +48,8 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
 
 
 def begin(config: Config) -> threading.Thread:
-    """Drops what is too old, and blobs that nothing names, in a thread: many rows and a large store take longer than a
-    lease.
+    """Drops what is too old, and blobs and logins that nothing names, in a thread: many rows, a large store and a slow
+    broker take longer than a lease. Tasks last: while the broker is away they say which logins are to go.
     """
     thread = threading.Thread(target=_clean, args=(config,), name="sweep", daemon=True)
     thread.start()
@@ -59,12 +62,30 @@ def _clean(config: Config) -> None:
         count = garbage.collect()
         if count:
             _log.info("%d blobs that nothing names are removed", count)
+        if _clean_broker(config):
+            count = old_tasks.drop(config)
+            if count:
+                _log.info("%d tasks of no environment are removed", count)
     except Error as error:  # the next round tries again
         _log.warning("what is too old could not be dropped, the database failed: %s", error)
     except (OSError, ServiceError) as error:
         _log.warning("unused blobs could not be removed: %s", error)
     finally:
         connections.close_all()
+
+
+def _clean_broker(config: Config) -> bool:
+    """Whether no login is left that nobody needs."""
+    from vetro.agent.errors import AgentError
+
+    try:
+        count = logins.sweep(config)
+    except AgentError as error:  # the next round tries again
+        _log.warning("logins that nobody needs stay at the broker: %s", error.message)
+        return False
+    if count:
+        _log.info("%d logins that nobody needs are removed from the broker", count)
+    return True
 
 
 def _drop(table: type[Model], key: str, before: datetime, when: str = "at") -> int:

@@ -70,6 +70,20 @@ def conceal(value: Any, secrets: Secrets) -> Any:
     }
 
 
+def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[str]) -> dict[str, Any]:
+    """A copy of an action ({object_id, method, args}) with marks in place of arguments that its method calls secret.
+
+    ``model``: what it was called on; ``digests``: of the packages that its task uses.
+    """
+    args = action.get("args")
+    if not isinstance(args, Mapping) or not args:
+        return dict(action)
+    called = next((obj for obj in content.objects_in(model) if content.id_of(obj) == action.get("object_id")), None)
+    type_text = "" if called is None else str(called["?"].get("type") or "")
+    names = _secrets(type_text, tuple(sorted(set(digests))), str(action.get("method") or ""))
+    return {**action, "args": {key: dict(MARK) if key in names else item for key, item in args.items()}}
+
+
 def restore(value: Any, stored: Any) -> Any:
     """A copy with the stored values in place of marks, object by object. Raises `Invalid` for a mark without one."""
     known = {content.id_of(obj): obj for obj in content.objects_in(stored)}
@@ -111,7 +125,8 @@ def _one_by_one(caller: Caller, found: reading.Found, root: Any) -> list[Any]:
 
 
 @lru_cache(maxsize=1024)
-def _secrets(type_text: str, digests: tuple[str, ...]) -> frozenset[str]:
+def _secrets(type_text: str, digests: tuple[str, ...], method: str = "") -> frozenset[str]:
+    """Names of secret properties of a class, or of secret arguments of its method."""
     from vetro.muranopl.api import Engine
     from vetro.packages import load_path
     from vetro.server.catalog.blobs import local_path
@@ -124,7 +139,7 @@ def _secrets(type_text: str, digests: tuple[str, ...]) -> frozenset[str]:
         loaded = [item for digest in digests for item in load_path(local_path(digest))]
         session = Engine(loaded, seed=0).session()
         try:
-            return session.run(lambda: _of_type(_type(session, name, version, package)))
+            return session.run(lambda: _of_type(_type(session, name, version, package), method))
         finally:
             session.close()
     except VetroError:
@@ -137,14 +152,15 @@ def _type(session: Any, name: str, version: str, package: str) -> Any:
     return session.type_for(name, None, package or None)
 
 
-def _of_type(type_: Any) -> frozenset[str]:
-    """Inherited ones included; the nearest class that says something about a property decides."""
+def _of_type(type_: Any, method: str) -> frozenset[str]:
+    """Inherited ones included; the nearest class that says something about a property or argument decides."""
     said: dict[str, bool] = {}
     for ancestor in type_.ancestors:
-        for prop in ancestor.decl.properties.values():
-            for meta in prop.meta:
+        declared = ancestor.decl.methods.get(method) if method else None
+        for item in declared.arguments if declared else () if method else ancestor.decl.properties.values():
+            for meta in item.meta:
                 if ancestor.decl.namespaces.resolve(meta.name) == SECRET:
-                    said.setdefault(prop.name, _says(meta))
+                    said.setdefault(item.name, _says(meta))
     return frozenset(name for name, secret in said.items() if secret)
 
 

@@ -22,6 +22,9 @@ from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.service import announce
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 
+#: How often abandoning begins anew because a task was begun meanwhile.
+_TRIES = 10
+
 
 @transaction.atomic
 def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
@@ -35,18 +38,39 @@ def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
     return _start(caller, found, "deploy", session, model, Session.DEPLOYING, method="deploy")
 
 
-@transaction.atomic
 def delete(caller: Caller, environment_id: str, *, abandon: bool = False) -> Task | None:
     """Destroys an environment: at once when nothing was ever deployed, else by a task, which is returned.
 
     ``abandon``: its rows go at once, in whatever state; what was deployed stays where it is. Raises `Busy`.
     """
-    found = sessions.locked(caller, environment_id, model=not abandon)
-    if abandon:
-        if found.task_id:
-            cancel(caller, found.task_id, "its environment was abandoned")
-        _remove(caller, found, "environment.abandon")
-        return None
+    if not abandon:
+        return _destroy(caller, environment_id)
+    for _ in range(_TRIES):
+        if _abandoned(caller, environment_id):
+            return None
+    raise Busy(f"one task after the other is begun in environment <EnvId: {environment_id}>; abandon it again")
+
+
+@transaction.atomic
+def _abandoned(caller: Caller, environment_id: str) -> bool:
+    """Whether it is gone: not when another task was begun meanwhile; then nothing was done.
+
+    The task is locked first, then the environment, as by whoever ends the task: else each could wait for the other.
+    """
+    task_id = reading.get(caller, environment_id).task_id
+    if task_id:
+        cancel(caller, task_id, "its environment was abandoned")
+    found = sessions.locked(caller, environment_id)
+    if found.task_id not in ("", task_id):
+        transaction.set_rollback(True)
+        return False
+    _remove(caller, found, "environment.abandon")
+    return True
+
+
+@transaction.atomic
+def _destroy(caller: Caller, environment_id: str) -> Task | None:
+    found = sessions.locked(caller, environment_id, model=True)
     if found.busy:
         raise Busy(
             f"Could not open session for environment <EnvId: {environment_id}>,"

@@ -29,3 +29,10 @@ class DraftChanged(Conflict):
     """Somebody changed the draft since it was read; ``details.revision`` is its present revision."""
 
     code = "SRV434"
+
+
+class ResourcesElsewhere(Conflict):
+    """An archive would make an environment that counts as deployed while its resources are another's."""
+
+    code = "SRV435"
+    hint = "import it as a draft in which nothing counts as deployed: send fresh=true"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.db.models.functions import Lower
 
 from vetro.server.crypto import EncryptedJSON
 from vetro.server.ids import new_id
@@ -29,6 +30,8 @@ class Environment(models.Model):
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["project_id", "name"], name="one_name_a_project")]
+        # As pages list them (`vetro.server.environments.listing`).
+        indexes: ClassVar = [models.Index("project_id", Lower("name"), "id", name="environments_by_name")]
 
 
 class State(models.Model):

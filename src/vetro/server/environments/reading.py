@@ -31,6 +31,15 @@ _OPENED = (
 #: Whether there is such a draft. The second form is looked up for each environment that is given back; the first one
 #: may be answered for all together, which reads the sessions of all environments there are.
 _ANY, _SOME_OF = f"EXISTS{_OPENED.format('')}", f"{_OPENED.format(' LIMIT 1')} IS NOT NULL"
+_STATUS = (
+    "CASE WHEN t.state NOT IN ('done', 'failed', 'cancelled', 'killed', 'diverged')"
+    f" THEN CASE t.kind WHEN 'destroy' THEN '{DELETING}' ELSE '{DEPLOYING}' END"
+    f" WHEN e.failure <> '' THEN e.failure WHEN {{}} THEN '{PENDING}' ELSE '{READY}' END"
+)
+#: The status of environment ``e`` with its task ``t``, as `_found` has it: for some of them, and for all of a list.
+STATUS, STATUS_OF_ALL = _STATUS.format(_SOME_OF), _STATUS.format(_ANY)
+#: Most values that a statement is given at once.
+_TOGETHER = 500
 _FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created, e.updated, e.failure"
 
 
@@ -79,6 +88,23 @@ def of_project(project_id: str | None) -> list[Found]:
     return _rows("e.project_id = %s", [project_id], order=True) if known_id(project_id) else []
 
 
+def of_ids(ids: Sequence[str]) -> list[Found]:
+    """Those of these environments that there are, in any order."""
+    found: list[Found] = []
+    for first in range(0, len(ids), _TOGETHER):
+        some = ids[first : first + _TOGETHER]
+        found += _rows(f"e.id IN ({', '.join(['%s'] * len(some))})", some, few=True)
+    return found
+
+
+def names_of(project_id: str) -> list[str]:
+    """The names of the environments of a project."""
+    from vetro.server.environments.models import Environment
+
+    rows = Environment.objects.filter(project_id=project_id) if known_id(project_id) else Environment.objects.none()
+    return list(rows.order_by("name").values_list("name", flat=True))
+
+
 def part_of(project_id: str | None, after: tuple[str, str] | None, most: int) -> list[Found]:
     """So many environments of a project (None: of all) by name: those that follow on ``after``, a name and an id.
 
@@ -104,7 +130,7 @@ def count(project_id: str | None) -> int:
 
 
 @cache
-def _statement(condition: str, model: bool, order: bool, limit: bool) -> str:
+def _statement(condition: str, model: bool, order: bool, limit: bool, few: bool) -> str:
     newest = (
         "(SELECT n.model FROM environments_state n WHERE n.environment_id = e.id ORDER BY n.number DESC LIMIT 1)"
         if model
@@ -112,18 +138,25 @@ def _statement(condition: str, model: bool, order: bool, limit: bool) -> str:
     )
     return (
         f"SELECT {_FIELDS}, t.id, t.kind, t.session_id, t.state, t.started, t.finished,"
-        f" {_SOME_OF if limit else _ANY}, {newest}"
+        f" {_SOME_OF if limit or few else _ANY}, {newest}"
         " FROM environments_environment e LEFT JOIN dispatch_task t ON t.id = e.task_id"
         f" WHERE {condition}" + (" ORDER BY e.name, e.id" if order else "") + (" LIMIT %s" if limit else "")
     )
 
 
 def _rows(
-    condition: str, values: Sequence[Any], *, model: bool = False, order: bool = False, limit: bool = False
+    condition: str,
+    values: Sequence[Any],
+    *,
+    model: bool = False,
+    order: bool = False,
+    limit: bool = False,
+    few: bool = False,
 ) -> list[Found]:
+    """``few``: the sessions of each are looked up, as with ``limit``."""
     from vetro.server.queries import fetch
 
-    return [_found(row) for row in fetch(_statement(condition, model, order, limit), values)]
+    return [_found(row) for row in fetch(_statement(condition, model, order, limit, few), values)]
 
 
 def _found(row: Sequence[Any]) -> Found:

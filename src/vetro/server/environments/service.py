@@ -12,7 +12,7 @@ from vetro.server import queries
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, limits, networks, reading
+from vetro.server.environments import content, limits, listing, networks, reading
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
@@ -94,7 +94,7 @@ def list_all(caller: Caller, *, tenant: str | None = None, all_tenants: bool = F
     if all_tenants or tenant is not None:
         enforce(caller, "list_environments_all_tenants")
     project = tenant if tenant is not None else None if all_tenants else caller.project_id
-    return [{**described(found), "status": found.status} for found in reading.of_project(project)]
+    return listing.whole(project)
 
 
 def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:

@@ -31,8 +31,9 @@ from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import consts, content, copying, history, limits, packages, reading, service
+from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
-from vetro.server.errors import Conflict, Invalid
+from vetro.server.errors import Invalid
 from vetro.server.ids import new_id
 
 #: Bytes of an archive's unpacked files together, and how many there may be.
@@ -106,10 +107,9 @@ def _restore(
     # Its root object has the environment's id: a second copy beside the first one gets another.
     own = id if _is_free(caller, id) else new_id()
     if own != id and copying.has_resources(states[max(states)]):
-        raise Conflict(
+        raise ResourcesElsewhere(
             "the environment of the archive has resources in a cloud, and they stay those of the environment that made"
-            " them: a copy that counts as deployed would have none",
-            hint="import it as a draft in which nothing counts as deployed: --fresh, in a request fresh=true",
+            " them: a copy that counts as deployed would have none"
         )
     first, *rest = sorted(states)
     row = service.insert(caller, own, name, {}, _with_root_id(states[first], own))

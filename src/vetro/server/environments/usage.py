@@ -12,6 +12,8 @@ from vetro.server.environments.models import InstanceUsage
 from vetro.server.ids import stamp
 
 _BEGIN = "murano.track_instance"
+#: Largest number that every database keeps in such a column.
+_MOST = 2**31 - 1
 
 
 def count(environment_id: str, task: Task) -> None:
@@ -19,7 +21,7 @@ def count(environment_id: str, task: Task) -> None:
     for note in JournalNote.objects.filter(task=task, kind="track").order_by("id"):
         args = note.args
         at = datetime.fromtimestamp(note.at, UTC)
-        instance = str(args.get("instance") or "")[:255]
+        instance = _text(args.get("instance"))
         here = InstanceUsage.objects.filter(environment_id=environment_id, instance_id=instance, destroyed=None)
         if args.get("event") != _BEGIN:
             here.update(destroyed=at)
@@ -29,13 +31,23 @@ def count(environment_id: str, task: Task) -> None:
                 instance_id=instance,
                 created=at,
                 defaults={
-                    "instance_type": int(args.get("instance_type") or 0),
-                    "type_name": str(args.get("type_name") or "")[:255],
-                    "type_title": str(args.get("type_title") or "")[:255],
-                    "unit_count": args.get("unit_count"),
+                    "instance_type": _number(args.get("instance_type")) or 0,
+                    "type_name": _text(args.get("type_name")),
+                    "type_title": _text(args.get("type_title")),
+                    "unit_count": _number(args.get("unit_count")),
                     "tenant_id": task.project_id,
                 },
             )
+
+
+def _text(value: Any) -> str:
+    """What a package says, as every database can keep it: the end of a task must not fail for a title."""
+    text = "" if value is None else str(value)
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")[:255]
+
+
+def _number(value: Any) -> int | None:
+    return max(-_MOST, min(value, _MOST)) if isinstance(value, int) else None
 
 
 def raw(caller: Caller, environment_id: str, instance_id: str | None = None) -> list[dict[str, Any]]:

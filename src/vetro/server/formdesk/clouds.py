@@ -7,13 +7,15 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner
 from vetro.forms.cloud_lists import rows
 from vetro.server.dispatch import spec
+from vetro.server.formdesk.fairly import Fairly, Full
 from vetro.server.setup import config
 from vetro.yaql.errors import VetroError
 
@@ -22,6 +24,9 @@ FRESH, STALE = 15.0, 600.0
 #: Seconds that a request waits for a cloud.
 PATIENCE = 5.0
 _MOST = 2000
+#: Threads that wait for clouds, those that one project may keep busy (a form asks for three lists), and what of one
+#: project may wait for them.
+_THREADS, _SHARE, _WAITING = 24, 3, 40
 
 if TYPE_CHECKING:
     from vetro.clouds.local.listing import Listing
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _known: dict[tuple[Any, ...], tuple[float, list[Any]]] = {}
 _open: dict[tuple[int, str], Listing] = {}
-_pools: dict[int, ThreadPoolExecutor] = {}
+_pools: dict[int, Fairly] = {}
 _reading: dict[tuple[Any, ...], Future[list[Any]]] = {}
 
 
@@ -108,11 +113,19 @@ def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -
 
 
 def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
-    """What ``do`` gives of the configured cloud, once that has answered: another thread waits for it."""
+    """What ``do`` gives of the configured cloud, once that has answered: another thread waits for it.
+
+    A project whose cloud is slow keeps others waiting for nothing. The result may raise `ListUnavailable`.
+    """
     pool = _pools.get(os.getpid())
     if pool is None:
-        pool = _pools.setdefault(os.getpid(), ThreadPoolExecutor(4, "vetro-cloud-lists"))
-    return pool.submit(_with_cloud, owner, do)
+        pool = _pools.setdefault(os.getpid(), Fairly(_THREADS, _SHARE, _WAITING, "vetro-cloud-lists"))
+    try:
+        return pool.submit(owner.project, partial(_with_cloud, owner, do))
+    except Full:
+        refused: Future[Any] = Future()
+        refused.set_exception(ListUnavailable("too much of this project waits for the cloud already"))
+        return refused
 
 
 def _listing() -> Listing:

@@ -136,7 +136,7 @@ def _keep(session: Session, object_id: str, kept: store.Content, made: Any, stat
 def new_environment(caller: Caller) -> str:
     """An environment for a quick deployment."""
     for attempt in range(_NAMES):
-        names = [found.name for found in reading.of_project(caller.project_id)]
+        names = reading.names_of(caller.project_id)
         try:
             return str(service.create(caller, {"name": quick_environment_name(names)})["id"])
         except Conflict:

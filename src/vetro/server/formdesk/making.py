@@ -14,7 +14,7 @@ from vetro.muranopl.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.dispatch.ask import ask
 from vetro.server.errors import Invalid
-from vetro.server.formdesk import children
+from vetro.server.formdesk import absent, children
 from vetro.server.formdesk.place import Place
 from vetro.server.formdesk.shown import Subject
 from vetro.server.formdesk.subjects import method_schema
@@ -59,6 +59,7 @@ def described(place: Place, subject: Subject) -> DescribedClass:
     """The class of a form. Raises `Invalid` where the catalog has it no more."""
     found = place.describer.described(subject.type)
     if found is None:
+        absent.check_class(place.project_id, subject.type)
         raise Invalid(f"The class {subject.type} is not in the catalog any more.", hint="import its package again")
     return found
 

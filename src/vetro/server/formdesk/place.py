@@ -152,7 +152,7 @@ class Place:
         if what == "services":
             return self._services()
         if what == "environment_names":
-            return [found.name for found in reading.of_project(self.project_id)]
+            return reading.names_of(self.project_id)
         if what == "encrypt":
             return Seal(secret_keys(config()), self.project_id).close(request.text("text"))
         raise Invalid(f"nobody knows what '{what}' is")

@@ -17,6 +17,7 @@ from vetro.muranopl.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.environments import components, content, offered
 from vetro.server.errors import Forbidden, Invalid, NotFound
+from vetro.server.formdesk import absent
 from vetro.server.formdesk.models import FormDraft
 from vetro.server.formdesk.place import Place
 from vetro.server.formdesk.shown import Subject
@@ -46,9 +47,7 @@ def adding_package(place: Place, package_id: str, *, referred: bool = False) -> 
 
 def check_addable(row: Package) -> None:
     """Raises `Invalid` for a package that no form can be begun for."""
-    if not (row.enabled and row.usable):
-        why = "is disabled" if not row.enabled else "lacks packages that it requires, or cannot be read"
-        raise Invalid(f"The package {row.fqn} cannot be used: it {why}.")
+    absent.check_usable(row)
     if row.fqn not in row.class_names and not row.ui:
         raise Invalid(
             f"The package {row.fqn} has no form: neither a definition, nor a class of its own name.",
@@ -61,12 +60,13 @@ def adding_class(place: Place, class_name: str, version: str | None, *, referred
     """A new object of a class; for the one that is named like its package as `adding_package`."""
     written = parse_type_text(class_name)
     name, spec, package = written.name, _spec(written.version) or version or None, written.package
-    rows = place.catalog.packages_of(name, spec, package)
+    rows = _rows(place, class_name, name, spec, package)
     row = rows[0] if rows and name in rows[0].class_names else None
     if row is not None and row.ui and name == row.fqn:
         return _adding(row, row.name, f"{row.fqn}/{row.version}@{row.fqn}", referred)
     described = place.describer.of(name, spec, package)
     if described is None:
+        absent.check_class(place.project_id, class_name)
         raise NotFound(f"There is no class '{class_name[:255]}' in the catalog.")
     return _adding(row, described.title, described.type, referred, definition=False)
 
@@ -84,6 +84,7 @@ def editing(place: Place, object_id: str) -> Wanted:
     written = type_of(stored)
     described = place.describer.described(written) if written else None
     if described is None:
+        absent.check_class(place.project_id, written or "")
         raise Invalid(
             f"The class {written or 'of the object'} is not in the catalog any more.",
             hint="import its package again",
@@ -118,7 +119,7 @@ def static(place: Place, class_name: str, method: str, version: str | None) -> W
     """The arguments of a static action."""
     written = parse_type_text(class_name)
     spec = _spec(written.version) or version or None
-    rows = place.catalog.packages_of(written.name, spec, written.package)
+    rows = _rows(place, class_name, written.name, spec, written.package)
     row = rows[0] if rows and written.name in rows[0].class_names else None
     exact = f"{written.name}/{row.version}@{row.fqn}" if row is not None else class_name
     subject = Subject(**_package(row), type=exact, method=method)
@@ -137,6 +138,14 @@ def method_schema(place: Place, subject: Subject) -> Schema:
     if schema is None or not about or about.get("builder"):
         raise NotFound(f"{written.name} has no action '{subject.method}'.")
     return schema
+
+
+def _rows(place: Place, given: str, name: str, spec: str | None, package: str | None) -> list[Package]:
+    try:
+        return place.catalog.packages_of(name, spec, package)
+    except Invalid:
+        absent.check_class(place.project_id, given)
+        raise
 
 
 def _package(row: Package | None) -> dict[str, Any]:
