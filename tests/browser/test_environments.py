@@ -7,6 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests.browser.kit import PHONE, WIDE, wider_than_the_window
 from tests.server.dispatch import shop
 
 #: Calls the API as the signed-in person, as the pages' own scripts may.
@@ -109,3 +110,25 @@ def test_the_picture_is_used_by_keyboard_and_searched(service: Any, page_for: An
     expect(page.locator("#chosen")).to_contain_text("Shop 7")
     page.locator("#canvas").press("Enter")
     expect(page.get_by_role("heading", name="Shop 7")).to_be_visible()
+
+
+def test_long_names_neither_widen_pages_nor_squeeze_what_stands_beside_them(service: Any, page_for: Any) -> None:
+    page, name = page_for("ann"), f"{'W' * 90} and {'A' * 90}"
+    address = prepared(page, service.url, name, {"title": f"{'W' * 120}"})
+    component = f"components/{name.replace(' ', '%20')}-0/"
+    for part in ("", component, "topology"):
+        answer = page.goto(address + part)
+        assert answer.status == 200, part
+        for width, height in (WIDE, PHONE):
+            page.set_viewport_size({"width": width, "height": height})
+            assert not wider_than_the_window(page), part
+        page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+        if part == "topology":
+            # Words of ours stay in one line, labels in the picture within their boxes.
+            tall = "cells => cells.filter((cell) => cell.getClientRects().length > 1).length"
+            assert page.locator("#live .key-word").evaluate_all(tall) == 0
+            assert page.locator("#live thead th").first.evaluate("cell => cell.clientHeight") < 80
+            expect(page.locator("#topology[data-drawn]")).to_be_visible(timeout=15_000)
+            label = "node => node.boundingBox({ includeOverlays: false }).w"
+            widths = page.evaluate(f"document.getElementById('canvas').graph.nodes().map({label})")
+            assert max(widths) < 200, widths

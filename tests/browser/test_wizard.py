@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.kit import examined
+from tests.browser.kit import examined, violations
 from tests.server.formdesk.conftest import MANIFEST, archive
 from tests.server.web.test_wizard import RICH
 
@@ -215,3 +215,54 @@ def test_what_is_typed_while_the_network_is_cut_is_kept_once_it_is_back(
     expect(page.locator("#kept")).to_have_text("Saved")
     page.reload()
     expect(name).to_have_value("Meanwhile")
+
+
+def test_what_is_typed_before_the_scripts_are_there_is_kept(service: Any, page_for: Any, shop: Any) -> None:
+    page, held = page_for("eve"), []
+    page.route("**/wizard*.js", lambda route: held.append(route))
+    page.goto(f"/app/environments/{street(service, 'slow')}/add/{shop['id']}?source=class", wait_until="commit")
+    name = page.locator("#f-name-i")
+    name.fill("Early bird")
+    page.locator("#f-size-i").select_option(label="large")
+    assert page.locator("#kept").inner_text() == ""
+    while not held:
+        page.wait_for_timeout(50)
+    held[0].continue_()
+    expect(page.locator("#kept")).to_have_text("Saved")
+    page.unroute_all()
+    page.reload()
+    expect(name).to_have_value("Early bird")
+    expect(page.locator("#f-size-i option:checked")).to_have_text("large")
+    # Nobody touched anything since: nothing is sent.
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    page.reload()
+    page.wait_for_function("() => document.readyState === 'complete'")
+    page.get_by_role("button", name="Add ports").click()
+    expect(page.locator("#f-ports-1-i")).to_be_focused()
+    assert len(sent) == 1
+
+
+def test_what_is_typed_after_the_session_ended_is_kept_once_one_is_signed_in_again(
+    service: Any, page_for: Any, shop: Any
+) -> None:
+    page = page_for("eve")
+    page.goto(f"/app/environments/{street(service, 'ended')}/add/{shop['id']}?source=class")
+    (ticket,) = [each for each in page.context.cookies() if each["name"] == "vetro_session"]
+    page.context.clear_cookies(name="vetro_session")
+    page.locator("#f-name-i").fill("Night owl")
+    out = page.locator("#notices [data-said=out]")
+    expect(out).to_contain_text("not signed in any more")
+    page.get_by_role("button", name="Review").click()
+    expect(page.locator("#kept")).to_have_text("Not saved. Trying again…")
+    expect(out).to_have_count(1)
+    assert not violations(page)
+    with page.context.expect_page() as opened:
+        out.get_by_role("link", name="Sign in").click()
+    expect(opened.value.get_by_role("button", name="Sign in")).to_be_visible()
+    page.context.add_cookies([ticket])
+    opened.value.close()
+    expect(page.locator("#kept")).to_have_text("Saved")
+    expect(out).to_have_count(0)
+    page.reload()
+    expect(page.locator("#f-name-i")).to_have_value("Night owl")

@@ -12,7 +12,8 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import RequestFactory
 
-from vetro.server import setup
+from vetro.server import serving_application, setup
+from vetro.server.api.v1.routing import Plain
 from vetro.server.serving_application import Application
 from vetro.server.serving_bodies import Bodies
 
@@ -83,17 +84,15 @@ def test_variables_of_the_process_are_no_part_of_requests(monkeypatch: pytest.Mo
     monkeypatch.setenv("HTTP_X_AUTH_TOKEN", "from the environment")
     application = Application(setup.config())
     seen: list[dict[str, Any]] = []
-    monkeypatch.setattr(Application, "_v1", staticmethod(lambda request, path: seen.append(request.META) or _empty()))
+    monkeypatch.setattr(serving_application, "respond", lambda request, path: seen.append(request.META) or _plain())
     import os
 
     Answer(application, {**os.environ, **environ("GET", "/v1/x")})
     assert not {"VETRO_DATABASE__URL", "HTTP_X_AUTH_TOKEN", "PATH"} & set(seen[0])
 
 
-def _empty() -> Any:
-    from django.http import HttpResponse
-
-    return HttpResponse()
+def _plain(body: bytes = b"") -> Plain:
+    return Plain(200, body, {})
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(application: Application) -> None:
@@ -126,9 +125,7 @@ def chunked(body: bytes) -> dict[str, Any]:
 
 
 def test_a_body_in_chunks_arrives_whole(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    from django.http import HttpResponse
-
-    monkeypatch.setattr(Application, "_v1", staticmethod(lambda request, path: HttpResponse(request.body)))
+    monkeypatch.setattr(serving_application, "respond", lambda request, path: _plain(request.body))
     assert Answer(application, chunked(b"x" * 300_000)).body == b"x" * 300_000
     assert Answer(application, chunked(b"x" * (1 << 20))).body == b"x" * (1 << 20)
 
@@ -169,9 +166,7 @@ def test_slow_bodies_leave_threads_for_others(application: Application, ann: Any
 
 
 def test_an_upload_in_chunks_arrives(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    from django.http import HttpResponse
-
-    monkeypatch.setattr(Application, "_v1", staticmethod(lambda request, path: HttpResponse(request.FILES["f"].read())))
+    monkeypatch.setattr(serving_application, "respond", lambda request, path: _plain(request.FILES["f"].read()))
     body = b'--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n' + b"y" * 200_000 + b"\r\n--b--\r\n"
     given = {**chunked(body), "CONTENT_TYPE": "multipart/form-data; boundary=b"}
     assert Answer(application, given).body == b"y" * 200_000

@@ -41,6 +41,18 @@ def test_one_too_many_is_told_to_come_again() -> None:
     second.close()
 
 
+def test_one_project_does_not_take_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"server.streams": 8}))
+    hog = [event_stream(parts, "hog") for _ in range(8)]
+    assert [one.streaming for one in hog] == [True] * 7 + [False]
+    other = event_stream(parts, "other")
+    assert (other.streaming, event_stream(parts, "third").streaming) == (True, False)
+    for one in (*hog, other):
+        one.close()
+    assert open_streams() == 0
+    assert event_stream(parts, "hog").streaming is True
+
+
 @pytest.mark.parametrize("read", [0, 1])
 def test_a_client_that_goes_away_frees_its_place_and_ends_the_source(read: int) -> None:
     ended = []

@@ -25,7 +25,7 @@ NOW: Final = object()
 def fetch(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """The rows of a query. Raises `django.db.Error`."""
     db = connections["default"]
-    own = _own(db)
+    own = own_connection(db)
     if own is None:
         with db.cursor() as cursor:
             cursor.execute(sql, values)
@@ -40,7 +40,7 @@ def fetch(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
 def write(sql: str, values: Sequence[Any] = ()) -> int:
     """Executes a statement; how many rows it changed. Raises `django.db.Error`."""
     db = connections["default"]
-    own = _own(db)
+    own = own_connection(db)
     if own is None:
         with db.cursor() as cursor:
             cursor.execute(sql, values)
@@ -86,11 +86,15 @@ def time_value(at: datetime) -> Any:
     return str(at.astimezone(UTC).replace(tzinfo=None)) if on_sqlite() else at
 
 
-def _own(db: BaseDatabaseWrapper) -> sqlite3.Connection | None:
+def own_connection(db: BaseDatabaseWrapper | None = None) -> sqlite3.Connection | None:
     """SQLite's own connection; None on other databases, and where somebody wants to see each statement."""
-    if db.vendor != "sqlite" or db.execute_wrappers or db.queries_logged:
+    if db is None:
+        db = connections["default"]
+    # Settings have no DEBUG, so this is all that has statements logged.
+    if db.vendor != "sqlite" or db.execute_wrappers or db.force_debug_cursor:
         return None
-    db.ensure_connection()
+    if db.connection is None:
+        db.ensure_connection()
     if db.needs_rollback and db.in_atomic_block:
         db.validate_no_broken_transaction()
     found: sqlite3.Connection = db.connection

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
+from http.client import responses
 from typing import Any, cast
 
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
@@ -23,7 +24,7 @@ from django.urls import get_resolver, set_script_prefix
 from vetro.server.accounts.policy import is_admin
 from vetro.server.api.v1 import endpoints as _endpoints  # registers them
 from vetro.server.api.v1.discovery import STATUS, TYPE, at_root
-from vetro.server.api.v1.routing import answer as answer_v1
+from vetro.server.api.v1.routing import respond
 from vetro.server.config import Config
 from vetro.server.observe.requests import answered, current
 from vetro.server.serving_bodies import Bodies, BodyRefused
@@ -96,12 +97,15 @@ class Application(WSGIHandler):
                 return self._static(environ, start_response)
             request = WSGIRequest(environ)
             path = request.path_info
-            response: HttpResponseBase
-            if direct := path.startswith("/v1/") or path == "/v1":
-                response = self._v1(request, path)
-            else:
-                set_script_prefix("/")
-                response = self.get_response(request)
+            if path.startswith("/v1/") or path == "/v1":
+                plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves
+                self._bodies.drain(environ)
+                answered(environ, plain.status, time.perf_counter() - began)
+                headers = [*plain.headers.items(), ("X-Openstack-Request-Id", request_id)]
+                start_response(f"{plain.status} {responses[plain.status]}", headers)
+                return [plain.body]
+            set_script_prefix("/")
+            response: HttpResponseBase = self.get_response(request)
             self._bodies.drain(environ)
             answered(environ, response.status_code, time.perf_counter() - began, request.resolver_match)
         finally:
@@ -115,14 +119,8 @@ class Application(WSGIHandler):
         if response.streaming:
             return cast("Iterable[bytes]", _Stream(response))
         content = cast(Any, response).content
-        if not direct:  # tells Django that the request is over; /v1 has used nothing of it
-            response.close()
+        response.close()  # tells Django that the request is over
         return [content]
-
-    @staticmethod
-    def _v1(request: WSGIRequest, path: str) -> HttpResponseBase:
-        # Endpoints decode segments themselves.
-        return answer_v1(request, path[4:].replace("%", "%25"))
 
 
 def _refusal(path: str, refused: BodyRefused) -> tuple[str, bytes]:

@@ -1,13 +1,15 @@
 """Answers that go on (server-sent events): as many as the setting ``server.streams`` says in a process, no more.
 
 Each holds a thread of the HTTP server. There are threads for them besides those of ordinary requests, so watching
-never keeps anybody from working; one stream too many gets an empty one that tells the browser when to come again.
+never keeps anybody from working; one stream too many gets an empty one that tells the browser when to come again. The
+last eighth of the places is for projects that have no stream yet: one project never takes them all.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +23,7 @@ RETRY_MS = 5000
 RUN = "VETRO_RUN"
 _lock = threading.Lock()
 _open = 0
+_by_project: Counter[str] = Counter()
 
 
 def open_streams() -> int:
@@ -34,24 +37,28 @@ def stopping() -> bool:
     return bool(folder) and Path(str(folder), "stopping").exists()
 
 
-def event_stream(parts: Callable[[], Iterator[bytes | str]]) -> HttpResponseBase:
-    """A response that sends what ``parts()`` yields. It is not called where there are too many streams already."""
+def event_stream(parts: Callable[[], Iterator[bytes | str]], project_id: str = "") -> HttpResponseBase:
+    """A response that sends what ``parts()`` yields. It is not called where there are too many streams already, in all
+    or of the project."""
     global _open
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     with _lock:
-        full = _open >= int(config()["server.streams"]) or stopping()
+        most = int(config()["server.streams"])
+        full = _open >= (most - most // 8 if _by_project[project_id] else most) or stopping()
         if not full:
             _open += 1
+            _by_project[project_id] += 1
     if full:
         return HttpResponse(f"retry: {RETRY_MS}\n\n", content_type="text/event-stream", headers=headers)
-    return StreamingHttpResponse(_Counted(parts), content_type="text/event-stream", headers=headers)
+    return StreamingHttpResponse(_Counted(parts, project_id), content_type="text/event-stream", headers=headers)
 
 
 class _Counted:
     """The parts of one stream; its place is free again when it is closed, read to its end or forgotten."""
 
-    def __init__(self, parts: Callable[[], Iterator[bytes | str]]) -> None:
+    def __init__(self, parts: Callable[[], Iterator[bytes | str]], project_id: str) -> None:
         self._make = parts
+        self._project = project_id
         self._parts: Iterator[bytes | str] | None = None
         self._counts = True
 
@@ -74,6 +81,9 @@ class _Counted:
             if self._counts:
                 self._counts = False
                 _open -= 1
+                _by_project[self._project] -= 1
+                if not _by_project[self._project]:
+                    del _by_project[self._project]
         closing = getattr(self._parts, "close", None)
         if closing is not None:
             closing()

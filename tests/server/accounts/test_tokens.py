@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -93,6 +94,25 @@ def test_nonsense_is_no_token(ann: Any, text: str) -> None:
 def test_looking_a_token_up_is_one_query(ann: Any, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         caller_of_token(ann.token)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_remembered_token_ends_when_it_is_revoked_or_expires(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    token, text = made(ann, days=1)
+    assert caller_of_token(text) == caller_of_token(text)
+    tomorrow = time.time() + 86_400
+    with monkeypatch.context() as later:
+        later.setattr(time, "time", lambda: tomorrow)
+        with pytest.raises(NotSignedIn):
+            caller_of_token(text)
+    assert caller_of_token(text).token_id == token.id
+    Token.objects.filter(pk=token.pk).update(revoked=datetime.now(UTC))
+    with pytest.raises(NotSignedIn):
+        caller_of_token(text)
+    Token.objects.filter(pk=token.pk).update(revoked=None)
+    assert caller_of_token(text).roles == ("member",)
+    service.find_user("ann").memberships.update(role="reader")
+    assert caller_of_token(text).roles == ("reader",)
 
 
 def test_when_a_token_was_used_is_written_later(ann: Any) -> None:

@@ -121,7 +121,9 @@ def test_pages_follow_each_other(ann: Any, browser: Browser, monkeypatch: Any) -
     more = page.split('hx-get="')[-1].split('"')[0].replace("&amp;", "&")
     part = _text(client.get(more, headers={"hx-request": "true", "hx-target": "more"}))
     assert "Clover" in part and "Aster" not in part and 'id="more"' not in part
-    assert client.get("/app/catalog/?after=gone").status_code == 404
+    assert client.get("/app/catalog/?after=gone").status_code == 400
+    service.delete(ann.caller, service.visible(ann.caller).get(name="Birch"))
+    assert "Clover" in _text(client.get(more, headers={"hx-request": "true", "hx-target": "more"}))
 
 
 def test_the_page_of_an_application_has_its_versions_side_by_side(ann: Any, shop: Any, browser: Browser) -> None:

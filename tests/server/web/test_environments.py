@@ -164,6 +164,20 @@ def test_deploying_leads_to_the_task_and_its_log(garden: Any, client: Client, dr
     assert client.get(task.replace(garden.id, "0" * 32)).status_code == 404
 
 
+def test_a_log_that_is_too_long_for_a_page_says_so(
+    garden: Any, client: Client, drain: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts.add_services(garden.caller, garden.id, garden.open(), plant("p2", complain=True))
+    task = client.post(at(garden, "deploy"))["Location"]
+    drain()
+    whole = text(client.get(task))
+    assert whole.count("data-seq=") > 2 and "Earlier lines are left out" not in whole
+    monkeypatch.setattr("vetro.server.web.task_story.LINES", 2)
+    monkeypatch.setattr("vetro.server.web.views.environments.work.LINES", 2)
+    short = text(client.get(task))
+    assert short.count("data-seq=") == 2 and "Earlier lines are left out" in short
+
+
 def test_a_failed_deployment_says_why_and_is_retried(planting: Any, client: Client, drain: Any) -> None:
     garden = planting(plant(wilt=True))
     page = words(client.get(at(garden)))
@@ -220,6 +234,13 @@ def test_restoring_sets_the_present_draft_aside_and_discarding_brings_it_back(ga
 def test_rename_clone_and_template(garden: Any, client: Client) -> None:
     assert client.post(at(garden, "rename"), {"name": "park", "description": "green"}).status_code == 302
     assert "park" in words(client.get(at(garden)))
+    assert b'id="whole-description"' not in client.get(at(garden)).content
+    for long in (f"Begins. {'word ' * 120}ends & <b>", "Begins.\n1\n2\n3\nends & <b>"):
+        assert client.post(at(garden, "rename"), {"name": "park", "description": long}).status_code == 302
+        for part in ("", "history"):
+            shown = client.get(at(garden, part)).content.decode()
+            start, rest = shown.split('id="whole-description">')[1].split("</summary>")
+            assert "Begins." in start and "ends" not in start and "ends &amp; &lt;b&gt;</details>" in rest
     assert client.post(at(garden, "rename"), {"name": " "}).status_code == 400
     copy = client.post(at(garden, "clone"), {"name": "park two"})["Location"]
     assert "New in the draft" in words(client.get(copy))
@@ -242,6 +263,18 @@ def test_an_exported_environment_is_brought_back(garden: Any, client: Client) ->
     assert "Choose the archive" in words(client.post("/app/environments/import", {"name": "x"}), 400)
     broken = SimpleUploadedFile("garden.zip", b"no archive", "application/zip")
     assert client.post("/app/environments/import", {"archive": broken}).status_code == 400
+
+
+def test_a_copy_that_would_have_no_resources_is_told_what_to_choose(
+    garden: Any, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = client.post(at(garden, "export"))
+    monkeypatch.setattr("vetro.server.environments.copying.has_resources", lambda model: True)
+    archive = SimpleUploadedFile("garden.zip", exported.content, "application/zip")
+    answer = client.post("/app/environments/import", {"archive": archive, "name": "copy", "how": "exact"})
+    said = words(answer, 409)
+    assert "would have none Choose “A draft with the same components: nothing counts as deployed”." in said
+    assert "fresh" not in said
 
 
 def test_deleting_says_what_goes_and_abandoning_wants_the_name(garden: Any, client: Client, drain: Any) -> None:

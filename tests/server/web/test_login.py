@@ -30,6 +30,18 @@ def test_a_page_sends_strangers_to_the_login_and_back(carol: User) -> None:
     assert (answer.status_code, answer["Location"]) == (302, "/app/?x=1")
 
 
+def test_who_sends_something_too_late_comes_back_to_the_page_it_was_sent_from(carol: User) -> None:
+    client, sent = Client(), "/app/environments/e1/deploy"
+    for came_from, leads in (
+        ("http://testserver/app/environments/e1/?tab=x", "%2Fapp%2Fenvironments%2Fe1%2F%3Ftab%3Dx"),
+        ("http://testserver" + sent, sent.replace("/", "%2F")),
+        ("http://evil.example/app/environments/e1/", "%2Fapp%2F"),
+        ("", "%2Fapp%2F"),
+    ):
+        answer = client.post(sent, headers={"referer": came_from} if came_from else {})
+        assert (answer.status_code, answer["Location"]) == (302, f"/app/login?next={leads}")
+
+
 def test_a_wrong_password_is_told_and_keeps_the_name(carol: User) -> None:
     answer = Client().post("/app/login", {"name": "carol", "password": "wrong"})
     assert answer.status_code == 401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
@@ -63,7 +64,12 @@ def test_several_are_switched_at_once_and_refusals_are_told(ann: Any, app: Packa
     assert not Package.objects.get(id=user.id).enabled
     assert not Package.objects.get(id=app.id).enabled
     assert "2 packages are inactive" in _text(client.get("/app/packages/"))
+    refused = client.post(f"/app/packages/{user.id}/switch", {"what": "enabled", "value": "1"})
+    assert "com.example.User 1.0.0 requires com.example.App 1; there is none" in unescape(_text(refused, 400))
+    # One of them is in the way of the other until it is done.
     client.post("/app/packages/together", {"id": [user.id, app.id], "what": "enable"})
+    assert Package.objects.filter(id__in=[user.id, app.id], enabled=True).count() == 2
+    assert "2 packages are active" in _text(client.get("/app/packages/"))
     client.post("/app/packages/together", {"id": [app.id], "what": "disable"})
     assert "is required by com.example.User 1.0.0" in _text(client.get("/app/packages/"))
     assert client.post("/app/packages/together", {"id": [app.id], "what": "publish"}).status_code == 302

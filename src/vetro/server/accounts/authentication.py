@@ -1,13 +1,16 @@
 """`caller_of`: who sent a request, from its token (API.md 1; on /v2 also ``Authorization: Bearer``).
 
-Nothing is remembered between requests, so a revoked token is refused by the next one in every process. One query
-answers all of it; it is written in SQL since it is part of every request.
+A revoked token is refused by the next request in every process: what a token stands for is remembered only as long as
+nothing has changed in the database (`vetro.server.remembered.UntilCommit`). One query answers all of it; it is written
+in SQL since it is part of every request.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from datetime import UTC, datetime
+from typing import Any
 
 from django.http import HttpRequest
 
@@ -16,11 +19,15 @@ from vetro.server.accounts.policy import is_admin
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn
 from vetro.server.queries import fetch, time_value
+from vetro.server.remembered import UntilCommit
 from vetro.server.setup import config
 
+#: Tokens that a thread remembers.
+_MOST = 256
+_standing = UntilCommit(_MOST)
 #: One row for each role: the user, the project, the role.
 _LOOK_UP = """
-SELECT t.id, u.id, u.username, p.id, p.name, m.role
+SELECT t.id, u.id, u.username, p.id, p.name, m.role, t.expires
 FROM accounts_token t
 JOIN accounts_user u ON u.id = t.user_id
 JOIN accounts_project p ON p.id = t.project_id
@@ -51,15 +58,15 @@ def caller_of(request: HttpRequest, *, bearer: bool = False) -> Caller:
 
 def caller_of_token(token: str, address: str = "") -> Caller:
     """The caller that a token stands for, local or of the Keystone that is configured. Raises `NotSignedIn`."""
-    rows = fetch(_LOOK_UP, (digest_of(token), time_value(datetime.now(UTC))))
-    if not rows:
+    digest = digest_of(token)
+    known = _standing.get(digest, lambda: _look_up(digest))
+    if known is None or known[-1] <= time.time():
         if config()["keystone.url"]:
             from vetro.server.accounts.keystone import caller_of_keystone
 
             return caller_of_keystone(token, address)
         raise NotSignedIn("The token is unknown, expired or revoked.")
-    token_id, user_id, user_name, project_id, project_name, _ = rows[0]
-    roles = tuple(sorted({row[5] for row in rows}))
+    token_id, user_id, user_name, project_id, project_name, roles, _ = known
     usage.note(token_id)
     return Caller(
         user_id,
@@ -71,6 +78,18 @@ def caller_of_token(token: str, address: str = "") -> Caller:
         token_id,
         address,
     )
+
+
+def _look_up(digest: str) -> tuple[Any, ...] | None:
+    """(token, user and their name, project and its name, roles, when it expires in seconds since 1970); None: no."""
+    rows = fetch(_LOOK_UP, (digest, time_value(datetime.now(UTC))))
+    if not rows:
+        return None
+    expires = rows[0][6]
+    if isinstance(expires, str):  # SQLite, in UTC
+        expires = datetime.fromisoformat(expires).replace(tzinfo=UTC)
+    ends = float("inf") if expires is None else expires.timestamp()
+    return (*rows[0][:5], tuple(sorted({row[5] for row in rows})), ends)
 
 
 def caller_of_user(user_id: str, project_id: str = "", address: str = "") -> Caller:

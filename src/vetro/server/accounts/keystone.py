@@ -20,7 +20,7 @@ from vetro.server.config import Config, ConfigError
 from vetro.server.errors import NotSignedIn, Unavailable
 from vetro.server.setup import config
 
-_OWN = frozenset({"cache_seconds", "verify", "cafile", "timeout"})
+_OWN = frozenset({"cache_seconds", "verify", "cafile", "timeout", "login_domain"})
 _CREDENTIALS = frozenset(
     {
         "username", "user_id", "password", "user_domain_id", "user_domain_name", "project_id", "project_name",
@@ -50,7 +50,7 @@ def checked_settings(settings: Config) -> None:
 
 def caller_of_keystone(token: str, address: str = "") -> Caller:
     """The caller. Raises `NotSignedIn` for a token that Keystone refuses, `Unavailable` when it does not answer."""
-    return _checker().caller(token, address)
+    return checker().caller(token, address)
 
 
 class Checker:
@@ -89,6 +89,27 @@ class Checker:
                 while len(self._known) > _LARGEST:
                     self._known.popitem(last=False)
         return _caller(said, address)
+
+    def ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        """What Keystone answers to somebody, not to the service: the JSON, with the header ``X-Subject-Token``.
+
+        Raises `NotSignedIn` when it refuses, `Unavailable`.
+        """
+        _, _, errors = _library()
+        try:
+            answer = self._session.request(
+                self._base + path, method, authenticated=False, raise_exc=False, log=False, **request
+            )
+        except errors.ClientException as error:
+            raise Unavailable(f"Keystone does not answer: {type(error).__name__}", hint="try again later") from None
+        if answer.status_code in (400, 401, 403, 404):
+            raise NotSignedIn("The name or the password is wrong.")
+        if answer.status_code not in (200, 201):
+            raise Unavailable(f"Keystone answers {answer.status_code}.", hint="try again later")
+        try:
+            return {**answer.json(), "X-Subject-Token": answer.headers.get("X-Subject-Token", "")}
+        except (ValueError, TypeError):
+            raise Unavailable("Keystone's answer is not understood.") from None
 
     def _ask(self, token: str) -> dict[str, Any] | None:
         """What Keystone says of a token; None when it does not know it."""
@@ -149,7 +170,8 @@ _checkers: dict[int, tuple[Config, Checker]] = {}
 _making = threading.Lock()
 
 
-def _checker() -> Checker:
+def checker() -> Checker:
+    """The one of this process for the Keystone of the settings."""
     settings = config()
     with _making:
         found = _checkers.get(id(settings))

@@ -8,14 +8,18 @@ from django.http import HttpRequest
 
 from vetro import __version__
 from vetro.server.accounts.policy import allows
-from vetro.server.web.signed_in import ZONE
+from vetro.server.web.signed_in import VISIT, ZONE
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """``caller``, ``projects``, ``area`` (first part of the address), ``theme``, ``zone`` (empty: the browser's)."""
+    """``caller``, ``projects``, ``area`` (first part of the address), ``theme``, ``zone`` (empty: the browser's).
+
+    ``account``: whether Vetro keeps the person's account, and not a Keystone.
+    """
     caller = getattr(request, "vetro_caller", None)
     return {
         "caller": caller,
+        "account": caller is not None and VISIT not in request.session,
         "may_audit": caller is not None and allows(caller, "list_audit"),
         "projects": getattr(request, "vetro_projects", []),
         "area": [*request.path_info.split("/"), "", ""][2],

@@ -102,7 +102,9 @@ def is_htmx(request: HttpRequest) -> bool:
 
 def to_login(request: HttpRequest) -> HttpResponse:
     """Sends to the login page; from there back to where a person was (only to pages of ours)."""
-    target = "/app/login?" + urlencode({"next": request.get_full_path()})
+    # What was sent is lost, and its address is often no page: back to where it was sent from.
+    here = request.get_full_path() if request.method in ("GET", "HEAD") else _page_before(request) or "/app/"
+    target = "/app/login?" + urlencode({"next": here})
     if is_htmx(request):
         answer = HttpResponse(status=204)
         answer["HX-Redirect"] = target
@@ -119,21 +121,37 @@ def go(request: HttpRequest, target: str) -> HttpResponse:
     return HttpResponseRedirect(target)
 
 
-def error_page(request: HttpRequest, status: int, message: str, hint: str | None = None) -> HttpResponse:
-    """An error in words, with a way on; a notice where htmx asked."""
+def error_page(
+    request: HttpRequest, status: int, message: str, hint: str | None = None, *, way: tuple[str, str] | None = None
+) -> HttpResponse:
+    """An error in words, with a way on; a notice where htmx asked.
+
+    ``way``: address and words of a better way than back to where somebody came from.
+    """
     titles = {
         400: _("That cannot be done"), 401: _("Please sign in"), 403: _("Not allowed"), 404: _("Not found"),
         409: _("Something is in the way"), 413: _("Too large"), 429: _("Too many attempts"),
         503: _("Not available at the moment"),
     }  # fmt: skip
     title = titles.get(status, _("Error"))
-    context = {"status": status, "title": title, "message": message, "hint": hint, "back": _came_from(request)}
+    hint = _sentence(hint) if hint else hint
+    context = {"status": status, "title": title, "message": message, "hint": hint, "way": way}
+    context["back"] = "" if way else _came_from(request)
     if is_htmx(request):
         answer = render(request, "parts/notice.html", {**context, "level": "danger"}, status)
         answer["HX-Retarget"] = "#notices"
         answer["HX-Reswap"] = "beforeend"
         return answer
     return render(request, "error.html", context, status)
+
+
+def _sentence(hint: str) -> str:
+    """A hint as a sentence: terminals show them after a colon. Commands and names of code stay as they are."""
+    first = hint.split(" ", 1)[0].removesuffix(",")
+    if " " in hint and first.isalpha() and first.islower() and first != "vetro":
+        hint = hint[0].upper() + hint[1:]
+        hint += "." if hint[-1].isalnum() else ""
+    return hint
 
 
 def _in_words(error: ServiceError) -> tuple[int, str, str | None]:
@@ -150,11 +168,17 @@ def _in_words(error: ServiceError) -> tuple[int, str, str | None]:
 
 def _came_from(request: HttpRequest) -> str:
     """The page of ours on which something was pressed that failed; empty when it was elsewhere or this one."""
+    found = _page_before(request)
+    return "" if urlsplit(found).path == request.path else found
+
+
+def _page_before(request: HttpRequest) -> str:
+    """The page of ours from which a request came; empty when it came from elsewhere."""
     try:
         found = urlsplit(request.headers.get("Referer", ""))
     except ValueError:
         return ""
-    if found.netloc != request.get_host() or not found.path.startswith("/app/") or found.path == request.path:
+    if found.netloc != request.get_host() or not found.path.startswith("/app/"):
         return ""
     return f"{found.path}?{found.query}" if found.query else found.path
 

@@ -12,20 +12,32 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from vetro.server.accounts.policy import is_admin
 from vetro.server.caller import Caller
+from vetro.server.errors import NotSignedIn
 
 if TYPE_CHECKING:
     from vetro.server.accounts.models import User
+    from vetro.server.accounts.visits import Visit
 
 #: Keys in the web session.
 USER, PROJECT, MARK = "vetro_user", "vetro_project", "vetro_mark"
+#: Instead of the first three, where a Keystone knows her (`vetro.server.accounts.visits`).
+VISIT = "vetro_visit"
 #: Set where the person chose them; else the browser's count.
 LANGUAGE, ZONE = "vetro_language", "vetro_zone"
 
 
 def caller_of_session(request: HttpRequest) -> Caller | None:
-    """The caller; None when nobody is signed in, or who was has no project any more."""
+    """The caller; None when nobody is signed in, or who was has no project any more. Raises `Unavailable`."""
     from vetro.server.accounts.models import Membership
 
+    if VISIT in request.session:
+        visit = visit_of(request)
+        try:
+            caller = None if visit is None else visit.caller(request.META.get("REMOTE_ADDR", ""))
+        except NotSignedIn:
+            return None
+        request.vetro_projects = [] if visit is None else list(visit.projects)  # type: ignore[attr-defined]
+        return caller
     user_id = request.session.get(USER)
     if not user_id:
         return None
@@ -64,6 +76,21 @@ def sign_in_session(request: HttpRequest, user: User, project_id: str = "") -> N
     request.session.flush()
     request.session.cycle_key()
     request.session.update(session_of(user, project_id))
+
+
+def visit_of(request: HttpRequest) -> Visit | None:
+    """The visit of who is signed in by a Keystone; None for others."""
+    from vetro.server.accounts.visits import opened
+
+    kept = request.session.get(VISIT)
+    return opened(kept) if kept else None
+
+
+def begin_visit(request: HttpRequest, visit: Visit) -> None:
+    """Signs somebody in whom a Keystone knows, or goes on in another project."""
+    request.session.flush()
+    request.session.cycle_key()
+    request.session[VISIT] = visit.kept()
 
 
 def session_of(user: User, project_id: str = "") -> dict[str, str]:

@@ -168,7 +168,12 @@ def test_requirements(ann: Any) -> None:
     library = upload(ann, archive("com.example.Lib", "1.0.0")).json()["id"]
     response = ann.delete(f"{PACKAGES}/{library}")
     assert response.status_code == 409 and b"com.example.App" in response.content
+    app = ann.get(f"{PACKAGES}?fqn=com.example.App").json()["packages"][0]["id"]
+    assert patch(ann, app, replace("/enabled", False)).status_code == 200
     assert ann.delete(f"{PACKAGES}/{library}?force=true").status_code == 200
+    response = patch(ann, app, replace("/enabled", True))
+    assert response.status_code == 400 and b"com.example.Lib 1; there is none" in response.content
+    assert patch(ann, app, replace("/enabled", True), query="?force=true").json()["enabled"] is True
 
 
 @pytest.fixture

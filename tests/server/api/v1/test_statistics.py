@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,18 @@ def test_processes_answer_for_each_other(ann: Any, tmp_path: Path) -> None:
     assert json.loads(told["requests_per_tenant"]) == {ann.caller.project_id: 2}
     (tmp_path / "requests-2.json").write_text("[1,")
     assert own.told(ann.caller)["request_count"] == 2
+
+
+def test_rates_are_about_the_time_of_all_processes(ann: Any, tmp_path: Path) -> None:
+    first = Requests(tmp_path)
+    first._begun -= 1000.0
+    first._created -= timedelta(seconds=1000)
+    for _ in range(100):
+        first.note(ann.caller.project_id, 0.1, failed=True)
+    first.share()
+    (shared,) = tmp_path.glob("requests-*.json")
+    shared.rename(tmp_path / "requests-1.json")
+    young = Requests(tmp_path).told(ann.caller)  # it has only just begun, and counts the requests of the other, too
+    assert young["request_count"] == 100
+    assert 0.05 < young["requests_per_second"] <= 0.1 and 0.05 < young["errors_per_second"] <= 0.1
+    assert young["created"] == first.told(ann.caller)["created"]

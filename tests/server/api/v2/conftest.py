@@ -58,6 +58,16 @@ Methods:
     Body:
       - $.height: $.height + $litres
       - Return: $.height
+  lock:
+    Scope: Public
+    Arguments:
+      - pin:
+          Contract: $.string().notNull()
+          Meta:
+            - f:Secret: {}
+      - times: {Contract: $.int(), Default: 1}
+    Body:
+      - Return: $times
   sum:
     Usage: Static
     Scope: Public

@@ -90,6 +90,19 @@ def test_a_check_stores_nothing_and_says_all(ann: Any, orchard: Any) -> None:
     assert upload(ann, archive("2.0.0"), path="/v2/packages/check").json()["ok"] is True
 
 
+def test_an_import_says_how_far_it_is(ann: Any, installed: None) -> None:
+    from vetro.server.dispatch.models import Event
+
+    assert upload(ann, needs_second(), archive(name="test.first"), progress="mine").status_code == 201
+    told = [row.data for row in Event.objects.filter(kind="import", project_id=ann.caller.project_id).order_by("seq")]
+    assert [(one["name"], one["stage"], one["done"], one["of"]) for one in told] == [
+        ("mine", "reading", 0, 2), ("mine", "reading", 1, 2), ("mine", "checking", 0, 2), ("mine", "storing", 0, 2),
+    ]  # fmt: skip
+    assert upload(ann, archive("3.0.0", name="test.first"), progress="no name").status_code == 400
+    assert upload(ann, archive("3.0.0", name="test.first")).status_code == 201
+    assert Event.objects.filter(kind="import").count() == 4
+
+
 def test_what_the_server_lacks(ann: Any, eve: Any, orchard: Any) -> None:
     digest = ann.get(f"/v2/packages/{orchard['id']}").json()["digest"]
     here = {"fqn": "test.orchard", "version": "1.0.0", "digest": digest}
@@ -121,6 +134,13 @@ def test_what_others_require_is_kept_unless_forced(ann: Any, installed: None) ->
     assert refused.json()["error"]["details"]["dependants"][0]["fqn"] == "test.second"
     uses = ann.get(f"/v2/packages/{first}/usage").json()
     assert [p["fqn"] for p in uses["required_by"]] == ["test.second"]
+    second = next(p["id"] for p in imported if p["fqn"] == "test.second")
+    for id in (second, first):
+        assert ann.patch(f"/v2/packages/{id}", {"enabled": False}).status_code == 200
+    refused = ann.patch(f"/v2/packages/{second}", {"enabled": True})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "SRV521")
+    assert refused.json()["error"]["details"]["missing"][0]["requires"] == "test.first"
+    assert ann.patch(f"/v2/packages/{second}?force=true", {"enabled": True}).json()["enabled"] is True
     assert ann.delete(f"/v2/packages/{first}?force=true").status_code == 204
     assert ann.get(f"/v2/packages/{first}").status_code == 404
 

@@ -162,13 +162,14 @@ def test_a_draft_is_deployed_once(ann: Any, environment: str, session: str, drai
 
 
 def test_a_plan_says_what_would_happen(ann: Any, environment: str, session: str, drain: Callable[..., Any]) -> None:
-    ann.post(f"{session}/components", tree("t1"))
+    ann.post(f"{session}/components", tree("t1", pin="0815-4711"))
     begun = ann.post(f"{session}/plan")
     assert begun.status_code == 202, begun.content
     drain()
     task = ann.get(f"/v2/tasks/{begun.json()['id']}").json()
     assert task["state"] == "done", task
     assert {o["id"]: o["what"] for o in task["result"]["objects"]}["t1"] == "created"
+    assert "0815-4711" not in str(task)
     assert ann.get(f"/v2/environments/{environment}").json()["version"] == 0
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.server.api.v2.conftest import tree
+from vetro.server import holding
+from vetro.server.audit.models import AuditRecord
 from vetro.server.dispatch.models import Task
 
 Deploy = Callable[..., Any]
@@ -91,6 +93,19 @@ def test_actions_are_offered_and_called(ann: Any, environment: str, deploy: Depl
     assert ann.post(f"/v2/environments/{environment}/actions/t1_nothing", {}).status_code == 404
 
 
+def test_secret_arguments_of_an_action_are_not_told(
+    ann: Any, environment: str, deploy: Deploy, drain: Deploy, people: Any
+) -> None:
+    deploy(tree("t1"))
+    args = {"pin": "0815-4711", "times": 2}
+    begun = ann.post(f"/v2/environments/{environment}/actions/t1_lock", {"args": args})
+    assert begun.json()["action"]["args"] == {"pin": {"secret": "kept"}, "times": 2}
+    drain()
+    told = people("reed", "demo", "reader").get(f"/v2/tasks/{begun.json()['id']}").json()
+    assert (told["state"], told["action"]) == ("done", begun.json()["action"])
+    assert Task.objects.get(id=begun.json()["id"]).action["args"] == args
+
+
 def test_schemas_are_of_2020(ann: Any, eve: Any, orchard: Any) -> None:
     found = ann.get("/v2/schemas/test.Tree").json()
     assert found[""]["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -120,6 +135,27 @@ def test_static_methods_answer(ann: Any, orchard: Any, drain: Deploy, monkeypatc
     assert (wrong.status_code, "task_id" in wrong.json()["error"]["details"]) == (400, True)
     assert call(method="nothing").status_code == 404
     assert ann.post("/v2/actions", {"class": "test.Nothing", "method": "x"}).status_code == 404
+    told = AuditRecord.objects.filter(action="task.call").values_list("user_name", "target_name")
+    assert set(told) == {("ann", "test.Tree.sum"), ("ann", "test.Tree.nothing")}
+
+
+def test_who_waits_for_too_much_at_once_comes_again(
+    ann: Any, orchard: Any, environment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
+    task = ann.post(f"/v2/sessions/{session}/deploy").json()["id"]
+    monkeypatch.setattr(holding, "_most", lambda: 1)
+    monkeypatch.setitem(holding._holding, ann.caller.project_id, 1)
+    refused = [
+        ann.get(f"/v2/tasks/{task}?wait=30"),
+        ann.get("/v2/schemas/test.Tree?methods=not-asked-before"),
+        ann.post("/v2/actions", {"class": "test.Tree", "method": "sum", "args": {"a": 2, "b": 3}}),
+        ann.post("/v1/actions", {"className": "test.Tree", "methodName": "sum", "parameters": {"a": 2, "b": 3}}),
+        ann.post("/v2/packages/import", {"url": "http://127.0.0.1:9/x.zip"}),
+    ]
+    assert [(answer.status_code, answer["Retry-After"]) for answer in refused] == [(429, "2")] * 5
+    assert not Task.objects.filter(kind="static").exists()
+    assert ann.get(f"/v2/tasks/{task}").json()["state"] == "queued"
 
 
 def test_a_person_says_what_became_of_an_effect(ann: Any, people: Any, environment: str) -> None:

@@ -10,12 +10,14 @@ from django.db import transaction
 
 from vetro.server.api.v1.call import Call, Raw
 from vetro.server.api.v1.routing import endpoint
+from vetro.server.audit.record import record
 from vetro.server.dispatch import classes, queue
 from vetro.server.dispatch.ending import text_of
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import wait
 from vetro.server.environments import deploying, deployments, reading
 from vetro.server.errors import Invalid, NotFound, ServiceError, Unavailable
+from vetro.server.holding import held
 from vetro.server.setup import config
 
 #: Before everything that nobody waits for.
@@ -63,18 +65,20 @@ def static_action(call: Call) -> Any:
     if args is not None and not isinstance(args, Mapping):
         raise Invalid("'parameters' must be an object: names and values")
     meant = classes.find(call.caller, class_name, _text(data, "classVersion"), _text(data, "packageName"))
-    with transaction.atomic():
-        task = queue.enqueue(
-            call.caller,
-            "static",
-            packages=meant.packages,
-            on_class=meant.on_class,
-            method=method,
-            args=args,
-            priority=_PRIORITY,
-        )
     seconds = config()["ask.seconds"]
-    task = wait(task.id, seconds)
+    with held(call.caller.project_id):
+        with transaction.atomic():
+            task = queue.enqueue(
+                call.caller,
+                "static",
+                packages=meant.packages,
+                on_class=meant.on_class,
+                method=method,
+                args=args,
+                priority=_PRIORITY,
+            )
+            record(call.caller, "task.call", task.id, f"{class_name}.{method}")
+        task = wait(task.id, seconds)
     if task.state not in Task.FINAL:
         queue.cancel(call.caller, task.id, f"it took longer than {seconds:g} seconds")
         raise Unavailable(f"The action did not end within {seconds:g} seconds.")

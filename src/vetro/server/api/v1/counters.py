@@ -1,7 +1,8 @@
 """Counts of the requests that the processes of this service have answered (API.md 12, ``/v1/stats``).
 
 Each process counts for itself and lays its figures into a folder of the run now and then (`Requests.share`), so that
-whichever of them is asked answers for all: exactly for itself, for the others as they were about a second ago.
+whichever of them is asked answers for all: exactly for itself, for the others as they were about a second ago. The
+time that rates are about began with the first of them.
 """
 
 from __future__ import annotations
@@ -54,14 +55,15 @@ class Requests:
         with self._lock:
             if folder is None or self._count == self._shared:
                 return
-            figures = [self._count, self._errors, self._seconds, dict(self._projects)]
+            begun = [self._begun, self._created.timestamp()]
+            figures = [self._count, self._errors, self._seconds, dict(self._projects), *begun]
             self._shared = self._count
         draft = folder / f".requests-{os.getpid()}"
         draft.write_text(json.dumps(figures), encoding="utf-8")
         draft.replace(folder / f"requests-{os.getpid()}.json")
 
-    def _others(self) -> Iterator[tuple[int, int, float, dict[str, int]]]:
-        """The figures of the other processes, also of those that have ended."""
+    def _others(self) -> Iterator[tuple[int, int, float, dict[str, int], float, float]]:
+        """The figures of the other processes, also of those that have ended, and when they began."""
         for path in self._folder.glob("requests-*.json") if self._folder is not None else ():
             if path.stem != f"requests-{os.getpid()}":
                 # One that ends removes the folder.
@@ -72,16 +74,18 @@ class Requests:
         """The figures as the API shows them; other projects than the caller's are for administrators."""
         with self._lock:
             count, errors, spent, counted = self._count, self._errors, self._seconds, self._projects.copy()
+        begun, created = self._begun, self._created.timestamp()
         for other in self._others():
             count, errors, spent = count + other[0], errors + other[1], spent + other[2]
             counted.update(other[3])
+            begun, created = min(begun, other[4]), min(created, other[5])
         projects = {name: n for name, n in counted.items() if caller.sees(name)}
-        lived = max(time.monotonic() - self._begun, 1e-3)
+        lived = max(time.monotonic() - begun, 1e-3)  # since the first of them: of that time the counts are
         cores = os.cpu_count() or 1
         return {
             "id": 1,
             "host": platform.node(),
-            "created": stamp(self._created),
+            "created": stamp(datetime.fromtimestamp(created, UTC)),
             "updated": stamp(datetime.now(UTC)),
             "request_count": count,
             "error_count": errors,

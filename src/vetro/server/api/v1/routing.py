@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -30,8 +31,10 @@ _log = logging.getLogger("vetro.api")
 Endpoint = Callable[..., Any]
 E = TypeVar("E", bound=Endpoint)
 
-#: (method, number of segments) -> [(segments, endpoint, policy rule, produced types)]
-_routes: dict[tuple[str, int], list[tuple[tuple[str, ...], Endpoint, str, tuple[str, ...]]]] = {}
+#: What stands where, of segments that are given, and the names of the others.
+Places = tuple[tuple[int, str], ...]
+#: (method, number of segments) -> [(segments given, placeholders, endpoint, policy rule, produced types)]
+_routes: dict[tuple[str, int], list[tuple[Places, Places, Endpoint, str, tuple[str, ...]]]] = {}
 #: (method, leading segments) for paths that go on freely (`{name*}` at the end).
 _open_routes: list[tuple[str, tuple[str, ...], Endpoint, str, tuple[str, ...]]] = []
 _TITLES = {
@@ -57,7 +60,7 @@ def endpoint(method: str, path: str, rule: str, produces: tuple[str, ...] = JSON
             _open_routes.append((method, segments, function, rule, produces))
             _open_routes.sort(key=lambda route: -len(route[1]))
         else:
-            _routes.setdefault((method, len(segments)), []).append((segments, function, rule, produces))
+            _routes.setdefault((method, len(segments)), []).append((*_places(segments), function, rule, produces))
         return function
 
     return register
@@ -66,57 +69,77 @@ def endpoint(method: str, path: str, rule: str, produces: tuple[str, ...] = JSON
 def find(method: str, path: str) -> tuple[Endpoint, dict[str, Any], str, tuple[str, ...]] | None:
     """The endpoint for a path below /v1/ (still encoded), with the values of its placeholders."""
     given = path.split("/")
-    for segments, function, rule, produces in _routes.get((method, len(given)), ()):
-        values = _match(segments, given)
+    for fixed, named, function, rule, produces in _routes.get((method, len(given)), ()):
+        values = _match(fixed, named, given)
         if values is not None:
             return function, values, rule, produces
     for wanted, segments, function, rule, produces in _open_routes:
         if wanted == method and len(given) >= len(segments):
-            values = _match(segments[:-1], given[: len(segments) - 1])
+            values = _match(*_places(segments[:-1]), given)
             if values is not None:
                 rest = [unquote(item) for item in given[len(segments) - 1 :]]
                 return function, {**values, segments[-1][1:-2]: rest}, rule, produces
     return None
 
 
-def _match(segments: tuple[str, ...], given: list[str]) -> dict[str, Any] | None:
-    values = {}
-    for segment, item in zip(segments, given, strict=True):
-        if segment[:1] == "{":
-            if not item:
-                return None
-            values[segment[1:-1]] = unquote(item)
-        elif segment != item:
+def _places(segments: tuple[str, ...]) -> tuple[Places, Places]:
+    fixed = tuple((place, text) for place, text in enumerate(segments) if text[:1] != "{")
+    return fixed, tuple((place, text[1:-1]) for place, text in enumerate(segments) if text[:1] == "{")
+
+
+def _match(fixed: Places, named: Places, given: list[str]) -> dict[str, Any] | None:
+    for place, text in fixed:
+        if given[place] != text:
             return None
+    values = {}
+    for place, name in named:
+        if not given[place]:
+            return None
+        values[name] = unquote(given[place])
     return values
 
 
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An answer as it goes to the client, by name of header."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+
 def answer(request: HttpRequest, path: str) -> HttpResponse:
+    """`respond` for Django."""
+    plain = respond(request, path)
+    return HttpResponse(plain.body, status=plain.status, headers=plain.headers)
+
+
+def respond(request: HttpRequest, path: str) -> Plain:
     """The answer to a request for ``/v1/`` + path. Never raises."""
     try:
-        response = _answer(request, path)
+        return _respond(request, path)
     except ServiceError as error:
-        response = error_response(request, error.status, error.message, error.hint)
+        plain = error_response(request, error.status, error.message, error.hint)
         if isinstance(error.details, dict) and "retry_after" in error.details:
-            response["Retry-After"] = str(error.details["retry_after"])
+            plain.headers["Retry-After"] = str(error.details["retry_after"])
     except (SuspiciousOperation, MultiPartParserError) as error:  # too many parameters or parts, too large, malformed
-        response = error_response(request, 413 if isinstance(error, RequestDataTooBig) else 400, str(error))
+        plain = error_response(request, 413 if isinstance(error, RequestDataTooBig) else 400, str(error))
     except VetroError as error:
-        response = error_response(request, 400, error.message, error.hint)
+        plain = error_response(request, 400, error.message, error.hint)
     except OperationalError as error:
         _log.warning("the database refused %s /v1/%s: %s", request.method, path, error)
-        response = error_response(request, 503, "The database is busy or cannot be reached; try again in a moment.")
-        response["Retry-After"] = "1"
+        plain = error_response(request, 503, "The database is busy or cannot be reached; try again in a moment.")
+        plain.headers["Retry-After"] = "1"
     except Exception:
         mark = secrets.token_hex(4)
         _log.exception("defect %s while answering %s /v1/%s", mark, request.method, path)
-        response = error_response(request, 500, f"A defect of the service; its log says more under {mark}.")
-    return response
+        plain = error_response(request, 500, f"A defect of the service; its log says more under {mark}.")
+    return plain
 
 
-def _answer(request: HttpRequest, path: str) -> HttpResponse:
+def _respond(request: HttpRequest, path: str) -> Plain:
     if request.method == "OPTIONS":
-        return HttpResponse(status=200)
+        return Plain(200, b"", {"Content-Type": "text/html; charset=utf-8"})
     try:
         caller = caller_of(request)
     except NotSignedIn as error:
@@ -129,16 +152,17 @@ def _answer(request: HttpRequest, path: str) -> HttpResponse:
         raise NotAcceptable(f"This is available as {', '.join(produces)} only.")
     if rule:
         enforce(caller, rule)
-    return response_of(function(Call(request, caller), **values), produces[0])
+    return _plain(function(Call(request, caller), **values), produces[0])
 
 
-def response_of(data: Any, content_type: str) -> HttpResponse:
-    """What an endpoint returned, as a response."""
+def _plain(data: Any, content_type: str) -> Plain:
+    """What an endpoint returned, as an answer."""
     if data is None:
-        return HttpResponse(b"", content_type=content_type)
+        return Plain(200, b"", {"Content-Type": content_type})
     if isinstance(data, Raw):
-        return HttpResponse(data.data, content_type=data.content_type)
-    return HttpResponse(_encode(data), content_type="application/json")
+        body = data.data.encode() if isinstance(data.data, str) else data.data
+        return Plain(200, body, {"Content-Type": data.content_type})
+    return Plain(200, _encode(data).encode(), {"Content-Type": "application/json"})
 
 
 def accepts(request: HttpRequest, produces: tuple[str, ...]) -> bool:
@@ -155,12 +179,11 @@ def accepts(request: HttpRequest, produces: tuple[str, ...]) -> bool:
     return False
 
 
-def _unauthorized(request: HttpRequest, message: str) -> HttpResponse:
+def _unauthorized(request: HttpRequest, message: str) -> Plain:
     """Who has no valid token is told in JSON where to get one, whatever is accepted."""
     body = {"error": {"code": 401, "title": _TITLES[401], "message": message}}
-    response = HttpResponse(json.dumps(body), content_type="application/json", status=401)
-    response["WWW-Authenticate"] = _where(request)
-    return response
+    headers = {"Content-Type": "application/json", "WWW-Authenticate": _where(request)}
+    return Plain(401, json.dumps(body).encode(), headers)
 
 
 def _where(request: HttpRequest) -> str:
@@ -168,25 +191,24 @@ def _where(request: HttpRequest) -> str:
     return f'Keystone uri="{request.scheme}://{request.get_host()}/v2/auth"'
 
 
-def error_response(request: HttpRequest, status: int, message: str, hint: str | None = None) -> HttpResponse:
+def error_response(request: HttpRequest, status: int, message: str, hint: str | None = None) -> Plain:
     """An error as the client understands it (API.md 1, "Trap for a new server")."""
     title = _TITLES.get(status, "Error")
     text = f"{message} ({hint})" if hint else message
     text = text.encode("utf-8", "replace").decode()  # halves of surrogate pairs that a client sent
     accept = request.META.get("HTTP_ACCEPT", "") or "*/*"
     if "text/html" in accept or "*/*" in accept:
-        page = (
+        kind = "text/html; charset=UTF-8"
+        body = (
             f"<html>\n <head>\n  <title>{status} {title}</title>\n </head>\n <body>\n  <h1>{status} {title}</h1>\n"
             f"  {escape(text)}<br /><br />\n\n\n\n </body>\n</html>"
         )
-        response = HttpResponse(page, content_type="text/html; charset=UTF-8", status=status)
     elif "json" in accept:
-        data: Mapping[str, Any] = {"message": text, "code": f"{status} {title}", "title": title}
-        response = HttpResponse(json.dumps(data), content_type="application/json", status=status)
+        kind = "application/json"
+        body = json.dumps({"message": text, "code": f"{status} {title}", "title": title})
     else:
-        response = HttpResponse(
-            f"{status} {title}\n\n{text}\n", content_type="text/plain; charset=UTF-8", status=status
-        )
+        kind, body = "text/plain; charset=UTF-8", f"{status} {title}\n\n{text}\n"
+    plain = Plain(status, body.encode(), {"Content-Type": kind})
     if status == 401:
-        response["WWW-Authenticate"] = _where(request)
-    return response
+        plain.headers["WWW-Authenticate"] = _where(request)
+    return plain

@@ -14,11 +14,13 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page, page
 from vetro.server.api.v2.tasks import TaskShown, shown
+from vetro.server.audit.record import record
 from vetro.server.dispatch import classes, queue
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import wait
 from vetro.server.environments import deploying, limits, offered
 from vetro.server.errors import Unavailable
+from vetro.server.holding import held
 from vetro.server.setup import config
 
 routes = Routes("actions")
@@ -103,18 +105,20 @@ def call_static_method(request: HttpRequest, given: StaticCall) -> Any:
     caller = who(request)
     limits.check_depth(given.args, "args")
     meant = classes.find(caller, given.class_name, given.version, given.package)
-    with transaction.atomic():
-        task = queue.enqueue(
-            caller,
-            "static",
-            packages=meant.packages,
-            on_class=meant.on_class,
-            method=given.method,
-            args=given.args,
-            priority=_PRIORITY,
-        )
     seconds = config()["ask.seconds"]
-    task = wait(task.id, seconds)
+    with held(caller.project_id):
+        with transaction.atomic():
+            task = queue.enqueue(
+                caller,
+                "static",
+                packages=meant.packages,
+                on_class=meant.on_class,
+                method=given.method,
+                args=given.args,
+                priority=_PRIORITY,
+            )
+            record(caller, "task.call", task.id, f"{given.class_name}.{given.method}")
+        task = wait(task.id, seconds)
     if task.state not in Task.FINAL:
         queue.cancel(caller, task.id, f"it took longer than {seconds:g} seconds")
         raise Unavailable(f"The method did not end within {seconds:g} seconds.", details={"task_id": task.id})

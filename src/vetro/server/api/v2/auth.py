@@ -12,6 +12,7 @@ from vetro.server.accounts import service as accounts
 from vetro.server.accounts.authentication import caller_of_user
 from vetro.server.accounts.models import Project, Token, User
 from vetro.server.accounts.policy import allows, describe
+from vetro.server.accounts.visits import Visit, sign_in
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Name, Page, page
@@ -86,9 +87,15 @@ class TokenWanted(Given):
 
 @routes.add("POST", "/auth/login", "login", None, NewToken)
 def login(request: HttpRequest, given: Login) -> Any:
-    """Gives a token for a name and a password. Wrong passwords are counted by name and address: 429 after too many."""
+    """Gives a token for a name and a password. Wrong passwords are counted by name and address: 429 after too many.
+
+    Who has no account here, but one at the Keystone of the installation, gets a token of that, which has no id here.
+    """
     address = str(request.META.get("REMOTE_ADDR", ""))
-    user = accounts.sign_in(given.name, given.password, address)
+    user = sign_in(given.name, given.password, address, given.project)
+    if isinstance(user, Visit):
+        here = {"id": user.project, "name": dict(user.projects)[user.project]}
+        return {"id": "", "token": user.token, "name": "", "project": here, "expires": user.expires}
     try:
         caller = caller_of_user(user.id, _project_of(user, given.project), address)
     except NotSignedIn:

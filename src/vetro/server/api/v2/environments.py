@@ -14,7 +14,17 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.shapes import Given, Name, Page, Text, part, picked, zoned
 from vetro.server.api.v2.tasks import TaskShown, shown
-from vetro.server.environments import changing, deploying, deployments, history, reading, service, topology, transfer
+from vetro.server.environments import (
+    changing,
+    deploying,
+    deployments,
+    history,
+    listing,
+    reading,
+    service,
+    topology,
+    transfer,
+)
 from vetro.server.errors import Invalid
 
 routes = Routes("environments")
@@ -137,7 +147,7 @@ def list_environments(
     all_projects: Annotated[bool, Query(description="Those of all projects (administrators).")] = False,
     search: Annotated[str, Query(max_length=255, description="Part of the name.")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=1000)] = None,
+    cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> Any:
     """The environments of the project by name, with their status."""
     caller = who(request)
@@ -148,7 +158,7 @@ def list_environments(
         enforce(caller, "list_environments_all_tenants")
         wanted = None if all_projects else project
     if search:
-        rows = [row for row in reading.of_project(wanted) if search.lower() in row.name.lower()]
+        rows = listing.part(wanted, search=search, sort="exact name")
         return part([environment_json(row) for row in rows], "id", cursor, limit)
     after = shapes.place(cursor, str, str)
     rows = reading.part_of(wanted, None if after is None else (after[0], after[1]), limit + 1)

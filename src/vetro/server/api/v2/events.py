@@ -40,7 +40,7 @@ def watch(
     ] = None,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", description="Go on after this event.")] = None,
 ) -> HttpResponseBase:
-    """A stream of events: `environment`, `session`, `task`, `report`, `package`.
+    """A stream of events: `environment`, `session`, `task`, `report`, `package`, `import`.
 
     `data` holds `{environment_id, task_id, at, …}`: ids and states, what else is of interest is read by other calls.
     Events may be sent twice after a reconnection, never left out (they are kept for some days). A comment comes when
@@ -66,4 +66,4 @@ def watch(
             raise Forbidden("You act in another project, or with other rights, than when the stream began.")
 
     watched = Watch(caller.project_id, environment, task, start, still)
-    return event_stream(watched.parts)
+    return event_stream(watched.parts, caller.project_id)

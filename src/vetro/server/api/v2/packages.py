@@ -13,9 +13,8 @@ from pydantic import model_validator
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text, page, place
-from vetro.server.api.v2.shapes import cursor as cursor_of
-from vetro.server.catalog import known, rehearsal, search, service, show, sources
+from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text, page
+from vetro.server.catalog import importing, known, places, rehearsal, search, service, show, sources
 from vetro.server.catalog.importing import ImportResult
 from vetro.server.errors import Invalid, TooLarge
 from vetro.server.setup import config
@@ -94,6 +93,9 @@ class ImportOptions(Given):
     tags: list[str] = Field([], max_length=50, description="Added to those of the manifest.")
     allow_missing: bool = Field(False, description="Store packages whose requirements nothing meets, unusable.")
     skip_existing: bool = Field(False, description="Leave alone what is there already.")
+    progress: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9._-]{1,64}$", description="Events `import` of this name say how far it is."
+    )
 
 
 class ImportFrom(ImportOptions):
@@ -227,11 +229,10 @@ def list_packages(
     all_versions: Annotated[bool, Query(description="All versions; otherwise the newest of each name.")] = False,
     sort: Annotated[Sort, Query()] = "name",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
-    cursor: Annotated[str | None, Query(max_length=1000)] = None,
+    cursor: Annotated[str | None, Query(max_length=places.LONGEST)] = None,
 ) -> Any:
     """The packages that the caller sees: own and public ones. Words that are searched rank what is found."""
     caller = who(request)
-    after = place(cursor, str)
     limit = min(limit, int(config()["packages.max_page_size"]))
     query = search.Query(
         categories=category or (),
@@ -248,11 +249,11 @@ def list_packages(
         order_by=[sort.lstrip("-")],
         descending=sort.startswith("-"),
         limit=limit + 1,
-        marker=None if after is None else after[0],
     )
+    query.after = places.begin(query, cursor)
     rows = [show.package_json(row) for row in search.page(caller, query)]
-    end = cursor_of(rows[limit - 1]["id"]) if len(rows) > limit else None
-    total = len(rows) if end is None and after is None else None
+    end = places.end(caller, query, [row["id"] for row in rows[:limit]]) if len(rows) > limit else None
+    total = len(rows) if len(rows) <= limit and query.after is None else None
     return page([package_json(row, caller.project_id) for row in rows[:limit]], total, end)
 
 
@@ -269,8 +270,10 @@ def _archives(files: list[UploadedFile]) -> list[bytes]:
     return [file.read() for file in files]
 
 
-def _options(given: ImportOptions) -> dict[str, Any]:
+def _options(request: HttpRequest, given: ImportOptions) -> dict[str, Any]:
+    told = {} if given.progress is None else {"on_progress": importing.teller(who(request), given.progress)}
     return {
+        **told,
         "is_public": given.public,
         "enabled": given.enabled,
         "categories": given.categories,
@@ -301,7 +304,7 @@ def import_packages(
 
     Findings of `vetro check` that are errors refuse it; the answer then has the whole report in `details`.
     """
-    result = service.import_packages(who(request), _archives(archive), **_options(given))
+    result = service.import_packages(who(request), _archives(archive), **_options(request, given))
     return created(_imported(request, result))
 
 
@@ -310,7 +313,7 @@ def import_from(request: HttpRequest, given: ImportFrom) -> Answer:
     """Imports from an address, a repository or a bundle, as far as `packages.import_hosts` allows."""
     caller = who(request)
     enforce(caller, "upload_package")
-    options = _options(given)
+    options = _options(request, given)
     if given.url is not None:
         return created(_imported(request, sources.import_url(caller, given.url, **options)))
     options["skip_existing"] = True
@@ -350,7 +353,7 @@ def change_package(
     request: HttpRequest,
     package_id: str,
     given: PackageChange,
-    force: Annotated[bool, Query(description="Also when others require it (rule force_delete_package).")] = False,
+    force: Annotated[bool, Query(description="Also leaving requirements unmet (rule force_delete_package).")] = False,
 ) -> Any:
     """Changes how a package is presented and who sees it. What it contains never changes."""
     caller = who(request)

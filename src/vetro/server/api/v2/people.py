@@ -115,7 +115,7 @@ def _shown(request: HttpRequest, user: User) -> dict[str, Any]:
 def list_users(
     request: HttpRequest,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=1000)] = None,
+    cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> Any:
     """All accounts by name."""
     return part(accounts.list_users(who(request)), "id", cursor, limit)
@@ -174,7 +174,7 @@ def create_link(
 def list_projects(
     request: HttpRequest,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=1000)] = None,
+    cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> Any:
     """All projects by name."""
     return part(accounts.list_projects(who(request)), "id", cursor, limit)

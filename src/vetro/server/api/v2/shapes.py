@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
@@ -86,14 +87,16 @@ def place(text: str | None, *kinds: type) -> list[Any] | None:
 
 
 def part(items: Sequence[Any], key: str, after: str | None, limit: int) -> dict[str, Any]:
-    """A page of a list that is in memory, sorted by anything; ``key`` names the field that tells items apart."""
-    begin = place(after, str)
-    start = 0
-    if begin is not None:
-        start = next((n + 1 for n, item in enumerate(items) if str(item[key]) == begin[0]), len(items))
-    chosen = items[start : start + limit]
-    more = start + limit < len(items)
-    return page(chosen, len(items), cursor(str(chosen[-1][key])) if more and chosen else None)
+    """A page of a list that is in memory, by name; ``key`` names the field that tells those of one name apart.
+
+    The cursor holds both, so it is a place even when what stood there is gone. Raises `Invalid`.
+    """
+    begin = place(after, str, str)
+    rows = sorted(((str(item["name"]), str(item[key])), number) for number, item in enumerate(items))
+    start = 0 if begin is None else bisect_right(rows, ((begin[0], begin[1]), len(items)))
+    chosen = rows[start : start + limit]
+    end = cursor(*chosen[-1][0]) if chosen and start + limit < len(rows) else None
+    return page([items[number] for _, number in chosen], len(items), end)
 
 
 def zoned(text: str | None) -> str | None:

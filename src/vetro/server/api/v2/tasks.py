@@ -17,7 +17,9 @@ from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.dispatch import queue
 from vetro.server.dispatch.labels import why_waiting
 from vetro.server.dispatch.models import Report, Task
+from vetro.server.environments import concealed
 from vetro.server.environments.limits import known_id
+from vetro.server.holding import held
 from vetro.server.setup import config
 
 routes = Routes("tasks")
@@ -58,7 +60,7 @@ class Decision(Schema):
 class TaskShown(TaskRow):
     """A task."""
 
-    action: Any = Field(None, description="{object_id, method, args} of actions and deployments.")
+    action: Any = Field(None, description="{object_id, method, args} of actions and deployments; secrets marked.")
     result: Any = Field(None, description="What it returned; of a plan, the plan.")
     error: Any = Field(None, description="How it failed: {kind, code, message, hint, names, position, frames}.")
     waiting: str | None = Field(None, description="Why nobody begins it, where no worker that lives may run it.")
@@ -121,12 +123,20 @@ def shown(task: Task, decisions: list[dict[str, Any]] | None = None) -> dict[str
     """A task as /v2 shows it."""
     return {
         **row_json({name: getattr(task, name) for name in _ROW}),
-        "action": task.action,
+        "action": _action(task),
         "result": task.result,
         "error": task.error,
         "waiting": why_waiting(config(), task) or None,
         "decisions": [{**d, "begun": datetime.fromtimestamp(d["begun"], UTC)} for d in decisions or ()],
     }
+
+
+def _action(task: Task) -> dict[str, Any] | None:
+    if task.action is None:
+        return None
+    found = task.spec or {}
+    model = (found.get("model") or {}).get("Objects")
+    return concealed.conceal_arguments(task.action, model, [used["digest"] for used in found.get("packages") or ()])
 
 
 @routes.add("GET", "/tasks", "listTasks", "list_tasks", Page[TaskRow])
@@ -185,7 +195,8 @@ def show_task(
     if wait:
         from vetro.server.dispatch.wait import wait as wait_for
 
-        wait_for(task_id, wait)
+        with held(caller.project_id):
+            wait_for(task_id, wait)
     task = queue.get(caller, task_id)
     return shown(task, queue.undecided(caller, task_id) if task.state == Task.NEEDS_PERSON else None)
 

@@ -92,7 +92,7 @@ def list_templates(
     request: HttpRequest,
     public: Annotated[bool | None, Query(description="Only public ones, or only those that are not.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=1000)] = None,
+    cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> Any:
     """Own and public templates, by name."""
     rows = [template_json(row) for row in templates.list_all(who(request), is_public=public)]

@@ -12,12 +12,15 @@ from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 from vetro.server.web.rule_words import in_words
 
 register = template.Library()
+#: Characters and lines of a description that is shown without folding.
+_LONG, _LINES = 300, 4
 
 #: State of an environment, session, task or component -> (colour, icon, words).
 _STATES = {
@@ -95,6 +98,15 @@ def moment(at: datetime | None, how: str = "") -> SafeString | str:
 def said(text: Any) -> str:
     """What a rule says, in the language of the page."""
     return in_words(str(text)) if text else ""
+
+
+@register.filter
+def beginning(text: str) -> str:
+    """The first lines of a description that takes up much of a page; empty for one that does not."""
+    lines = text.splitlines()
+    if len(text) <= _LONG and len(lines) <= _LINES:
+        return ""
+    return Truncator("\n".join(lines[: _LINES - 1])).chars(_LONG * 2 // 3, truncate=" …").removesuffix(" …") + " …"
 
 
 @register.inclusion_tag("web/parts/avatar.html")

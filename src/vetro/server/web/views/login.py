@@ -9,7 +9,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from vetro.server.errors import Forbidden, ServiceError
 from vetro.server.web.page import page, render
-from vetro.server.web.signed_in import PROJECT, sign_in_session, sign_out_session
+from vetro.server.web.signed_in import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
 
 
 def _next(request: HttpRequest) -> str:
@@ -23,7 +23,7 @@ def _next(request: HttpRequest) -> str:
 def login(request: HttpRequest, caller: Any) -> HttpResponse:
     """The login page, and what it sends."""
     if request.method == "POST":
-        from vetro.server.accounts.login import sign_in
+        from vetro.server.accounts.visits import Visit, sign_in
 
         name = request.POST.get("name", "")
         try:
@@ -31,7 +31,10 @@ def login(request: HttpRequest, caller: Any) -> HttpResponse:
         except ServiceError as error:
             context = {"name": name, "problem": error.message, "next": _next(request)}
             return render(request, "login.html", context, error.status)
-        sign_in_session(request, user)
+        if isinstance(user, Visit):
+            begin_visit(request, user)
+        else:
+            sign_in_session(request, user)
         return HttpResponseRedirect(_next(request))
     if caller is not None:
         return HttpResponseRedirect(_next(request))
@@ -63,5 +66,11 @@ def switch(request: HttpRequest, caller: Any) -> HttpResponse:
     wanted = request.POST.get("project", "")
     if wanted not in {project for project, _ in request.vetro_projects}:  # type: ignore[attr-defined]
         raise Forbidden("You do not belong to that project.")
-    request.session[PROJECT] = wanted
+    visit = visit_of(request)
+    if visit is None:
+        request.session[PROJECT] = wanted
+    else:
+        from vetro.server.accounts.visits import switched
+
+        begin_visit(request, switched(visit, wanted))
     return HttpResponseRedirect(_next(request))

@@ -18,7 +18,7 @@ function style() {
     { selector: "node", style: {
       shape: "round-rectangle", width: 172, height: 44, "background-color": back, "border-width": 3,
       "border-color": "data(colour)", color: text, label: "data(short)", "font-size": 13, "text-valign": "center",
-      "text-halign": "center", "font-family": look.fontFamily, "min-zoomed-font-size": 6 } },
+      "text-halign": "center", "text-wrap": "ellipsis", "text-max-width": 156, "font-family": look.fontFamily, "min-zoomed-font-size": 6 } },
     { selector: "node[kind = 'environment']", style: { "border-width": 5, "font-weight": "bold" } },
     { selector: "node[kind = 'resource']", style: { shape: "ellipse", height: 40, "border-style": "double", "border-width": 4 } },
     { selector: "edge", style: { width: 1.5, "line-color": line, "curve-style": "straight", "target-arrow-shape": "none", opacity: 0.65 } },

@@ -9,6 +9,7 @@ const whole = form.dataset.whole !== undefined;
 //: Milliseconds after typing, and after choosing something that other fields depend on.
 const CALM = 900, SOON = 60;
 let timer, running = false, again = false, leaving = false;
+const notices = document.getElementById("notices");
 
 const marks = () => Object.fromEntries([...form.querySelectorAll("[data-mark]")].map((e) => [e.id, e.dataset.mark]));
 const value = (input) => (input.type === "checkbox" ? input.checked : input.value);
@@ -34,19 +35,42 @@ async function send(what) {
     return;
   }
   const target = answer.headers.get("HX-Redirect");
+  if (target && new URL(target, location.href).pathname === "/app/login") return signedOut(what);
   if (target) return go(target);
   leaving = false;
   if (!answer.headers.get("Content-Type")?.startsWith("application/json")) {
-    const notices = document.getElementById("notices");
+    forget();
     notices.insertAdjacentHTML("beforeend", await answer.text());
+    if (notices.lastElementChild) notices.lastElementChild.dataset.said = "";
     if (what !== "keep") notices.scrollIntoView({ block: "center" });
     kept.textContent = "";
     return;
   }
   const found = await answer.json();
   if (found.reload) return go(location.href.split("#")[0]);
+  forget();
   apply(found.parts, before);
   kept.textContent = texts.saved;
+}
+
+// What was said of the last attempt is no news any more.
+function forget() {
+  for (const old of notices.querySelectorAll(":scope > [data-said]")) old.remove();
+}
+
+// The web session has ended: what is typed stays here, and is kept once somebody is signed in again, in another tab.
+function signedOut(what) {
+  kept.textContent = texts.unsaved;
+  if (!notices.querySelector(":scope > [data-said=out]")) {
+    forget();
+    const link = Object.assign(document.createElement("a"), { href: "/app/login", target: "_blank", rel: "opener", textContent: texts.sign_in, className: "alert-link" });
+    const box = Object.assign(document.createElement("div"), { className: "alert alert-warning" });
+    box.dataset.said = "out";
+    box.append(texts.signed_out, " ", link);
+    notices.append(box);
+  }
+  if (what !== "keep") notices.scrollIntoView({ block: "center" });
+  plan(5000);
 }
 
 // A page that comes again, with what is wrong on it, is no new step on the way back.
@@ -152,8 +176,23 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
+// What somebody typed before this script was there, on a slow network.
+function touched(input) {
+  if (input.type === "checkbox" || input.type === "radio") return input.checked !== input.defaultChecked;
+  if (input.localName === "select") {
+    const marked = [...input.options].findIndex((option) => option.defaultSelected);
+    return input.selectedIndex !== (marked < 0 ? [...input.options].findIndex((option) => !option.disabled) : marked);
+  }
+  return input.value !== (input.localName === "textarea" ? input.defaultValue : input.defaultValue.replace(/[\r\n]/g, ""));
+}
+
+const early = [...form.elements].filter((e) => e.name && /^(input|select|textarea)$/.test(e.localName) && e.type !== "hidden" && touched(e));
+if (early.some(matters)) plan(SOON);
+else if (early.length && !whole) plan(CALM);
+
 // A tab that is closed loses nothing that was typed a moment before.
 document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible" && notices.querySelector(":scope > [data-said=out]")) plan(SOON);
   if (document.visibilityState === "hidden" && timer && !leaving && !whole) {
     clearTimeout(timer);
     const data = new FormData(form);

@@ -41,9 +41,8 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
         catalog=True,
         order_by=[sort.lstrip("-")],
         descending=sort.startswith("-"),
-        marker=given.get("after", "").replace("\0", "") or None,
     )
-    rows, after = found(caller, query, AT_ONCE)
+    rows, after = found(caller, query, AT_ONCE, given.get("after", ""))
     more = given.copy()
     more["after"] = after
     filtered = bool(words or categories or tags)

@@ -10,7 +10,9 @@ from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
 from vetro.server.environments import deployments as deployed
-from vetro.server.environments import reading, service, transfer
+from vetro.server.environments import listing as environments
+from vetro.server.environments import service, transfer
+from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.web.desk import last_event, open_desk
@@ -19,11 +21,6 @@ from vetro.yaql.errors import VetroError
 
 #: Rows of a page.
 AT_ONCE = 50
-_SORTS = {
-    "name": lambda row: (row.name.lower(), row.id),
-    "-changed": lambda row: (-row.changed.timestamp(), row.id),
-    "-created": lambda row: (-row.created.timestamp(), row.id),
-}
 
 
 @page(rule="list_environments")
@@ -32,25 +29,19 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     from vetro.server.accounts.policy import allows
 
     seen = last_event()
-    rows = reading.of_project(caller.project_id)
     search = request.GET.get("q", "").strip()[:255]
     state = request.GET.get("state", "")
     sort = request.GET.get("sort", "name")
-    if sort not in _SORTS:
+    if sort not in ("name", "-changed", "-created"):
         sort = "name"
-    states = sorted({row.status for row in rows})
-    shown = [
-        row
-        for row in rows
-        if (not search or search.lower() in row.name.lower() or search.lower() in row.description_text.lower())
-        and (not state or row.status == state)
-    ]
-    shown.sort(key=_SORTS[sort])
-    number = page_number(request.GET.get("page"), len(shown))
+    wanted: dict[str, Any] = {"search": search, "in_text": True, "status": state}
+    matching = environments.count(caller.project_id, **wanted)
+    number = page_number(request.GET.get("page"), matching)
+    rows = environments.part(caller.project_id, **wanted, sort=sort, skip=(number - 1) * AT_ONCE, most=AT_ONCE)
     context = {
-        "rows": shown[(number - 1) * AT_ONCE : number * AT_ONCE],
-        "total": len(rows), "matching": len(shown), "q": search, "state": state, "states": states, "sort": sort,
-        "page": number, "pages": pages_of(len(shown)), "query": _query(request, "page"),
+        "rows": rows, "any": matching > 0 or Environment.objects.filter(project_id=caller.project_id).exists(),
+        "matching": matching, "q": search, "state": state, "states": environments.STATUSES, "sort": sort,
+        "page": number, "pages": pages_of(matching), "query": _query(request, "page"),
         "may_create": allows(caller, "create_environment"), "seen": seen,
         "sorts": [("name", _("Name")), ("-changed", _("Last changed")), ("-created", _("Newest"))],
     }  # fmt: skip
@@ -87,6 +78,8 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
             )
         except VetroError as error:
             status = error.status if isinstance(error, ServiceError) else 400
+            if isinstance(error, ResourcesElsewhere):
+                error.hint = _("Choose “%s”.") % _("A draft with the same components: nothing counts as deployed")
             return render(request, "environments/bring.html", {**context, "problem": error}, status)
         return go(request, f"/app/environments/{made['environment_id']}/")
     return render(request, "environments/bring.html", context)

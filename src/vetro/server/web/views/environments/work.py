@@ -24,7 +24,7 @@ from vetro.server.web import drafting
 from vetro.server.web.desk import last_event
 from vetro.server.web.model_words import text_of
 from vetro.server.web.page import go, missing, page, render
-from vetro.server.web.task_story import LEVELS, Story
+from vetro.server.web.task_story import LEVELS, LINES, Story
 from vetro.server.web.views.environments.listing import kind_of
 
 
@@ -70,8 +70,10 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
     }
     if request.headers.get("HX-Target") == "live":
         return render(request, "environments/task_part.html", context)
+    told = story.lines(newest=True, component=chosen[0], levels=chosen[1])
     context |= {
-        "lines": story.lines(newest=True, component=chosen[0], levels=chosen[1]),
+        "lines": told,
+        "cut": len(told) == LINES,
         "components": [(id, label) for id, (label, _type) in story.components.items()],
         "component": chosen[0],
         "levels": [(level, level in chosen[1]) for level in LEVELS],

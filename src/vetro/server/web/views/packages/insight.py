@@ -1,6 +1,7 @@
 """What is inside a package, for pages: classes, the form's outline, files, source in colours.
 
-Archives never change under their digest, so what was found out is kept. Parsing is left to the examining child.
+Archives never change under their digest, so what was found out is kept. Parsing is left to a process behind walls
+(`catalog.inside`).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def described(caller: Caller, package: Package) -> dict[str, Any]:
             "others": paths,
             "limits": archive_limits(),
         }
-        answer, _more = pool().ask(caller.project_id, head, [service.content(package, "digest")], SECONDS)
+        answer, _more = pool().ask(caller.project_id, head, [service.content(package, "digest")], SECONDS, paths)
         found: dict[str, Any] = answer["described"]
         return found
 
@@ -141,7 +142,7 @@ def _plain(text: str) -> list[SafeString]:
 
 
 def _line(parts: list[list[str]]) -> SafeString:
-    """The child tells letters and texts; the HTML is made here."""
+    """That process tells letters and texts; the HTML is made here."""
     return mark_safe(
         "".join(
             format_html('<span class="hl-{}">{}</span>', kind, text) if kind and _SAFE.fullmatch(kind) else escape(text)

@@ -56,9 +56,8 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
         catalog=chosen["newest"],
         order_by=[sort.lstrip("-")],
         descending=sort.startswith("-"),
-        marker=given.get("after", "").replace("\0", "") or None,
     )
-    rows, after = found(caller, query, AT_ONCE)
+    rows, after = found(caller, query, AT_ONCE, given.get("after", ""))
     more = given.copy()
     more["after"] = after
     context = {
@@ -97,13 +96,9 @@ def together(request: HttpRequest, caller: Caller) -> HttpResponse:
     name, value = _CHANGES[what]
     if not allows(caller, "modify_package"):
         raise Forbidden(_("Your role does not change packages."))
-    done = 0
-    for id in ids:
-        try:
-            service.change(caller, service.get_package(caller, id), **{name: value})
-            done += 1
-        except ServiceError as error:
-            messages.error(request, in_words(error.message))
+    done, failed = _each(caller, ids, {name: value})
+    for text in failed:
+        messages.error(request, text)
     facets.forget(caller.project_id)
     if done:
         words = {
@@ -114,3 +109,19 @@ def together(request: HttpRequest, caller: Caller) -> HttpResponse:
         }
         messages.success(request, words[what] % done)
     return go(request, back)
+
+
+def _each(caller: Caller, ids: list[str], change: dict[str, bool]) -> tuple[int, list[str]]:
+    """Changes packages: (how many were, why others were not). They may require each other, in whatever order."""
+    left = ids
+    while True:
+        failed = {}
+        for id in left:
+            try:
+                service.change(caller, service.get_package(caller, id), **change)
+            except ServiceError as error:
+                failed[id] = in_words(error.message)
+        # What was in the way of one may have been another one of them.
+        if not failed or len(failed) == len(left):
+            return len(ids) - len(failed), list(failed.values())
+        left = list(failed)

@@ -7,15 +7,20 @@ from typing import Any
 
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.catalog import search, show
+from vetro.server.catalog import places, search, show
 from vetro.server.catalog.models import Package
 
 
-def found(caller: Caller, query: search.Query, most: int) -> tuple[list[dict[str, Any]], str]:
-    """(packages, where the next page begins; '' at the end), at most ``most`` of what the query finds."""
+def found(caller: Caller, query: search.Query, most: int, after: str = "") -> tuple[list[dict[str, Any]], str]:
+    """(packages, where the next page begins; '' at the end), at most ``most`` of what the query finds behind ``after``.
+
+    Raises `Invalid`.
+    """
     query.limit = most + 1
+    query.after = places.begin(query, after)
     rows = [show.package_json(row) for row in search.page(caller, query)]
-    return completed(caller, rows[:most]), rows[most - 1]["id"] if len(rows) > most else ""
+    end = places.end(caller, query, [row["id"] for row in rows[:most]]) if len(rows) > most else None
+    return completed(caller, rows[:most]), end or ""
 
 
 def completed(caller: Caller, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ _DIGEST = re.compile("[0-9a-f]{32,}")
 #: The words before the dot of actions.
 SUBJECTS = (
     "environment", "session", "task", "template", "package", "category", "login", "token", "link", "user", "project",
-    "membership",
+    "membership", "image",
 )  # fmt: skip
 
 
@@ -83,6 +83,7 @@ def _subject(name: str) -> str:
         "environment": _("Environments"), "session": _("Drafts"), "task": _("Deployments"), "template": _("Templates"),
         "package": _("Packages"), "category": _("Categories"), "login": _("Signing in"), "token": _("Tokens"),
         "link": _("Links for signing in"), "user": _("People"), "project": _("Projects"), "membership": _("Roles"),
+        "image": _("Images"),
     }[name]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from vetro.server.accounts import service as accounts
 from vetro.server.accounts.models import Project, User
 from vetro.server.caller import Caller
-from vetro.server.errors import Forbidden, Invalid, NotSignedIn, ServiceError
+from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn, ServiceError
 from vetro.server.setup import config
 from vetro.server.web.page import go, page, render
 from vetro.server.web.signed_in import refresh_session
@@ -40,7 +40,7 @@ def settings(request: HttpRequest, caller: Caller) -> HttpResponse:
         raise Invalid(_("There is no such language."))
     if zone and zone not in zones():
         raise Invalid(_("There is no such time zone."))
-    user = User.objects.get(id=caller.user_id)
+    user = _own(caller)
     user.language, user.timezone = language, zone
     user.save(update_fields=["language", "timezone"])
     refresh_session(request, user)
@@ -52,7 +52,7 @@ def settings(request: HttpRequest, caller: Caller) -> HttpResponse:
 @page("POST")
 def password(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Another password. Who has one proves it first; attempts are counted as at the login."""
-    user = User.objects.get(id=caller.user_id)
+    user = _own(caller)
     wanted = request.POST.get("password", "")
     try:
         if user.has_usable_password():
@@ -77,7 +77,7 @@ def create_token(request: HttpRequest, caller: Caller) -> HttpResponse:
     try:
         if days not in {str(life) for life in _lives()}:
             raise Invalid(_("Choose how long the token works."))
-        user, project = User.objects.get(id=caller.user_id), Project.objects.get(id=caller.project_id)
+        user, project = _own(caller), Project.objects.get(id=caller.project_id)
         token, text = accounts.create_token(caller, user, project, name=name, days=int(days))
     except ServiceError as error:
         return _shown(request, caller, error.status, token_problem=error, name=name, days=days)
@@ -107,8 +107,15 @@ def _lives() -> list[int]:
     return sorted({*LIVES, int(config()["accounts.token_days"])}, key=lambda days: days or 10**6)
 
 
+def _own(caller: Caller) -> User:
+    user = User.objects.filter(id=caller.user_id).first()
+    if user is None:
+        raise NotFound(_("Vetro keeps no account of yours: password and tokens are those of Keystone."))
+    return user
+
+
 def _shown(request: HttpRequest, caller: Caller, status: int = 200, **more: Any) -> HttpResponse:
-    user = User.objects.get(id=caller.user_id)
+    user = _own(caller)
     context = {
         "person": user,
         "has_password": user.has_usable_password(),

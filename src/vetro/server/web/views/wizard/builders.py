@@ -13,7 +13,7 @@ from vetro.forms.placing import problems_in, with_problems
 from vetro.server.caller import Caller
 from vetro.server.formdesk import desk
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin
+from vetro.server.web.views.wizard import begin, gone
 from vetro.server.web.views.wizard.control import every, top
 from vetro.server.web.views.wizard.controls import builder_groups
 from vetro.server.web.views.wizard.names import id_of
@@ -23,6 +23,7 @@ from vetro.server.web.views.wizard.words import around, script_texts
 
 
 @page("GET", "POST", rule="use_forms")
+@gone.of_form
 def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> HttpResponse:
     """The arguments of a model builder; what it makes of them stands in the form then."""
     shown = desk.describe(caller, form)

@@ -14,12 +14,13 @@ from vetro.server.formdesk import desk
 from vetro.server.formdesk.shown import Shown
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
-from vetro.server.web.views.wizard import begin
+from vetro.server.web.views.wizard import begin, gone
 from vetro.server.web.views.wizard.names import id_of
 from vetro.server.web.views.wizard.words import around, review_words, step_title
 
 
 @page(rule="use_forms")
+@gone.of_form
 def review(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """All answers, with the way back to each of them."""
     shown = desk.describe(caller, form)
@@ -29,6 +30,7 @@ def review(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
 
 
 @page("POST", rule="use_forms")
+@gone.of_form
 def finish(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Does what the form was for."""
     shown = desk.describe(caller, form)
@@ -47,6 +49,14 @@ def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = Fa
             raise
         return _review(request, caller, shown, error)
     begin.remember(request, shown.id, None)
+    gone.remember(
+        request,
+        shown.id,
+        gone.SENT,
+        environment_id=done.environment_id,
+        template_id=done.template_id,
+        task_id=done.task_id,
+    )
     if done.task_id is not None:
         return go(request, f"/app/results/{done.task_id}/")
     if shown.package is not None:

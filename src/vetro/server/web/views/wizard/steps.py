@@ -23,7 +23,7 @@ from vetro.server.formdesk import desk, media
 from vetro.server.formdesk.shown import Shown
 from vetro.server.web.logos import logos_of
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin, ending
+from vetro.server.web.views.wizard import begin, ending, gone
 from vetro.server.web.views.wizard.control import Control, Group, every, top
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.names import id_of
@@ -35,6 +35,7 @@ MOVES = ("add", "remove", "up", "down")
 
 
 @page(rule="use_forms")
+@gone.of_form
 def due(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Leads to the page that is due, or to what was answered when all pages are."""
     try:
@@ -45,6 +46,7 @@ def due(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
 
 
 @page("GET", "POST", rule="use_forms")
+@gone.of_form
 def step(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpResponse:
     """One page of a form, by its number from 1."""
     if request.method == "POST":
@@ -57,6 +59,7 @@ def step(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpRe
 
 
 @page("POST", rule="use_forms")
+@gone.of_form
 def switch(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Shows the other form of the same thing."""
     try:
@@ -67,6 +70,7 @@ def switch(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
 
 
 @page(rule="use_forms")
+@gone.of_form
 def choices(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpResponse:
     """What can be chosen for a field, by search, as JSON for the script: {items: [{value, label, group}], more}."""
     builder = request.GET.get("builder", "")

@@ -33,6 +33,8 @@ def script_texts() -> dict[str, str]:
         "saving": _("Saving…"),
         "saved": _("Saved"),
         "unsaved": _("Not saved. Trying again…"),
+        "signed_out": _("You are not signed in any more. What you typed stays here and is saved once you are."),
+        "sign_in": _("Sign in"),
         "searching": _("Searching…"),
         "more": _("There is more: search for it."),
         "nothing": _("Nothing found."),
