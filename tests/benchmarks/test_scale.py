@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
-from benchmarks.scale import accounts
+from benchmarks.scale import accounts, deployments
 from benchmarks.scale.accounts import Account
 from benchmarks.scale.costs import Cost
 from benchmarks.scale.rows import table
@@ -51,6 +52,30 @@ def test_what_grows_is_named() -> None:
     *lines, last = table(small, large, (10, 20, 30))
     assert last == "Grows with the rows: all."
     assert "| all | 2 | 9.0 (1.0) | 9.00 (1.00) | 1,000 (100) | tasks |" in lines
+
+
+def _round(workers: int, worker_ms: float) -> deployments.Cost:
+    return deployments.Cost(workers, 5.0, worker_ms, 20.0, 20.0, 20.0, 15.0, 2048.0, 2.0, 0.5)
+
+
+def test_the_dearest_and_the_cheapest_round_do_not_count() -> None:
+    found = deployments.average([_round(2, each) for each in (140.0, 40.0, 41.0, 0.0, 42.0)])
+    assert (found.workers, found.worker_ms, found.total_ms) == (2, 41.0, 101.0)
+    assert deployments.average([_round(1, 40.0), _round(1, 44.0)]).worker_ms == 42.0
+
+
+def test_what_differs_between_numbers_and_between_rounds_is_told() -> None:
+    lines = deployments.table([_round(1, 40.0), _round(4, 45.0)], 3, 0.07)
+    assert "| 4 | 5.0 | 105 | 45 | 20 | 20 | 20 | 15 | 2 KiB | 2.0 | 50% |" in lines
+    assert lines[-1] == (
+        "CPU for each deployment differs by 5% between them,"
+        " and by 7% between 3 rounds with the same number of workers."
+    )
+
+
+def test_each_number_of_workers_comes_early_and_late() -> None:
+    rounds = [tuple(deployments.turns([1, 2, 4], turn)) for turn in range(6)]
+    assert set(rounds) == set(permutations([1, 2, 4]))
 
 
 def test_a_database_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

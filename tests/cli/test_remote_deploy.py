@@ -187,6 +187,7 @@ def test_environments_travel(remote: Remote, tmp_path: Path) -> None:
     assert (shown["status"], [c["component"] for c in shown["components"]]) == ("new", ["box"])
     assert "already" in remote.refused("env", "import", file, "--name", "mine", "--fresh", *local)
     back = remote.ok("env", "export", "mine", "--out", str(tmp_path / "back.zip"), *local).stdout.strip()
+    assert "--fresh imports a copy" in remote.refused("env", "import", file, "--name", "copy")
     remote.ok("env", "import", back, "--name", "copy")
     assert [c["class"] for c in remote.data("env", "show", "copy")["components"]] == ["t.Box"]
     remote.ok("env", "import", file, "--name", "fresh", "--fresh")

@@ -67,6 +67,16 @@ def test_published_versions_do_not_change(remote: Remote, tmp_path: Path) -> Non
     assert "raise 'Version'" in said
 
 
+def test_the_same_files_are_the_same_package_however_they_are_packed(remote: Remote, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", {"packing.One": "Name: One\nNamespaces: {=: packing}\n"}, name="packing")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w", zipfile.ZIP_STORED) as packed:
+        for path in sorted((p for p in folder.rglob("*") if p.is_file()), reverse=True):
+            packed.write(path, path.relative_to(folder))
+    assert len(remote.data("package", "publish", str(tmp_path / "other.zip"))["imported"]) == 1
+    done = remote.data("package", "publish", str(folder))
+    assert (done["imported"], done["present"]) == ([], [{"fqn": "packing", "version": "1.0.0"}])
+
+
 def test_mistakes_are_shown_before_anything_is_uploaded(remote: Remote, tmp_path: Path) -> None:
     wrong = "Name: One\nNamespaces: {=: w}\nExtends: Nothing\n"
     folder = write_package(tmp_path / "p", {"w.One": wrong}, name="w")
@@ -106,6 +116,16 @@ def test_lists_and_changes(remote: Remote, tmp_path: Path) -> None:
     assert [p["version"] for p in remote.data("package", "list") if p["fqn"] == "l"] == ["1.0.0"]
     assert "1.1.0" in remote.ok("package", "list", "--disabled", "--search", "lister").stdout
     assert remote.run("package", "change", "l").exit_code == 2
+    # What requires it is not enabled without it, unless that is forced.
+    folder = tmp_path / "m"
+    write_package(folder, {"m.User": "Name: User\nNamespaces: {=: m}\n"}, name="m", extra="Require: {l: 1}\n")
+    remote.ok("package", "publish", str(folder))
+    remote.ok("package", "change", "m", "--disable")
+    remote.ok("package", "change", "l/1.0.0", "--disable")
+    assert "requires l 1; there is none" in remote.refused("package", "change", "m/1.0.0", "--enable")
+    assert remote.data("package", "change", "m/1.0.0", "--enable", "--force")["enabled"] is True
+    remote.ok("package", "change", "m", "--disable")
+    remote.ok("package", "change", "l/1.0.0", "--enable")
     # Others do not see it.
     eve = Remote(remote.installation, remote.folder, "eve")
     assert "there is no package 'l'" in eve.refused("package", "show", "l")

@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 #: What the compose specification knows of a service, as far as we use it.
 _SERVICE = {
-    "build", "command", "depends_on", "deploy", "entrypoint", "environment", "healthcheck", "image", "ports", "restart",
-    "security_opt", "stop_grace_period", "volumes",
+    "build", "cap_drop", "command", "depends_on", "deploy", "entrypoint", "environment", "healthcheck", "image",
+    "ports", "read_only", "restart", "security_opt", "stop_grace_period", "tmpfs", "volumes",
 }  # fmt: skip
 
 

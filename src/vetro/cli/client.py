@@ -113,9 +113,9 @@ class Client:
         """What a PUT answers."""
         return self.data(self.send("PUT", path, json=body, params=_params(params)))
 
-    def patch(self, path: str, body: Any) -> Any:
+    def patch(self, path: str, body: Any, **params: Any) -> Any:
         """What a PATCH answers."""
-        return self.data(self.send("PATCH", path, json=body))
+        return self.data(self.send("PATCH", path, json=body, params=_params(params)))
 
     def delete(self, path: str, **params: Any) -> Any:
         """What a DELETE answers; None for nothing."""

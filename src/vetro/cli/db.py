@@ -130,7 +130,8 @@ def move(
       vetro db move --to postgresql://vetro:SECRET@db/vetro
       vetro db move --from postgresql://vetro:SECRET@db/vetro --to sqlite:////srv/vetro/vetro.db
     """
-    with installation(data, config, {"database.url": source}) as settings:
+    # Jobs of another dispatcher are no data, and only PostgreSQL has tables for them: the move knows of tasks only.
+    with installation(data, config, {"database.url": source, "dispatch.backend": "embedded"}) as settings:
         from vetro.server.dbtools import move as moving
 
         moving.add_target(settings, target)
@@ -149,7 +150,8 @@ def move(
              f" in {moved.seconds:.1f} s")  # fmt: skip
     if not dry_run:
         out.note(f"the keys stay in {keys}, the package archives in {archives}")
-        out.note(f"now set 'database.url' to {moving.named(target)}, run 'vetro db check', and start the service")
+        out.note(f"now set 'database.url' to {moving.named(target)}, run 'vetro db migrate' and 'vetro db check',")
+        out.note("and start the service")
 
 
 @command.command("reopen")

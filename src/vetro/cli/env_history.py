@@ -171,11 +171,22 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
                 out.note(f"nothing of it is deployed yet: 'vetro env deploy {made_here}' does it")
             return
         with client:
-            made = client.upload("/environments/import", {Path(file).name: data}, {"name": name, "fresh": fresh})
+            made = _uploaded(client, Path(file).name, data, {"name": name, "fresh": fresh})
             found = client.get(f"/environments/{made['environment_id']}")
             out.note(f"environment '{found['name']}' is imported")
             if made.get("session_id"):
                 out.note(f"its applications are a draft: 'vetro env deploy {found['name']}' deploys it")
+
+
+def _uploaded(client: Any, file: str, data: bytes, more: dict[str, Any]) -> Any:
+    from vetro.cli.client import Refused
+
+    try:
+        return client.upload("/environments/import", {file: data}, more)
+    except Refused as error:
+        if error.answered == "SRV435":
+            error.hint = "--fresh imports a copy in which nothing counts as deployed"
+        raise
 
 
 COMMANDS = (history_command, plan_command, export_command, import_command)

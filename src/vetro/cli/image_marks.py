@@ -143,7 +143,12 @@ class _Local:
 
 def _shown(record: Mapping[str, Any]) -> Image:
     text = record.get("murano_image_info")
-    mark = json.loads(text) if isinstance(text, str) else text or {}
+    try:
+        mark = json.loads(text) if isinstance(text, str) and text else text or {}
+    except (ValueError, RecursionError):
+        mark = {"title": text}  # whoever wrote it, it is shown as it is
+    if not isinstance(mark, Mapping):
+        mark = {"title": str(text)}
     return {
         "id": record["id"],
         "name": record["name"],

@@ -196,6 +196,7 @@ def download_command(name: str, target: str | None, force: bool) -> None:
 @click.option("--description", metavar="TEXT", help="What it is.")
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="Its categories from now on. Repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Its tags from now on. Repeatable.")
+@click.option("--force", is_flag=True, help="Also where that leaves requirements of packages unmet.")
 @context_option
 @out.output_option("table", "json", "yaml")
 def change_command(
@@ -206,6 +207,7 @@ def change_command(
     description: str | None,
     categories: Sequence[str],
     tags: Sequence[str],
+    force: bool,
     output: str,
 ) -> None:
     """Change how a package is presented and who sees it. What it contains never changes."""
@@ -219,7 +221,7 @@ def change_command(
     if not wanted:
         raise click.UsageError("say what to change: 'vetro package change --help' lists it")
     with out.explained(), need_server(_WHAT) as client:
-        changed = client.patch(f"/packages/{find.package(client, name)['id']}", wanted)
+        changed = client.patch(f"/packages/{find.package(client, name)['id']}", wanted, force=True if force else None)
     shown = ("id", "fqn", "version", "name", "description", "enabled", "public", "categories", "tags")
     print_one(changed, output, shown)
 

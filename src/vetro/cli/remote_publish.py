@@ -72,7 +72,10 @@ def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str,
     """
     check_only = options.pop("check_only", False)
     answer = client.post("/packages/known", {"items": [one.item for one in items]})
-    different = [f"{item['fqn']} {item['version']}" for item in answer["different"]]
+    doubtful = {(item["fqn"], item["version"]) for item in answer["different"]}
+    other = [one for one in items if (one.package.name, str(one.package.version)) in doubtful]
+    packed = [one for one in other if has_same(client, one)]
+    different = [one.label for one in other if one not in packed]
     if different:
         raise PublishError(
             f"the server has {', '.join(different)} with other content",
@@ -82,7 +85,7 @@ def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str,
     lacking = {(item["fqn"], item["version"]) for item in answer["missing"]}
     upload = {f"{one.package.name}-{one.package.version}.zip": one.package.blob for one in items
               if (one.package.name, str(one.package.version)) in lacking}  # fmt: skip
-    present = [{"fqn": i["fqn"], "version": i["version"]} for i in answer["present"]]
+    present = [{"fqn": i["fqn"], "version": i["version"]} for i in (*answer["present"], *(one.item for one in packed))]
     nothing = {"imported": [], "present": present, "findings": {}, "missing": [], "to_upload": sorted(upload)}
     if not upload:
         return nothing
@@ -90,6 +93,25 @@ def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str,
         return {**nothing, "check": client.upload("/packages/check", upload)}
     done = client.upload("/packages", upload, {**options, "skip_existing": True})
     return {**nothing, **done}
+
+
+def has_same(client: Client, one: Built) -> bool:
+    """Whether the server's package of this name and version has the same files: other programs pack them otherwise."""
+    spec = f"=={one.package.version}"
+    rows = client.items("/packages", fqn=one.package.name, version=spec, all_versions=True, disabled=True)
+    there = [row for row in rows if row["version"] == str(one.package.version) and (row["own"] or row["public"])]
+    own = _files(one.package.blob)
+    try:
+        return any(_files(fetch(client, client.get(f"/packages/{row['id']}"))) == own for row in there)
+    except Refused:  # who may not look at it cannot know
+        return False
+
+
+def _files(data: bytes) -> dict[str, bytes]:
+    from vetro.packages.archive import ArchiveTree
+
+    tree = ArchiveTree(data)
+    return {path: tree.read(path) for path in tree.paths()}
 
 
 def refused(error: Refused) -> None:

@@ -136,11 +136,21 @@ def test_repair_on_postgresql(installation: Installation, postgresql: Callable[[
     with psycopg.connect(url) as connection:
         connection.execute("DROP FUNCTION vetro_event_told CASCADE")
         connection.execute("ALTER TABLE dispatch_task DISABLE TRIGGER vetro_task_ended")
-        connection.execute("DROP INDEX catalog_trigrams")
+        connection.execute("DROP INDEX catalog_trigrams, catalog_short")
+        connection.execute("DROP FUNCTION catalog_grams(text)")
     found = problems(installation, status=0)
     assert "--repair" in found["events"][0]["hint"] and "--repair" in found["search"][0]["hint"]
-    assert made(installation) == ["turned on: vetro_task_ended", "trigger vetro_event_told", "index catalog_trigrams"]
+    assert "one or two characters" in found["search"][1]["text"] and "--repair" in found["search"][1]["hint"]
+    assert made(installation) == [
+        "turned on: vetro_task_ended",
+        "trigger vetro_event_told",
+        "index catalog_trigrams",
+        "index catalog_short",
+    ]
     assert {"events", "search"}.isdisjoint(problems(installation, status=0))
+    with psycopg.connect(url) as connection:  # The function alone stays, as after a dump without indexes.
+        connection.execute("DROP INDEX catalog_short")
+    assert made(installation) == ["index catalog_short"]
     assert made(installation) == []
     with psycopg.connect(url) as connection:
         connection.execute("LISTEN vetro_events")

@@ -54,13 +54,89 @@ def test_an_openstack(settings: Make) -> None:
         assert [(f.level, f.text.split(":")[0]) for f in found] == [
             ("ok", "signed in at http"),
             ("ok", "it offers Heat, Nova; not Neutron, Glance, Cinder"),
-            ("warning", "19 of 20 cores of the project are in use"),
+            ("ok", "the project uses 19 of 20 cores"),
+            ("warning", "Nova has 19 of 20 cores in use"),
             ("warning", "no broker"),
         ]
+        assert "'openstack quota set --cores NUMBER p1'" in found[3].hint and "nearly" in found[3].hint
         fake.services = ("compute",)
         assert ("error", "Keystone's catalog lists no Heat for region One") in problems(
             cloud.examine(settings(**openstack(f"{fake.url}/v3")))
         )
+
+
+#: What each service answers: quotas that are plentiful, nearly used up, used up, none, and not limited (-1).
+LIMITS = {
+    "nova": {
+        "/limits": {
+            "limits": {
+                "rate": [],
+                "absolute": {
+                    "totalInstancesUsed": 9, "maxTotalInstances": 10, "totalCoresUsed": 17, "maxTotalCores": 20,
+                    "totalRAMUsed": 4096, "maxTotalRAMSize": -1,
+                },
+            }
+        }
+    },
+    "cinder": {
+        "/limits": {
+            "limits": {
+                "absolute": {
+                    "totalVolumesUsed": 10, "maxTotalVolumes": 10, "totalGigabytesUsed": 899,
+                    "maxTotalVolumeGigabytes": 1000, "totalSnapshotsUsed": 0, "maxTotalSnapshots": 0,
+                }
+            }
+        }
+    },
+    "neutron": {
+        "/quotas/p1/details.json": {
+            "quota": {
+                "floatingip": {"limit": 50, "used": 43, "reserved": 2},
+                "network": {"limit": 100, "used": 12, "reserved": 0},
+                "security_group": {"limit": 10, "used": 3, "reserved": 0},
+                "rbac_policy": {"limit": 10, "used": 10, "reserved": 0},
+                "router": {"limit": -1, "used": 7, "reserved": 0},
+            }
+        }
+    },
+}  # fmt: skip
+
+
+def test_quotas_of_an_openstack(settings: Make) -> None:
+    with Fake("compute", "block-storage", "network") as fake:
+        fake.lists = LIMITS
+        found = list(cloud.examine(settings(**openstack(f"{fake.url}/v3"), engine_broker={"host": "mq"})))
+        assert [f.text for f in found if f.level == "ok"][2] == (
+            "the project uses 9 of 10 instances, 17 of 20 cores, 10 of 10 volumes, 899 of 1000 GiB of volumes, "
+            "45 of 50 floating IPs, 12 of 100 networks, 3 of 10 security groups"
+        )
+        assert [(f.text, f.hint.split(":")[0]) for f in found if f.level != "ok"] == [
+            ("Nova has 9 of 10 instances in use", "it is nearly used up"),
+            ("Cinder has 10 of 10 volumes in use", "what needs one more fails"),
+            ("Neutron has 45 of 50 floating IPs in use", "it is nearly used up"),
+            ("Neutron has 10 of 10 quota 'rbac_policy' in use", "what needs one more fails"),
+        ]
+
+
+def test_quotas_of_regions_and_of_projects_of_environments(settings: Make) -> None:
+    with Fake("network") as fake:
+        fake.regions = ["One", "Two"]
+        fake.lists = {"neutron": LIMITS["neutron"]}
+        config = settings(**openstack(f"{fake.url}/v3", regions=["Two"], projects="environment"))
+        said = [f.text for f in cloud.examine(config)]
+        for region in fake.regions:
+            assert f"in region {region}, Neutron has 45 of 50 floating IPs in use" in said
+        assert any("stacks are made in those of the environments" in text for text in said)
+        assert {path for _, path in fake.asked if "quotas" in path} == {"/neutron/v2.0/quotas/p1/details.json"}
+
+
+def test_quotas_that_may_not_be_read(settings: Make) -> None:
+    with Fake("compute", "network") as fake:
+        fake.lists = {"neutron": LIMITS["neutron"]}
+        fake.trouble = [("GET", "/limits", 403)]
+        said = problems(cloud.examine(settings(**openstack(f"{fake.url}/v3"))))
+        assert ("warning", "Nova does not tell its quotas: Nova refuses (403): in trouble") in said
+        assert ("warning", "Neutron has 45 of 50 floating IPs in use") in said
 
 
 def test_an_openstack_that_refuses_or_is_away(settings: Make, monkeypatch: Any) -> None:

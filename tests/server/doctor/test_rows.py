@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from tests.server.doctor.test_here import problems
-from vetro import __version__
+from vetro.engine.version import engine_version
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config import Config
 from vetro.server.dbtools.backup import ACTION
@@ -24,7 +24,9 @@ pytestmark = pytest.mark.django_db
 
 def worker(name: str, **more: Any) -> None:
     now = datetime.now(UTC)
-    WorkerProcess.objects.create(**{"id": name, "host": "a/1/2", "pid": 1, "version": __version__, "seen": now, **more})
+    WorkerProcess.objects.create(
+        **{"id": name, "host": "a/1/2", "pid": 1, "version": engine_version(), "seen": now, **more}
+    )
 
 
 def test_nobody_works(settings: Make) -> None:
@@ -49,6 +51,14 @@ def test_too_few_connections(settings: Make) -> None:
     worker("w")
     config = settings(server_processes=8, database_pool=40)
     assert any("may want 337 connections" in text for _, text in problems(workers.examine(config)))
+    # Each worker's jobs take six more: a pool of four, and two that listen.
+    worker("v")
+    url = "postgresql://vetro@/vetro"
+    for name, wanted in (("embedded", 346), ("procrastinate", 358)):
+        config = settings(server_processes=8, database_pool=40, dispatch_backend=name, database_url=url)
+        assert any(
+            f"and 2 workers may want {wanted} connections" in text for _, text in problems(workers.examine(config))
+        )
 
 
 def test_growth(settings: Make) -> None:

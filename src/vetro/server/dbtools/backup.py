@@ -9,7 +9,6 @@ between the snapshot and its turn makes the backup begin with a new snapshot.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from django.db import DEFAULT_DB_ALIAS, Error
 
 from vetro import __version__
 from vetro.server.config import Config
-from vetro.server.dbtools import copying, schema
+from vetro.server.dbtools import copying, drafts, schema
 from vetro.server.dbtools.backup_file import KEYS, SIGNING, End, Head, Writer
 from vetro.server.dbtools.errors import BackupFailed
 from vetro.server.dbtools.snapshot import snapshot
@@ -171,25 +170,13 @@ def _opened(place: str, replace: bool) -> Iterator[IO[bytes]]:
         refused = BackupFailed(f"{path} is there already")
         refused.hint = "choose another name; --replace replaces it"
         raise refused
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        with drafts.signals_end(), drafts.draft_of(path) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
     except OSError as error:
         failed = BackupFailed(f"{path} cannot be written: {error.strerror or error}")
         failed.hint = "name a folder with room that this user may write to"
         raise failed from None
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _note(total: int, end: End, with_keys: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from vetro.engine.version import engine_version
 from vetro.server.config import Config, ConfigError
 from vetro.server.dbtools import findings
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
@@ -153,15 +154,14 @@ def _archives(everything: bool) -> Iterator[Finding]:
 
 def _work(config: Config) -> Iterator[Finding]:
     """Workers and tasks that are stuck."""
-    from vetro import __version__
     from vetro.server.dispatch import clock, labels
     from vetro.server.dispatch.models import Task, WorkerProcess
 
     lease = float(config["worker.lease_seconds"])
     alive = list(WorkerProcess.objects.filter(seen__gte=clock.after(-3 * lease)).values_list("id", "version"))
-    others = sorted({version for _, version in alive if version != __version__})
+    others = sorted({version for _, version in alive if version != engine_version()})
     if others:
-        text = f"workers of other versions: {', '.join(others)} (this is {__version__})"
+        text = f"workers of other versions: {', '.join(others)} (this is {engine_version()})"
         yield Finding("work", WARNING, text, "restart them with this version: a task goes on only where it began")
     long = clock.after(-_LONG.total_seconds())
     if count := Task.objects.filter(state=Task.RUNNING, lease_until__lt=clock.after(-3 * lease)).count():

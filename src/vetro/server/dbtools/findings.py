@@ -59,10 +59,11 @@ def _postgresql(wrapper: Any) -> list[Finding]:
             "SELECT pg_encoding_to_char(encoding), clock_timestamp(), current_setting('max_connections')::int,"
             " (SELECT count(*) FROM pg_stat_activity), (SELECT count(*) FROM pg_extension WHERE extname = 'pg_trgm'),"
             " (SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'vetro\\_%' AND tgenabled <> 'D'),"
-            " (SELECT count(*) FROM pg_class WHERE relname = 'catalog_trigrams')"
+            " (SELECT count(*) FROM pg_class WHERE relname = 'catalog_trigrams'),"
+            " (SELECT count(*) FROM pg_class WHERE relname = 'catalog_short')"
             " FROM pg_database WHERE datname = current_database()"
         )
-        encoding, now, most, used, extension, triggers, index = cursor.fetchone()
+        encoding, now, most, used, extension, triggers, index, short = cursor.fetchone()
     if encoding != "UTF8":
         text = f"the encoding is {encoding}"
         found.append(Finding("connection", ERROR, text, "make a database with ENCODING 'UTF8' and move there"))
@@ -78,6 +79,10 @@ def _postgresql(wrapper: Any) -> list[Finding]:
     if not (extension and index):
         hint = "'vetro db check --repair' makes it; docs/database.md, Search, says who may"
         found.append(Finding("search", WARNING, "searches read every package: no index of substrings", hint))
+    if not short:
+        hint = "'vetro db check --repair' makes it; in a catalog of 100,000 packages that takes about a minute"
+        text = "searches for one or two characters read every package: no index of short words"
+        found.append(Finding("search", WARNING, text, hint))
     if triggers < 4:
         hint = "triggers named vetro_… are gone: 'vetro db check --repair'; until then it is only slower"
         found.append(Finding("events", WARNING, "the database tells nobody what happens; everybody polls", hint))

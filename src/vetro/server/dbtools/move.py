@@ -163,6 +163,14 @@ def _refuse_filled(everything: Sequence[Table], again: bool) -> None:
         )
         error.hint = "take an empty database; what is in this one would be lost"
         raise error
+    # Tasks and drafts go on without an entry in the audit, but not without an event, a report, a state.
+    for table in everything:
+        if table.numbered and table.name not in MADE:
+            there, here = (copying.last_number(alias, table) for alias in (TARGET, DEFAULT_DB_ALIAS))
+            if there > here:
+                error = MoveRefused(f"work went on in the target: {table.name} was numbered up to {there}, not {here}")
+                error.hint = "take an empty database; what is in this one would be lost"
+                raise error
 
 
 def _audit(alias: str) -> Iterator[tuple[Any, ...]]:

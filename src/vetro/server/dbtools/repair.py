@@ -25,7 +25,7 @@ def repair(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
     try:
         with schema.migration_lock(alias), transaction.atomic(using=alias):
             if connection.vendor == "postgresql":
-                return [*_triggers(connection), *_index(connection)]
+                return [*_triggers(connection), *_index(connection), *_short(connection)]
             return _substrings(connection)
     except Error as error:
         failed = NoDatabase(f"this cannot be made: {str(error).splitlines()[0]}")
@@ -68,6 +68,19 @@ def _index(connection: Any) -> list[str]:
         columns = ", ".join(f"{field} gin_trgm_ops" for field in _fields())
         cursor.execute(f"CREATE INDEX catalog_trigrams ON catalog_packagetext USING gin ({columns})")
     return ["index catalog_trigrams"]
+
+
+def _short(connection: Any) -> list[str]:
+    """The index of short words, and its function where that is gone, too."""
+    words = import_module("vetro.server.catalog.migrations.0005_short_words")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('catalog_short') IS NOT NULL, to_regproc('catalog_grams') IS NOT NULL")
+        index, function = cursor.fetchone()
+        if index:
+            return []
+        for statement in ([] if function else [words.FUNCTION]) + [words.INDEX, words.STATISTICS]:
+            cursor.execute(statement)
+    return ["index catalog_short"]
 
 
 def _substrings(connection: Any) -> list[str]:

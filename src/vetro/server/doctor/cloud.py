@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from vetro.server.config import Config
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
 from vetro.server.dispatch import spec
-
-#: Quotas of Nova: what is used, what there is, what it is called.
-_QUOTAS = (
-    ("totalInstancesUsed", "maxTotalInstances", "servers"),
-    ("totalCoresUsed", "maxTotalCores", "cores"),
-    ("totalRAMUsed", "maxTotalRAMSize", "MiB of memory"),
-)
-#: Part of a quota from which on it is mentioned.
-_MUCH = 0.9
+from vetro.server.doctor import quotas
 
 
 def examine(config: Config) -> Iterator[Finding]:
@@ -71,19 +62,10 @@ def _openstack(config: Config) -> Iterator[Finding]:
         names = ", ".join(SERVICES[service] for service in there)
         without = f"; not {', '.join(missing)}: packages that need these fail" if missing else ""
         yield Finding("cloud", OK, f"it offers {names}{without}")
-        if "compute" in there:
-            yield from _quotas((link.get("compute", "/limits") or {}).get("limits", {}).get("absolute", {}))
+        yield from quotas.examine(settings, session, closing)
     finally:
         closing.set()
         session.session.close()
     if not config["engine.broker"]:
         hint = "set 'engine.broker' to a RabbitMQ that workers and servers reach: docs/openstack.md, Agents"
         yield Finding("broker", WARNING, "no broker: packages that call agents on servers fail", hint)
-
-
-def _quotas(limits: Mapping[str, Any]) -> Iterator[Finding]:
-    for used, most, what in _QUOTAS:
-        limit = limits.get(most, -1)
-        if limit > 0 and limits.get(used, 0) >= _MUCH * limit:
-            text = f"{limits[used]} of {limit} {what} of the project are in use"
-            yield Finding("cloud", WARNING, text, "ask for a larger quota, or delete environments")
