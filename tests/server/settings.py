@@ -5,9 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
-if "VETRO_DATA" not in os.environ:
+if "VETRO_DATA" not in os.environ and "mypy" in sys.modules:
+    # Its plug-in reads these settings, and it ends without saying goodbye: a new folder would be left each time.
+    os.environ["VETRO_DATA"] = str(Path(__file__).parents[2] / ".mypy_cache" / "settings")
+elif "VETRO_DATA" not in os.environ:
     _folder = tempfile.mkdtemp(prefix="vetro-tests-")
     _maker = os.getpid()
 
