@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ class Agents(threading.Thread):
         self._settings = BrokerSettings(host="127.0.0.1", port=port)
         self._world = World(world)
         self._over = threading.Event()
+        #: What came, as (queue, message). Nothing is answered while the library reads: a publisher that waits for its
+        #: confirmation would be handed further messages, whose publishers take each other's confirmations away.
+        self._came: deque[tuple[str, Any]] = deque()
         #: How often the broker had to be found again.
         self.lost = 0
 
@@ -47,6 +51,7 @@ class Agents(threading.Thread):
             channel = connection.default_channel
             channel.basic_qos(0, 16, False)
             known: set[str] = set()
+            self._came.clear()
             while not self._over.is_set():
                 for queue in self._world.queues():
                     if queue not in known:
@@ -54,9 +59,11 @@ class Agents(threading.Thread):
                         channel.queue_declare(
                             queue=queue, durable=True, exclusive=False, auto_delete=False, arguments=QUEUE_ARGUMENTS
                         )
-                        channel.basic_consume(queue, callback=lambda raw, queue=queue: self._take(channel, queue, raw))
+                        channel.basic_consume(queue, callback=lambda raw, queue=queue: self._came.append((queue, raw)))
                 with contextlib.suppress(TimeoutError):
                     connection.drain_events(timeout=0.1)
+                while self._came:
+                    self._take(channel, *self._came.popleft())
 
     def _take(self, channel: Any, queue: str, raw: Any) -> None:
         body = raw.body if isinstance(raw.body, str) else bytes(raw.body).decode()

@@ -43,7 +43,9 @@ _log = logging.getLogger("vetro.worker")
 #: How often a task is given back because of what is around it, before it has failed; the pauses between, in seconds.
 MOST_FAILURES = 5
 PAUSES = (1.0, 5.0, 20.0, 60.0)
-#: The longest pause, in seconds, while the database fails: a disk that stays full is waited for for hours.
+#: Claims after which pauses grow while the database fails, and the longest one in seconds: a disk that stays full is
+#: waited for for hours.
+_QUICK = 19
 MOST_PAUSE = 60.0
 #: Classes of SQLSTATE that say that the data cannot be written, now or later: data, integrity, limits of the program.
 _REFUSED = ("22", "23", "54")
@@ -263,11 +265,13 @@ class Runner:
 
 
 def outage_pause(attempts: int) -> float:
-    """Seconds until a task that was begun so often is begun again after the database failed: 1, 2, 4, … `MOST_PAUSE`.
+    """Seconds until a task that was begun so often is begun again after the database failed: 1; from the twentieth time
+    on 2, 4, … `MOST_PAUSE`.
 
-    A database may take claims and no more (a disk that is nearly full): `MOST_CLAIMS` have to last.
+    A database may take claims and no more (a disk that is nearly full): `MOST_CLAIMS` have to last. Deaths of workers
+    are among the first ones: whoever lived through some need not wait longer for a database that was restarted.
     """
-    return float(min(MOST_PAUSE, 2.0 ** min(max(attempts - 1, 0), 10)))
+    return float(min(MOST_PAUSE, 2.0 ** min(max(attempts - _QUICK, 0), 10)))
 
 
 def _outage(error: Exception) -> bool:
