@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import vetro
@@ -33,3 +35,33 @@ def test_other_text_is_another_program_and_the_same_text_the_same(tmp_path: Path
     assert second != first
     lexer.rename(lexer.with_name("lexing.py"))
     assert digest(copy) not in (first, second)
+
+
+_CHANGED = """
+import os, pathlib, signal, vetro
+from vetro.engine.launcher import Launcher, LauncherError
+with Launcher() as launcher:
+    launcher.start().close()
+    os.kill(launcher.pid, signal.SIGKILL)
+    launcher.start().close()
+    lexer = pathlib.Path(vetro.__file__).parent / "yaql" / "lexer.py"
+    lexer.write_text(lexer.read_text() + "\\n# changed\\n")
+    launcher.start().close()  # the zygote that runs has what it began with
+    os.kill(launcher.pid, signal.SIGKILL)
+    for _ in range(2):
+        try:
+            launcher.start()
+        except LauncherError as error:
+            print(error.message, "|", error.hint)
+"""
+
+
+def test_a_program_that_was_changed_on_disk_starts_no_tasks(tmp_path: Path) -> None:
+    shutil.copytree(ROOT, tmp_path / "vetro", ignore=shutil.ignore_patterns("__pycache__", "server", "cli"))
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _CHANGED],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=tmp_path, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    told = "the program was changed on disk since this process began | start the service, or the command, again"
+    assert (done.returncode, done.stderr, done.stdout.splitlines()) == (0, "", [told, told])

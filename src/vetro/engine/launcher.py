@@ -36,6 +36,7 @@ from typing import Any
 from vetro.engine import interrupts
 from vetro.engine.frames import MOST_DIGITS
 from vetro.engine.task_process import Exit, TaskProcess, TaskProcessEnded
+from vetro.engine.version import code
 from vetro.yaql.errors import VetroError
 
 #: Seconds the zygote may take to load the engine, and to fork.
@@ -170,7 +171,8 @@ class Launcher:
         assert self._control is not None
         self._control.settimeout(START_SECONDS)
         try:
-            if not self._control.recv(4096):
+            said = self._control.recv(4096)
+            if not said:
                 raise ConnectionResetError
         except TimeoutError:
             raise LauncherError(f"the zygote was not ready after {START_SECONDS:g} seconds") from None
@@ -179,6 +181,11 @@ class Launcher:
             failed = LauncherError("the zygote could not start")
             failed.hint = "what went wrong stands on the standard error of this process"
             raise failed from None
+        if json.loads(said)["code"] != code():  # a task would go on with other code than it, or others, began with
+            self._end_zygote()
+            changed = LauncherError("the program was changed on disk since this process began")
+            changed.hint = "start the service, or the command, again"
+            raise changed
         self._control.settimeout(None)
         self._ready = True
 

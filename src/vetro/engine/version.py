@@ -19,7 +19,13 @@ PARTS = ("yaql", "muranopl", "packages", "library", "engine")
 @functools.cache
 def engine_version() -> str:
     """As ``0.1.0+3f9a1c04``: the version and 8 hex digits, the same on all machines with the same text."""
-    return f"{vetro.__version__}+{digest(Path(vetro.__file__).parent)}"
+    return f"{vetro.__version__}+{code()}"
+
+
+@functools.cache
+def code() -> str:
+    """`digest` of this program as it was on disk when this process asked first: workers do when they begin."""
+    return digest(Path(vetro.__file__).parent)
 
 
 def digest(root: Path) -> str:

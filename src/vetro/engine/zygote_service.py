@@ -16,6 +16,7 @@ from typing import Any
 from vetro.engine import child
 from vetro.engine.installation import Installation, prepare
 from vetro.engine.sandbox import Confinement, leave_network
+from vetro.engine.version import code
 
 #: Bytes of a request; it is just a word.
 REQUEST = 64
@@ -59,7 +60,7 @@ class Zygote:
         if threads != 1:
             raise RuntimeError(f"the zygote has {threads} threads; it must not have any besides its own")
         try:
-            self._control.send(json.dumps({"ready": True, "pid": self._pid}).encode())
+            self._control.send(json.dumps({"ready": True, "pid": self._pid, "code": code()}).encode())
         except BrokenPipeError:  # the launcher ended meanwhile
             return 0
         try:
