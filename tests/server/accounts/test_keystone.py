@@ -6,11 +6,12 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from tests.server.accounts.listening_keystone import Answering, listening
 from vetro.server import setup
 from vetro.server.accounts import keystone
 from vetro.server.accounts.authentication import caller_of_token
@@ -49,9 +50,8 @@ class Keystone(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     server: Keystone
-    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -72,30 +72,11 @@ class Handler(BaseHTTPRequestHandler):
         found = self.server.tokens.get(token)
         self.send(200, {"token": found}) if found is not None else self.send(404, {})
 
-    def send(self, status: int, data: Any, headers: dict[str, str] | None = None) -> None:
-        body = json.dumps(data).encode()
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Keystone]:
-    server = Keystone()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    changed = setup.config().changed({"keystone.url": server.url, "keystone.options": OPTIONS})
-    monkeypatch.setattr(setup, "_current", changed)
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Keystone(), OPTIONS, monkeypatch) as server:
+        yield server
 
 
 def test_a_token_that_keystone_knows_makes_a_caller(cloud: Keystone) -> None:
