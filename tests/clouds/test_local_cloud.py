@@ -26,11 +26,11 @@ from vetro.clouds.interface import (
     TemplateInvalid,
 )
 from vetro.clouds.local import LocalCloud, LocalSettings
-from vetro.clouds.local.database import StateUnusable
 from vetro.clouds.local.drivers.base import ServerDriver
 from vetro.clouds.local.drivers.record import RecordDriver
 from vetro.clouds.local.networking import QueryInvalid
 from vetro.clouds.local.settings import SettingInvalid
+from vetro.clouds.local.statefile import StateUnusable
 from vetro.library.stackdata import changed_digest, difference, digest_of, parts_of
 
 OTHER = Owner("project", "env2")

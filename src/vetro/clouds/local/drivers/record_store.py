@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.local.database import StateUnusable
-
-VERSION = 1
+from vetro.clouds.local.statefile import StateFile
 
 _SCHEMA = """
 CREATE TABLE servers (
@@ -57,83 +53,26 @@ class RecordedPlan:
     sent: float
 
 
-class RecordStore:
-    """The file, with one connection that threads share."""
+class RecordStore(StateFile):
+    """The file, and a way to wait for what others write into it."""
+
+    _purpose = "for recording"
+    _schema = _SCHEMA
 
     def __init__(self, path: Path) -> None:
         """Opens or makes it. Raises `StateUnusable`."""
-        self._lock = threading.RLock()
-        self._depth = 0
         #: Those who wait for results are told at the end of the transaction.
         self._newer = False
         #: How often they were told.
         self.told = 0
         #: Notified when there may be a new result.
         self.news = threading.Condition()
-        try:
-            if not path.exists():
-                path.touch(0o600)  # plans hold passwords; SQLite gives its other files the same mode
-            self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-            run = self._connection.execute
-            run("PRAGMA journal_mode = WAL")
-            run("PRAGMA synchronous = NORMAL")
-            with self.transaction():
-                found = run("PRAGMA user_version").fetchone()[0]
-                if found > VERSION:
-                    raise StateUnusable(f"{path} was written by a later version of Vetro; use that version")
-                if found == 0:
-                    for statement in _SCHEMA.split(";"):
-                        run(statement)
-                    run(f"PRAGMA user_version = {VERSION}")
-        except (OSError, sqlite3.Error) as error:
-            raise StateUnusable(f"{path} cannot be used for recording: {error}") from None
+        super().__init__(path)
 
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All statements of the block or none. What a block within a block did is undone with it, too."""
-        with self._lock:
-            outer, name = self._depth == 0, f"inner{self._depth}"
-            self._connection.execute("BEGIN IMMEDIATE" if outer else f"SAVEPOINT {name}")
-            self._depth += 1
-            try:
-                yield
-            except BaseException:
-                self._connection.execute("ROLLBACK" if outer else f"ROLLBACK TO {name}")
-                raise
-            else:
-                self._connection.execute("COMMIT" if outer else f"RELEASE {name}")
-            finally:
-                self._depth -= 1
-                if outer and self._newer:
-                    self._newer = False
-                    self._notify()
-
-    def begin(self) -> None:
-        """Begins a transaction that `commit` ends on the same thread; the lock is held meanwhile."""
-        self._lock.acquire()
-        try:
-            if self._depth == 0:
-                self._connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._lock.release()
-            raise
-        self._depth += 1
-
-    def commit(self) -> None:
-        """Ends what `begin` began."""
-        try:
-            self._depth -= 1
-            if self._depth == 0:
-                try:
-                    self._connection.execute("COMMIT")
-                finally:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                if self._newer:
-                    self._newer = False
-                    self._notify()
-        finally:
-            self._lock.release()
+    def _ended(self) -> None:
+        if self._newer:
+            self._newer = False
+            self._notify()
 
     def tell(self) -> None:
         """There may be a new result: those who wait look once it is written."""
@@ -147,16 +86,6 @@ class RecordStore:
         with self.news:
             self.told += 1
             self.news.notify_all()
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Makes one statement; the number of rows it changed."""
-        with self._lock:
-            return self._connection.execute(sql, values).rowcount
-
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows that a query finds."""
-        with self._lock:
-            return self._connection.execute(sql, values).fetchall()
 
     def note(self, what: str, id: str, name: str = "") -> None:
         """Remembers a call of the driver."""
@@ -180,8 +109,3 @@ class RecordStore:
             "SELECT id, body, due FROM results WHERE project = ? AND environment = ? AND queue = ? ORDER BY due, place",
             (project, environment, queue),
         )
-
-    def close(self) -> None:
-        """Closes the file. Doing it twice is fine."""
-        with self._lock:
-            self._connection.close()
