@@ -104,7 +104,8 @@ def _measure(
     def make(number: int) -> bytes:
         return request(scenario.method, path, headers, body.replace("%d", f"m{number}").encode())
 
-    load = run(running.port, make, clients, seconds / 8)  # warms threads and connections
+    # Every thread of the service opens its own connection to the database with its first request.
+    load = run(running.port, make, clients, max(0.5, seconds / 8))
     if not wrk.there():
         load = run(running.port, lambda number: make(number + 1_000_000), clients, seconds)
     row: dict[str, Any] = {
