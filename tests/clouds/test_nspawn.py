@@ -239,7 +239,7 @@ def test_servers_may_be_made_at_the_same_time(place: Place) -> None:
     for thread in threads:
         thread.join()
     assert not failures
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 60
     for number in (11, 12, 13, 14):
         assert place.sh(number, "hostname") == f"web{number}\n[0]"
         place.driver.delete(f"server-{number}")

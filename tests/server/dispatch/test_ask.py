@@ -48,7 +48,7 @@ def test_what_a_package_says(ann: Any) -> None:
     assert schema["add"]["properties"]["a"]["type"] == "integer"
     start = time.monotonic()
     assert ask(ann.caller, "static", packages=[package], on_class=SHOP, method="add", args={"a": 2}) == 3
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20
     with pytest.raises(AskFailed) as caught:
         ask(ann.caller, "static", packages=[package], on_class=SHOP, method="add", args={"a": "x"})
     assert caught.value.kind == "contract-violation"
