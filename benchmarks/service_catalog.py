@@ -60,6 +60,7 @@ def fill(count: int, first: int = 0) -> None:
     """Writes that many packages, but for the ``first`` ones, with everything that an import writes."""
     from django.db import transaction
 
+    from benchmarks.bulk import next_number, numbered, write
     from vetro.server.catalog.models import (
         Ancestor,
         Category,
@@ -71,40 +72,47 @@ def fill(count: int, first: int = 0) -> None:
     )
     from vetro.server.catalog.versions import sort_key
     from vetro.server.catalog.writing import texts
+    from vetro.server.ids import new_id
 
-    categories = {c.name: c for c in Category.objects.all()}
+    categories = {c.name: c.id for c in Category.objects.all()}
+    through = Package.categories.through
+    key, number = sort_key("1.0.0"), next_number(PackageClass)
     facts = islice(made_up(count), first, None)
     while part := list(islice(facts, BATCH)):
-        packages = [
-            Package(
-                project_id=f["project"], fqn=f["fqn"], version="1.0.0", version_key=sort_key("1.0.0"), name=f["name"],
-                sort_name=f["name"].lower(), type="Application", author=f["author"], description=f["description"],
-                is_public=f["public"], digest="0" * 64, tag_names=f["tags"], category_names=[f["category"]],
-                class_names=f["classes"], required={"io.murano": "0"},
-            )
-            for f in part
-        ]  # fmt: skip
+        ids = [new_id() for _ in part]
+        pairs = list(zip(ids, part, strict=True))
+        classes = [(id, name) for id, f in pairs for name in f["classes"]]
+        numbers = range(number, number + len(classes))
+        number += len(classes)
         with transaction.atomic():
-            Package.objects.bulk_create(packages, batch_size=500)
-            classes = PackageClass.objects.bulk_create(
-                (PackageClass(package=p, name=name) for p in packages for name in p.class_names), batch_size=1000
+            write(Package, (
+                "id", "project_id", "fqn", "version", "version_key", "name", "sort_name", "type", "author",
+                "description", "is_public", "digest", "tag_names", "category_names", "class_names", "required",
+            ), (
+                (id, f["project"], f["fqn"], "1.0.0", key, f["name"], f["name"].lower(), "Application", f["author"],
+                 f["description"], f["public"], "0" * 64, f["tags"], [f["category"]], f["classes"], {"io.murano": "0"})
+                for id, f in pairs
+            ))  # fmt: skip
+            write(
+                PackageClass,
+                ("id", "package_id", "name"),
+                ((number, *of) for number, of in zip(numbers, classes, strict=True)),
             )
-            Ancestor.objects.bulk_create((Ancestor(of=c, name="io.murano.Object") for c in classes), batch_size=1000)
-            PackageTag.objects.bulk_create(
-                (PackageTag(package=p, tag=tag) for p in packages for tag in p.tag_names), batch_size=1000
+            write(Ancestor, ("of_id", "name"), ((number, "io.murano.Object") for number in numbers))
+            write(PackageTag, ("package_id", "tag"), ((id, tag) for id, f in pairs for tag in f["tags"]))
+            write(Requirement, ("package_id", "name", "spec"), ((id, "io.murano", "0") for id in ids))
+            write(through, ("package_id", "category_id"), ((id, categories[f["category"]]) for id, f in pairs))
+            searched = [
+                texts(Package(name=f["name"], fqn=f["fqn"], description=f["description"], author=f["author"],
+                              tag_names=f["tags"], category_names=[f["category"]], class_names=f["classes"]))
+                for f in part
+            ]  # fmt: skip
+            write(
+                PackageText,
+                ("package_id", *searched[0]),
+                ((id, *text.values()) for id, text in zip(ids, searched, strict=True)),
             )
-            Requirement.objects.bulk_create(
-                (Requirement(package=p, name="io.murano", spec="0") for p in packages), batch_size=1000
-            )
-            PackageText.objects.bulk_create((PackageText(package=p, **texts(p)) for p in packages), batch_size=500)
-            through = Package.categories.through
-            through.objects.bulk_create(
-                (
-                    through(package_id=p.id, category_id=categories[f["category"]].id)
-                    for p, f in zip(packages, part, strict=True)
-                ),
-                batch_size=1000,
-            )
+    numbered(PackageClass)
 
 
 def questions(chance: random.Random) -> dict[str, Callable[[], str]]:
@@ -212,12 +220,12 @@ def main() -> int:
         from django.core.management import call_command
         from django.db import connection
 
+        from benchmarks.bulk import filling
+
         call_command("migrate", verbosity=0)
         began = time.perf_counter()
-        fill(options.packages)
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute("VACUUM ANALYZE")
+        with filling():
+            fill(options.packages)
         print(f"{options.packages} packages written in {time.perf_counter() - began:.0f} s", file=sys.stderr)
         results = measure(options.rounds)
         connection.close()

@@ -24,11 +24,16 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/scale.md")
     parser.add_argument("--workers", default="1,2,4", help="numbers of workers, with commas")
     parser.add_argument("--deployments", type=int, default=100, help="deployments of a round")
+    parser.add_argument(
+        "--rate", type=float, default=0.0, help="deployments asked for in a second, for each worker; 0: all at once"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="rounds with each number of workers")
     parser.add_argument("--environments", type=int, default=100_000)
     parser.add_argument("--packages", type=int, default=100_000)
     parser.add_argument("--reports", type=int, default=1_000_000)
     options = parser.parse_args()
+    if options.rate and options.write:
+        parser.error("the page shows what all at once cost: --rate goes without --write")
     with tempfile.TemporaryDirectory(prefix="vetro-scale-") as folder:
         environ = place.prepare(Path(folder))
         caller = people()
@@ -37,7 +42,7 @@ def main() -> int:
             from benchmarks.scale import deployments
 
             numbers = [int(number) for number in options.workers.split(",")]
-            costs, drift = deployments.measure(environ, numbers, options.deployments, options.rounds)
+            costs, drift = deployments.measure(environ, numbers, options.deployments, options.rounds, options.rate)
             tables["deployments"] = [*deployments.table(costs, options.rounds, drift), "", machine()]
             print("\n".join(tables["deployments"]), flush=True)
         if options.only != "deployments":

@@ -32,8 +32,11 @@ class Account:
         return ["sh", "-c", f'echo $$ > {self._folder}/cgroup.procs; exec "$@"', "sh", *command]
 
     def join(self, pid: int) -> None:
-        """Moves one process."""
-        (self._folder / "cgroup.procs").write_text(str(pid))
+        """Moves one process; nothing where it has ended: databases have children that come and go."""
+        try:
+            (self._folder / "cgroup.procs").write_text(str(pid))
+        except ProcessLookupError:
+            pass
 
     def seconds(self) -> float:
         """CPU seconds so far."""
@@ -69,10 +72,13 @@ class Account:
 
 
 def children(pid: int) -> list[int]:
-    """Process ids of the children of a process."""
+    """Process ids of the children of a process; none where it has ended."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(child) for child in (task / "children").read_text("ascii").split()]
+    for file in Path("/proc").glob(f"{pid}/task/*/children"):
+        try:
+            found += [int(child) for child in file.read_text("ascii").split()]
+        except (FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            continue
     return found
 
 

@@ -62,15 +62,20 @@ class Cost:
         return self.worker_ms + self.tasks_ms + self.hosts_ms + self.database_ms
 
 
-def measure(environ: dict[str, str], numbers: list[int], count: int, rounds: int) -> tuple[list[Cost], float]:
+def measure(
+    environ: dict[str, str], numbers: list[int], count: int, rounds: int, rate: float = 0.0
+) -> tuple[list[Cost], float]:
     """Deploys ``count`` environments with each number of workers, in so many rounds; averages by number of workers.
+
+    ``rate``: so many are asked for in a second, for each worker; 0: all at once. Processors that are always busy make
+    the same work dearer, so what depends on the number of workers is seen while some are free.
 
     The second result is by how much the same number of workers differed between rounds, in the mean: 0.1 is 10 %.
     """
     found: dict[int, list[Cost]] = {number: [] for number in numbers}
     for turn in range(rounds):
         for number in turns(numbers, turn):
-            cost = _one_round(environ, number, count, f"{turn}-w{number}")
+            cost = _one_round(environ, number, count, f"{turn}-w{number}", rate * number)
             found[number].append(cost)
             print(f"round {turn + 1}: {cost}, {cost.total_ms:.1f} ms", file=sys.stderr, flush=True)
     drifts = [spread(costs) for costs in found.values()]
@@ -98,7 +103,7 @@ def spread(costs: list[Cost]) -> float:
     return max(cost.total_ms for cost in costs) / min(cost.total_ms for cost in costs) - 1
 
 
-def _one_round(environ: dict[str, str], workers: int, count: int, name: str) -> Cost:
+def _one_round(environ: dict[str, str], workers: int, count: int, name: str, rate: float = 0.0) -> Cost:
     from vetro.server.setup import config
 
     client = Client()
@@ -118,8 +123,12 @@ def _one_round(environ: dict[str, str], workers: int, count: int, name: str) -> 
         standing = {part: (used - before[part]) / waited for part, used in _seconds(accounts).items()}
         before, counters = _seconds(accounts), _counters()
         idle, whole = _idle(), time.monotonic()
-        _deploy(client, pairs)
         requested, begun = _counters(), time.monotonic()
+        if rate:
+            _arrive(client, pairs, rate)
+        else:
+            _deploy(client, pairs)
+            requested, begun = _counters(), time.monotonic()
         _until_done()
         took, everything = time.monotonic() - begun, time.monotonic() - whole
         used = {part: used - before[part] - standing[part] * everything for part, used in _seconds(accounts).items()}
@@ -152,6 +161,14 @@ def _deploy(client: Client, pairs: list[tuple[str, str]]) -> None:
     with transaction.atomic():
         for pair in pairs:
             client.deploy(*pair)
+
+
+def _arrive(client: Client, pairs: list[tuple[str, str]], rate: float) -> None:
+    """One after the other, so many in a second."""
+    begun = time.monotonic()
+    for number, pair in enumerate(pairs):
+        time.sleep(max(0.0, begun + number / rate - time.monotonic()))
+        client.deploy(*pair)
 
 
 @contextmanager

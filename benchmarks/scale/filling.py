@@ -26,6 +26,7 @@ class Filling:
         self._source, self._task = source, task
         self._project = _OF.format(project=project)
         self._environments = self._reports = 0
+        self._kept: dict[tuple[Any, str], str] = {}
 
     def grow(self, environments: int, reports: int) -> None:
         """Until there are so many environments, each deployed once, and reports of all tasks together."""
@@ -36,7 +37,6 @@ class Filling:
         if not self._reports:
             self._long_log()
         self._environments, self._reports = environments, reports
-        _run("VACUUM ANALYZE")
 
     def _copy_deployments(self, first: int, last: int) -> None:
         from vetro.server.audit.models import AuditRecord
@@ -46,7 +46,7 @@ class Filling:
         environment, task, session = "md5('e' || n)", "md5('t' || n)", "md5('s' || n)"
         times = dict.fromkeys(("created", "updated"), _AT)
         here = f"environment_id = '{self._source}'"
-        copy = _Copy(first, last)
+        copy = _Copy(self._kept, first, last)
         names = {"name": "'environment ' || n", "project_id": self._project}
         copy(Environment, f"id = '{self._source}'", {"id": environment, "task_id": task, **names, **times})
         copy(State, here, {"environment_id": environment, "created": _AT})
@@ -70,13 +70,13 @@ class Filling:
 
         cells = {"id": "md5('r' || n || '-' || m)", "task_id": "md5('t' || n)", "key": "'0/' || m",
                  "created": f"{_AT} + make_interval(secs => m)"}  # fmt: skip
-        _Copy(first, last, f", generate_series(1, {each}) m")(Report, self._one_report(), cells)
+        _Copy(self._kept, first, last, f", generate_series(1, {each}) m")(Report, self._one_report(), cells)
 
     def _long_log(self) -> None:
         from vetro.server.dispatch.models import Report
 
         cells = {"id": "md5('long' || n)", "key": "'long/' || n", "created": _AT}
-        _Copy(1, LONG_LOG)(Report, self._one_report(), cells)
+        _Copy(self._kept, 1, LONG_LOG)(Report, self._one_report(), cells)
 
     def _one_report(self) -> str:
         from vetro.server.dispatch.models import Report
@@ -85,9 +85,14 @@ class Filling:
 
 
 class _Copy:
-    """Copies rows of a table for each ``n`` from ``first`` to ``last``; ``more`` multiplies."""
+    """Copies rows of a table for each ``n`` from ``first`` to ``last``; ``more`` multiplies.
 
-    def __init__(self, first: int, last: int, more: str = "") -> None:
+    ``kept`` remembers which rows were copied first, and they are copied again: what is measured between writes further
+    ones to the source, and the second part would have dozens of records where the first one has two.
+    """
+
+    def __init__(self, kept: dict[tuple[Any, str], str], first: int, last: int, more: str = "") -> None:
+        self._kept = kept
         self._source = f"generate_series({first}, {last}) n{more}"
 
     def __call__(self, table: Any, which: str, cells: dict[str, str], when: str = "true") -> None:
@@ -96,10 +101,26 @@ class _Copy:
         given = ", ".join(cells.get(column, f't."{column}"') for column in columns)
         listed = ", ".join(f'"{column}"' for column in columns)
         name = table._meta.db_table
+        if (table, which) not in self._kept:
+            self._kept[table, which] = _these(table, which)
+        rows = self._kept[table, which]
         _run(
-            f'INSERT INTO "{name}" ({listed}) SELECT {given} FROM (SELECT * FROM "{name}" WHERE {which}) t,'
+            f'INSERT INTO "{name}" ({listed}) SELECT {given} FROM (SELECT * FROM "{name}" WHERE {rows}) t,'
             f" {self._source} WHERE {when}"
         )
+
+
+def _these(table: Any, which: str) -> str:
+    """A condition that is true for the rows that fulfil another one now, and for no later ones."""
+    from django.db import connection
+
+    column = table._meta.pk.column
+    with connection.cursor() as cursor:
+        cursor.execute(f'SELECT "{column}" FROM "{table._meta.db_table}" WHERE {which}')
+        keys = [f"'{key}'" for (key,) in cursor.fetchall()]
+    if not keys:
+        raise ValueError(f"there is no row of {table.__name__} to be copied, where {which}")
+    return f'"{column}" IN ({", ".join(keys)})'
 
 
 def _run(statement: str) -> None:

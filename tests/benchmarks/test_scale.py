@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from itertools import permutations
 from pathlib import Path
 
@@ -44,6 +45,30 @@ def test_children_that_nobody_waits_for_are_counted() -> None:
         folder = account._folder
     assert 0.3 <= used < 5
     assert not folder.exists()
+
+
+def test_a_process_that_has_ended_joins_nothing() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait(100)
+    assert accounts.children(ended.pid) == []
+    if not _may():
+        pytest.skip("needs root and control groups")
+    with Account("ended") as account:
+        account.join(ended.pid)
+        assert account._file.with_name("cgroup.procs").read_text() == ""
+
+
+def test_deployments_arrive_one_after_the_other() -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Client:
+        def deploy(self, *pair: str) -> None:
+            asked.append((pair[0], pair[1]))
+
+    begun = time.monotonic()
+    deployments._arrive(Client(), [("a", "1"), ("b", "2"), ("c", "3")], 20.0)  # type: ignore[arg-type]
+    assert asked == [("a", "1"), ("b", "2"), ("c", "3")]
+    assert time.monotonic() - begun >= 0.1
 
 
 def test_what_grows_is_named() -> None:
@@ -96,3 +121,16 @@ def test_tables_go_between_their_marks() -> None:
         written(page, "deployments", [])
     for name in ("deployments", "rows"):
         assert written(PAGE.read_text("utf-8"), name, ["x"]) != ""
+
+
+@pytest.mark.django_db
+def test_rows_that_are_copied_stay_the_same_when_others_follow() -> None:
+    from benchmarks.scale.filling import _these
+    from vetro.server.catalog.models import Category
+
+    Category.objects.create(name="scale one")
+    condition = _these(Category, "name LIKE 'scale%'")
+    Category.objects.create(name="scale two")
+    assert [c.name for c in Category.objects.extra(where=[condition])] == ["scale one"]
+    with pytest.raises(ValueError, match="no row of Category"):
+        _these(Category, "name = 'nowhere'")

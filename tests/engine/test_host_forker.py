@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,6 +111,42 @@ def test_a_forker_that_died_is_started_again(tmp_path: Path) -> None:
         first.start()
         assert perform(first, "entropy", {"bytes": 2})
         first.stop()
+
+
+def test_it_outlives_the_thread_that_needed_it(tmp_path: Path) -> None:
+    """Places of a worker that drains end one after the other, and the kernel ends a process with the thread that made
+    it."""
+    with HostForker() as forker, HostProcess(config(tmp_path), forker) as host:
+        thread = threading.Thread(target=host.start)
+        thread.start()
+        thread.join()
+        for number in range(3):
+            time.sleep(0.05)
+            assert perform(host, "entropy", {"bytes": 2}, f"0/{number}")
+
+
+@pytest.mark.parametrize("whose", ["forker", "worker"])
+def test_one_host_that_cannot_be_made_ends_no_others(whose: str, tmp_path: Path) -> None:
+    with HostForker() as forker, HostProcess(config(tmp_path), forker) as first:
+        first.start()
+        second, process = HostProcess(config(tmp_path), forker), forker._process
+        assert process is not None
+        pid = process.pid if whose == "forker" else 0
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        free = os.dup(0)
+        os.close(free)
+        # The forker can be sent nothing; here there is room for one end of a pair.
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3 if whose == "forker" else free + 1, before[1]))
+        try:
+            with pytest.raises(HostUnavailable, match="Too many open files"):
+                second.start()
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        assert forker._process is process
+        assert perform(first, "entropy", {"bytes": 2})
+        with second:
+            second.start()
+            assert perform(second, "entropy", {"bytes": 2})
 
 
 def test_hosts_end_with_their_worker(tmp_path: Path) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.faults.world import WorldChannel
 from vetro.clouds.interface import Message
+from vetro.engine.frames import encode
 from vetro.engine.host import HostConfigError, build_host
 from vetro.engine.host import pulse as pulses
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.forker import HostForker
 from vetro.engine.host.process import HostProcess
 from vetro.engine.host.pulse import Pulse, beat, moment
+from vetro.engine.host.serving import Service
 
 OWNER = {"project": "p", "environment": "e", "user": "u"}
 
@@ -70,3 +75,23 @@ def test_wrong_settings_are_named(tmp_path: Path) -> None:
     with pytest.raises(HostConfigError, match="'pulse'"):
         build_host({"cloud": cloud, "owner": OWNER, "pulse": {"path": "/x"}})
     assert pulses.Pulse.from_json(None) is None
+
+
+def test_what_was_ordered_before_both_stood_still_is_not_begun() -> None:
+    """A machine was paused between the commit and the order: its task is another worker's, so this must not happen."""
+    heard: list[str] = []
+    host: Any = SimpleNamespace(begin=lambda request, answered: heard.append(request.key), stored=heard.append)
+    for silence, wanted in ((0.0, ["0/1", "0/1"]), (61.0, [])):
+        heard.clear()
+        pulse: Any = SimpleNamespace(lives=lambda begun, silence=silence: silence < 60.0)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.sendall(encode({"t": "perform", "key": "0/1", "kind": "stack.push", "args": {}}))
+            ours.sendall(encode({"t": "stored", "key": "0/1"}) + encode({"t": "finish"}))
+            assert Service(theirs.fileno(), host, pulse).run() is bool(wanted)
+        assert heard == wanted
+
+
+def test_a_host_gets_as_long_as_a_lease_from_its_start(tmp_path: Path) -> None:
+    pulse = Pulse(tmp_path / "pulse", 60.0)  # nobody has written it yet
+    assert pulse.lives(moment()) and not pulse.lives(moment() - 61.0)

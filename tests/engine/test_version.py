@@ -37,6 +37,22 @@ def test_other_text_is_another_program_and_the_same_text_the_same(tmp_path: Path
     assert digest(copy) not in (first, second)
 
 
+def test_another_standard_library_is_another_program(tmp_path: Path) -> None:
+    """Its classes decide what a task does when it is run again, and are no Python."""
+    copy = tmp_path / "vetro"
+    shutil.copytree(ROOT / "library", copy / "library", ignore=shutil.ignore_patterns("__pycache__"))
+    found = [digest(copy)]
+    for name in ("Classes/Environment.yaml", "Resources/Agent-v2.template", "manifest.yaml"):
+        path = copy / "library" / "io.murano" / name
+        path.write_text(path.read_text() + "\n# changed\n")
+        found.append(digest(copy))
+    assert len(set(found)) == 4
+    (copy / "library" / "__pycache__").mkdir()
+    (copy / "library" / "__pycache__" / "stacks.cpython-311.pyc").write_bytes(b"made by whoever imports")
+    (copy / "library" / ".stacks.py.swp").write_bytes(b"made by an editor")
+    assert digest(copy) == found[-1]
+
+
 _CHANGED = """
 import os, pathlib, signal, vetro
 from vetro.engine.launcher import Launcher, LauncherError

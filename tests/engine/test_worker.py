@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -285,6 +286,23 @@ def test_a_worker_that_lost_its_lease_writes_nothing(bench: Bench) -> None:
     assert bench.case.world.done("push") == ["a", "b"]
 
 
+def test_one_that_only_waits_ends_too_when_its_lease_is_lost(bench: Bench) -> None:
+    """Until then its host would have taken answers away from the host of the one who has the task."""
+    worker = bench.worker(bench.task("- plan(silent)"))
+    mine = [True]
+
+    def step(name: str, key: str) -> None:
+        if (name, key) == ("before effect", "0/1"):
+            mine[0] = False
+            worker.wake.set()
+
+    worker.step, worker.still_mine = step, lambda: mine[0]
+    with pytest.raises(LeaseLost):
+        worker.run()
+    bench.journal.close()
+    assert bench.launcher.process.wait(10) is not None
+
+
 @pytest.mark.parametrize("redo", [False, True])
 def test_a_person_decides(bench: Bench, redo: bool) -> None:
     task = bench.task("- Return: effect('test.unsafe', dict(name => u))")
@@ -299,6 +317,38 @@ def test_a_person_decides(bench: Bench, redo: bool) -> None:
     outcome = bench.run(task)
     assert (outcome.state, outcome.result) == ("done", "made" if redo else "I saw it")
     assert bench.case.world.done("test.unsafe") == (["u", "u"] if redo else ["u"])
+
+
+def decided(bench: Bench) -> Task:
+    """A task that a person has decided about."""
+    task = bench.task("- effect('test.unsafe', dict(name => u))", "- push(a)", "- Return: 1")
+    killed_after(bench, task, "after effect", "0/1")
+    assert bench.run(task).state == "needs_person"
+    with bench.worker(task).journal as journal:
+        resolve(journal, "0/1", answer=None)
+    return task
+
+
+def test_the_time_in_which_a_person_decides_is_not_the_tasks(bench: Bench) -> None:
+    task = decided(bench)
+    days: dict[str, Any] = {"clock": lambda: time.time() + 3 * 86400.0, "limits": Limits(timeout=60.0)}
+
+    def die(name: str, key: str) -> None:
+        if (name, key) == ("before effect", "0/2"):
+            raise EOFError
+
+    with pytest.raises(EOFError):
+        bench.run(task, step=die, **days)
+    outcome = bench.run(task, **days)  # that it was so lasts
+    assert (outcome.state, outcome.result) == ("done", 1), outcome.error
+    assert bench.case.world.done("push") == ["a"]
+
+
+def test_another_engine_does_not_go_on_after_a_decision(bench: Bench) -> None:
+    task = decided(bench)
+    with pytest.raises(OtherEngine):
+        bench.run(task, engine="99.0")
+    assert bench.run(task).state == "done"
 
 
 def test_a_process_that_always_dies_fails_the_task(bench: Bench) -> None:

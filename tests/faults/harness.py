@@ -105,8 +105,9 @@ class ForkedHost:
         return self._ours.fileno()
 
     def kill(self) -> None:
-        """The host dies."""
-        os.kill(self.pid, signal.SIGKILL)
+        """The host dies; nothing when it does not run."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
 
     def stop(self) -> None:
         if self._ours is not None:

@@ -163,8 +163,8 @@ class Journal(Protocol):
         """The task is over."""
         ...  # pragma: no cover - protocol
 
-    def reopen(self) -> None:
-        """A task that ended because a person was to decide may go on."""
+    def reopen(self, begun: float) -> None:
+        """A task that ended because a person was to decide may go on, as if it had begun at ``begun``."""
         ...  # pragma: no cover - protocol
 
     def commit(self) -> None:

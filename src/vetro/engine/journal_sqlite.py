@@ -195,9 +195,9 @@ class SqliteJournal:
         data = {"state": ended.state, "result": ended.result, "error": ended.error, "at": ended.at}
         self._write("UPDATE tasks SET ended=? WHERE task=?", _text(data), self.task)
 
-    def reopen(self) -> None:
+    def reopen(self, begun: float) -> None:
         """See `Journal.reopen`."""
-        self._write("UPDATE tasks SET ended=NULL WHERE task=?", self.task)
+        self._write("UPDATE tasks SET ended=NULL, begun=? WHERE task=?", begun, self.task)
 
     def commit(self) -> None:
         """See `Journal.commit`."""

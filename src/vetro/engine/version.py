@@ -14,6 +14,8 @@ import vetro
 
 #: Packages of the program whose text decides it.
 PARTS = ("yaql", "muranopl", "packages", "library", "engine")
+#: The one of which everything does: its classes, manifests and templates are MuranoPL, not Python.
+_WHOLE = "library"
 
 
 @functools.cache
@@ -29,10 +31,13 @@ def code() -> str:
 
 
 def digest(root: Path) -> str:
-    """8 hex digits of the names and texts of the Python files of `PARTS` below ``root``."""
+    """8 hex digits of the names and texts of the files of `PARTS` below ``root``: those that are Python, of the library
+    all but bytecode and hidden ones."""
     found = hashlib.blake2b(digest_size=4)
     for part in PARTS:
-        for path in sorted((root / part).rglob("*.py")):
+        for path in sorted((root / part).rglob("*" if part == _WHOLE else "*.py")):
+            if path.suffix == ".pyc" or path.name.startswith(".") or not path.is_file():
+                continue
             text = path.read_bytes().replace(b"\r\n", b"\n")
             found.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode())
             found.update(text)

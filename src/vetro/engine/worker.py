@@ -17,11 +17,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vetro.engine.checkpoint import EVERY_SECONDS, LARGEST_SHARE
-from vetro.engine.journal import Ended, Journal
+from vetro.engine.journal import Ended, Journal, OtherEngine, Progress
 from vetro.engine.kinds import Policy
 from vetro.engine.outcome import OpenEffect, Outcome
 from vetro.engine.task import Task
@@ -90,9 +90,9 @@ class _Wake:
 class Worker:
     """Runs ``task`` with ``journal``; `run` once, `cancel` from anywhere.
 
-    ``launcher`` makes task processes, ``host`` performs effects. ``still_mine`` is asked before every commit: where it
-    says no, nothing more is written. ``policies`` gives the policy of a kind of effect; ``step`` is for
-    tests.
+    ``launcher`` makes task processes, ``host`` performs effects. ``still_mine`` is asked before every commit, and when
+    ``wake`` is set: where it says no, nothing more is written and everything ends at once. ``policies`` gives the
+    policy of a kind of effect; ``step`` is for tests.
     """
 
     task: Task
@@ -122,9 +122,13 @@ class Worker:
 
     def commit(self) -> None:
         """Makes what was written durable. Raises `LeaseLost` when the task belongs to another worker now."""
+        self.require()
+        self.journal.commit()
+
+    def require(self) -> None:
+        """Raises `LeaseLost` when the task belongs to another worker now."""
         if not self.still_mine():
             raise LeaseLost(f"another worker has task '{self.task.id}' now")
-        self.journal.commit()
 
     def run(self) -> Outcome:
         """Runs the task, or goes on with it, to its end; at once when the journal holds its end.
@@ -143,7 +147,7 @@ class Worker:
             undecided = self.undecided() if progress.ended.state == "needs_person" else []
             if progress.ended.state != "needs_person" or undecided:
                 return self._outcome(progress.ended, undecided)
-            self.journal.reopen()
+            progress = self._reopened(progress, progress.ended)
         self.commit()
         self.step("after begin", "")
         self.cancelled = self.cancelled or progress.cancelled
@@ -163,10 +167,22 @@ class Worker:
                     ended = died_too_often(self, ended.text, deaths)
                     break
                 self.events({"event": "restarted", "what": "task", "reason": ended.text})
+        except LeaseLost:
+            link.close(at_once=True)
+            raise
         finally:
             link.close()
         self._end(ended)
         return self._outcome(ended, self.undecided() if ended.state == "needs_person" else [])
+
+    def _reopened(self, progress: Progress, ended: Ended) -> Progress:
+        """A person has decided. The time that this took is none of the task's. Raises `OtherEngine`."""
+        if progress.engine != self.engine:
+            raise OtherEngine(f"task '{self.task.id}' was begun by engine {progress.engine}, this is {self.engine}")
+        waited = self.clock() - max(ended.at, progress.begun)
+        begun = progress.begun + max(waited, 0.0)
+        self.journal.reopen(begun)
+        return replace(progress, begun=begun, ended=None)
 
     def _end(self, ended: Ended) -> None:
         self.step("before end", "")

@@ -132,7 +132,9 @@ class HostLink:
             self.stream.close()
             self.stream = None
 
-    def close(self) -> None:
-        """Ends the host."""
+    def close(self, *, at_once: bool = False) -> None:
+        """Ends the host; ``at_once``: whatever it is doing, somebody else does it now."""
         self._drop()
+        if at_once:
+            self._host.kill()
         self._host.stop()

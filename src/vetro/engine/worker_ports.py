@@ -75,6 +75,10 @@ class HostPort(Protocol):
         """Our end of its socket pair."""
         ...  # pragma: no cover - protocol
 
+    def kill(self) -> None:
+        """Ends it in the middle of what it does, as if the worker had died. Nothing when it does not run."""
+        ...  # pragma: no cover - protocol
+
     def stop(self) -> None:
         """Ends it; what it is doing in a cloud may take some seconds to end well. Nothing when it does not run."""
         ...  # pragma: no cover - protocol

@@ -164,6 +164,7 @@ class Run:
             if stream is not None and stream.writing:
                 stream.flush()
         self.worker.wake.clear()
+        self.worker.require()
         messages = self._task.receive()
         if messages:
             self._silent_since = self._now()

@@ -22,8 +22,9 @@ class Keyring:
     """Encrypts and decrypts bytes."""
 
     def __init__(self, keys: Iterable[str]) -> None:
+        self.keys = tuple(keys)
         try:
-            self._fernet = MultiFernet([Fernet(key) for key in keys])
+            self._fernet = MultiFernet([Fernet(key) for key in self.keys])
         except ValueError as error:
             raise KeysUnusable(f"a key of the service is no key: {error}") from None
 
@@ -50,6 +51,27 @@ def keyring() -> Keyring:
     if path not in _rings:
         _rings[path] = Keyring(read_keys(Path(path)))
     return _rings[path]
+
+
+def _opened(data: bytes) -> bytes:
+    """What is in ciphertext. A key that was added to the file since it was read is found: processes that know it write
+    with it while others still run. Raises `KeysUnusable`."""
+    ring = keyring()
+    try:
+        return ring.decrypt(data)
+    except KeysUnusable as error:
+        from django.conf import settings
+
+        path = str(settings.VETRO_KEY_FILE)
+        if keyring() is ring:
+            try:
+                keys = read_keys(Path(path), make=False)
+            except KeysUnusable:
+                raise error from None
+            if tuple(keys) == ring.keys:
+                raise
+            _rings[path] = Keyring(keys)
+        return keyring().decrypt(data)
 
 
 def forget_keys() -> None:
@@ -93,4 +115,4 @@ def loads(data: bytes) -> Any:
     from vetro.muranopl.stacks import deep_calls
 
     with deep_calls():
-        return json.loads(keyring().decrypt(data).decode("utf-8", "surrogatepass"))
+        return json.loads(_opened(data).decode("utf-8", "surrogatepass"))

@@ -34,6 +34,11 @@ def test_applications_are_found_by_id_name_and_class() -> None:
         assert found["?"]["id"] == id
     assert environment.application("com.example.Web") is None  # two of them: nobody can say which
     assert environment.application("fourth") is None
+    environment.add({"?": {"type": "com.example.GuestBook/1.0.0@com.example.GuestBook", "id": "g"}})
+    nameless = environment.application("GuestBook")  # as tables call it
+    assert nameless is not None
+    assert nameless["?"]["id"] == "g"
+    assert environment.application("Db") is None  # it is called 'third'
 
 
 def test_the_copy_of_a_deployed_model_is_what_was_there() -> None:

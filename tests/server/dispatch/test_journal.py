@@ -108,7 +108,7 @@ def test_a_task_begins_once() -> None:
     ended = journal.begin(SPEC, "2.0", 99.0).ended
     assert ended is not None
     assert (ended.state, ended.result) == ("done", 3)
-    journal.reopen()
+    journal.reopen(8.0)
     journal.commit()
     assert DbJournal("t").progress().ended is None
     with pytest.raises(NoSuchTask):

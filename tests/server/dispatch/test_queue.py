@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ from vetro.engine.outcome import Outcome
 from vetro.engine.version import engine_version
 from vetro.engine.worker_ports import LeaseLost
 from vetro.server import setup
+from vetro.server.audit.models import AuditRecord
 from vetro.server.config import Config
-from vetro.server.dispatch import clock, labels, members, queue
+from vetro.server.dispatch import clock, labels, members, queue, spec
 from vetro.server.dispatch.claim import SHORT, Lease, claim, release, renew
 from vetro.server.dispatch.ending import finish
 from vetro.server.dispatch.journal import DbJournal
@@ -100,8 +102,9 @@ def test_a_lease_that_lapsed_is_taken_over_and_the_first_one_fenced() -> None:
         first.hold()
     with pytest.raises(LeaseLost):
         finish("1", Outcome("done"), first.hold)
-    assert Task.objects.get().state == "running"
-    renew([first])
+    kept = Task.objects.get()
+    assert renew([first]) == [first] and Task.objects.get().lease_until == kept.lease_until
+    assert kept.state == "running"
     assert release("other", lease=replace(first, owner="other")) == 0  # a place of the same worker that lost it
     second.hold()
     assert release("other", lease=second, pause=60.0) == 1
@@ -200,11 +203,19 @@ def test_labels_follow_the_region(ann: Any, monkeypatch: pytest.MonkeyPatch) -> 
         assert labels.label_of(config(), "static", environment) == ""
     made = task("1", label="cloud=west")
     assert labels.unserved(config()) == ["cloud=west"]
+    # Without a label any worker will do, but there is none; later none of the version that took the task.
+    other = task("2")
+    assert "no worker lives" in labels.why_waiting(config(), other)
     assert "vetro worker --label cloud=west" in labels.why_waiting(config(), made)
     worker("other", "1", labels=["us-1"])
     assert labels.unserved(config()) == ["cloud=west"]
     worker("all", "1", labels=[])
     assert labels.unserved(config()) == [] and labels.why_waiting(config(), made) == ""
+    assert labels.why_waiting(config(), other) == ""
+    other.engine = "0.9"
+    assert "version 0.9 of Vetro took it" in labels.why_waiting(config(), other)
+    other.state, other.lease_until = Task.RUNNING, clock.read() + timedelta(seconds=60)
+    assert labels.why_waiting(config(), other) == ""
 
 
 def test_workers_that_died_here_are_found_at_once() -> None:
@@ -217,6 +228,23 @@ def test_workers_that_died_here_are_found_at_once() -> None:
     assert members.take_over() == 1
     assert not WorkerProcess.objects.exists()
     assert claimed() == "1"
+
+
+def test_workers_of_another_user_live_though_nobody_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hidepid` and `ProtectProc=invisible` hide processes of others: their tasks were taken away again and again."""
+    refused: dict[int, OSError] = {1: PermissionError(), 2: ProcessLookupError()}
+
+    def kill(pid: int, signal: int) -> None:
+        assert signal == 0
+        if pid in refused:
+            raise refused[pid]
+
+    def hidden(*_: Any) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(members, "Path", lambda _: SimpleNamespace(read_text=hidden))
+    monkeypatch.setattr(members.os, "kill", kill)
+    assert [members._lives(pid) for pid in (1, 2, 3)] == [True, False, True]
 
 
 def test_deploy_then_destroy(ann: Any, drain: Callable[..., int]) -> None:
@@ -279,6 +307,8 @@ def test_cancel_before_it_runs(ann: Any, eve: Any, drain: Callable[..., int]) ->
     cancelled = queue.cancel(ann.caller, made.id, "changed my mind")
     assert (cancelled.state, cancelled.cancel) == ("cancelled", "changed my mind")
     assert queue.cancel(ann.caller, made.id).state == "cancelled"
+    (told,) = AuditRecord.objects.filter(action="task.cancel")
+    assert (told.target_id, told.user_name) == (made.id, ann.caller.user_name)
     assert drain() == 0
     environment.refresh_from_db()
     assert environment.version == 1
@@ -359,6 +389,38 @@ def test_a_person_may_also_cancel(ann: Any) -> None:
     assert environment.version == 1
 
 
+def test_so_may_who_wanted_its_end_before_it_came_to_wait(ann: Any) -> None:
+    """Once nothing could end such a task any more, and its environment stayed busy."""
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    assert queue.cancel(ann.caller, made.id, "enough").state == "running"
+    finish(made.id, Outcome("needs_person"), lease.hold)  # its host died with an effect before it heard of that
+    found = queue.cancel(ann.caller, made.id)
+    assert (found.state, found.cancel) == ("cancelled", "enough")
+    environment.refresh_from_db()
+    assert environment.version == 1
+
+
+def test_an_end_that_only_the_journal_knows_is_told_by_any_version(ann: Any, drain: Callable[..., int]) -> None:
+    """Its worker died between the two, and workers of its version are gone."""
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    journal = DbJournal(made.id, lease.hold)
+    journal.begin(spec.engine_task(Task.objects.get(id=made.id)).as_json(), "0.0.1", 1.0)
+    journal.checkpoint({**made.spec["model"], "Attributes": [["1", "C", "seen", True]]}, 2.0)
+    journal.end(Ended("done", 5))
+    journal.commit()
+    Task.objects.update(engine="0.0.1", lease_until=datetime.now(UTC) - timedelta(hours=1))
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.state, made.result, made.error) == ("done", 5, None)
+    assert State.objects.get().model["Attributes"] == [["1", "C", "seen", True]]
+
+
 def test_a_package_that_is_gone_ends_the_task(ann: Any, drain: Callable[..., int]) -> None:
     from vetro.server.catalog import blobs
 
@@ -390,6 +452,24 @@ def test_a_cloud_that_does_not_open_is_tried_again_and_then_given_up(
             Task.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
     assert made.state == "failed"
     assert "no.such.module" in made.error["message"]
+
+
+def test_one_that_is_to_be_tried_again_later_is_cancelled_now(
+    ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"cloud.kind": "no.such.module:make"}
+    monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    assert (drain(), drain()) == (1, 0)
+    Task.objects.update(lease_until=clock.after(60.0))
+    assert queue.cancel(ann.caller, made.id, "enough").state == "running"
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.state, made.error["kind"]) == ("cancelled", "cancelled")
+    assert "(enough)" in made.error["message"] and "no.such.module" in made.error["message"]
+    environment.refresh_from_db()
+    assert environment.version == 1
 
 
 def test_unknown_kinds_are_refused(ann: Any) -> None:

@@ -65,7 +65,7 @@ def serve_worker(fd: int) -> int:
         _send(fd, {"t": "refused", "error": describe(error)})
         return 1
     _send(fd, {"t": "ready"})
-    if not Service(fd, host).run():
+    if not Service(fd, host, pulse).run():
         os._exit(1)  # the worker has gone: its successor adopts what was begun
     host.close(GRACE)
     return 0

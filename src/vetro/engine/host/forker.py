@@ -6,6 +6,7 @@ It has one thread, opens no cloud, and ends with the worker: then the kernel end
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import importlib
 import os
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vetro.engine import interrupts
@@ -53,6 +55,8 @@ _LOADED_FOR = {
     )
 }
 _ORDER = b"fork"
+#: Bytes of an answer: the process id, or why there is none.
+_ANSWER = 256
 
 
 def environment() -> dict[str, str]:
@@ -76,8 +80,8 @@ def die_with(parent: int) -> None:
 class HostForker:
     """Makes processes that wait for their settings. Safe for several threads; a context manager that ends them all.
 
-    The process is started by the first call of `fork`, or `start`, and again when it died. It lives as long as the
-    thread that started it: call `start` from one that stays. ``cloud`` is the kind that most hosts are for.
+    The process is started by the first call of `fork`, or `start`, and again when it died. ``cloud`` is the kind that
+    most hosts are for.
     """
 
     def __init__(self, cloud: str = "local") -> None:
@@ -85,6 +89,8 @@ class HostForker:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        #: Has one thread. The kernel ends the process with the thread that started it, and whoever calls may end.
+        self._lasting: ThreadPoolExecutor | None = None
 
     def start(self) -> None:
         """Starts it and waits until it can fork. Raises `HostUnavailable`."""
@@ -113,6 +119,9 @@ class HostForker:
         """Ends it, and all hosts."""
         with self._lock:
             self._end()
+            if self._lasting is not None:
+                self._lasting.shutdown()
+                self._lasting = None
 
     def __enter__(self) -> HostForker:
         return self
@@ -126,11 +135,9 @@ class HostForker:
             number = theirs.fileno()
             command = [sys.executable, "-P", "-m", "vetro.engine.host", "--control", str(number)]
             command += ["--parent", str(os.getpid()), "--cloud", self._cloud]
+            self._lasting = self._lasting or ThreadPoolExecutor(1, thread_name_prefix="vetro forker")
             try:
-                with interrupts.held_back():
-                    self._process = subprocess.Popen(
-                        command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment()
-                    )
+                self._process = self._lasting.submit(_begin, command, number).result()
             except OSError as error:
                 ours.close()
                 raise HostUnavailable(f"the effects host cannot be started: {error}") from error
@@ -145,14 +152,21 @@ class HostForker:
             raise HostUnavailable("effects hosts cannot be started: their code does not load, or not in time")
 
     def _fork(self) -> tuple[socket.socket, int, int]:
+        """Raises `OSError` when the process has gone; `HostUnavailable` when only this host cannot be made."""
         assert self._control is not None
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise HostUnavailable(f"no effects host can be started: {error}") from error
         try:
             with theirs:
                 socket.send_fds(self._control, [_ORDER], [theirs.fileno()])
-            data, fds, _, _ = socket.recv_fds(self._control, 64, 1)
-            if not data or not fds:
+            data, fds, _, _ = socket.recv_fds(self._control, _ANSWER, 1)
+            if not data:
                 raise ConnectionResetError("the process that forks them has gone")
+            if not fds:  # of this end, where it is a number: the child ends when nobody holds its socket
+                reason = os.strerror(errno.EMFILE) if data.isdigit() else data.decode("utf-8", "replace")
+                raise HostUnavailable(f"no effects host can be started: {reason}")
         except BaseException:
             ours.close()
             raise
@@ -169,6 +183,11 @@ class HostForker:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _begin(command: list[str], control: int) -> subprocess.Popen[bytes]:
+    with interrupts.held_back():
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(control,), env=environment())
 
 
 def serve(control_fd: int, cloud: str = "local") -> int | None:
@@ -194,16 +213,26 @@ def serve(control_fd: int, cloud: str = "local") -> int | None:
         if not data:
             return None
         parent = os.getpid()
-        pid = os.fork()
+        try:
+            if not fds:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            pid = os.fork()
+        except OSError as error:  # the hosts that there are go on
+            control.send(str(error.strerror).encode()[:_ANSWER])
+            for fd in fds:
+                os.close(fd)
+            continue
         if pid == 0:
             control.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             die_with(parent)
             return fds[0]
-        descriptor = os.pidfd_open(pid)
         try:
+            descriptor = os.pidfd_open(pid)
+        except OSError as error:
+            control.send(str(error.strerror).encode()[:_ANSWER])  # the child ends: nobody will speak to it
+        else:
             socket.send_fds(control, [str(pid).encode()], [descriptor])
-        finally:
             os.close(descriptor)
-            os.close(fds[0])
+        os.close(fds[0])

@@ -123,6 +123,12 @@ class HostProcess:
         assert self._ours is not None, "the host is not running"
         return self._ours.fileno()
 
+    def kill(self) -> None:
+        """See `HostPort.kill`."""
+        if self._process is not None:
+            self._process.kill()
+            self._end(2 * GRACE)
+
     def stop(self) -> None:
         """Ends it; what its cloud is doing gets `GRACE` seconds. Nothing when it does not run."""
         if self._ours is not None:

@@ -58,9 +58,9 @@ class Pulse:
         except (OSError, ValueError):
             return float("inf")
 
-    def lives(self) -> bool:
-        """Whether the worker was heard of in time."""
-        return self.silence() < self.seconds
+    def lives(self, begun: float = float("-inf")) -> bool:
+        """Whether the worker was heard of in time, counted from the moment ``begun`` at the earliest."""
+        return min(self.silence(), _now() - begun) < self.seconds
 
     def watch(self) -> None:
         """Ends this process when the worker was silent too long, counted from now at the earliest."""
@@ -68,6 +68,6 @@ class Pulse:
 
     def _watch(self) -> None:
         begun = _now()
-        while min(self.silence(), _now() - begun) < self.seconds:
+        while self.lives(begun):
             time.sleep(self.seconds / _LOOKS)
         os._exit(1)  # what was begun is adopted by the successor's host

@@ -11,6 +11,7 @@ from typing import Any
 from vetro.engine.frames import Decoder, FrameError, encode, read
 from vetro.engine.host.answers import Request
 from vetro.engine.host.performer import EffectsHost, describe
+from vetro.engine.host.pulse import Pulse, moment
 from vetro.engine.kinds import Answer, answer_of
 
 #: Seconds that what a cloud is doing gets to end well when the task is over.
@@ -18,11 +19,16 @@ GRACE = 20.0
 
 
 class Service:
-    """Serves one worker over the socket ``fd`` until it is told to finish, or the worker has gone."""
+    """Serves one worker over the socket ``fd`` until it is told to finish, or the worker has gone.
 
-    def __init__(self, fd: int, host: EffectsHost) -> None:
+    ``pulse``: what its worker ordered before both stood still for longer than a lease is not begun any more.
+    """
+
+    def __init__(self, fd: int, host: EffectsHost, pulse: Pulse | None = None) -> None:
         self._fd = fd
         self._host = host
+        self._pulse = pulse
+        self._begun = moment()
         self._lock = threading.Lock()
         self._decoder = Decoder()
 
@@ -38,6 +44,8 @@ class Service:
             for message in messages:
                 if message["t"] == "finish":
                     return True
+                if self._pulse is not None and message["t"] == "perform" and not self._pulse.lives(self._begun):
+                    return False
                 self._take(message)
 
     def _take(self, message: Mapping[str, Any]) -> None:
@@ -105,6 +113,10 @@ class HostThread:
         """Our end of its socket pair."""
         assert self._ours is not None
         return self._ours.fileno()
+
+    def kill(self) -> None:
+        """A thread cannot be killed: as `stop`."""
+        self.stop()
 
     def stop(self) -> None:
         """Ends it."""

@@ -25,7 +25,7 @@ class Applied:
     object: dict[str, Any]
     #: Whether the environment did not have it.
     new: bool
-    #: Further new applications that it refers to by id.
+    #: Further applications that it refers to by id: new ones, and those that the answers change.
     applications: list[dict[str, Any]] = field(default_factory=list)
     #: ``instance.flavor`` -> value.
     chosen: dict[str, Any] = field(default_factory=dict)
@@ -68,9 +68,10 @@ def apply_answers(
     """
     existing = _existing(environment, type_.name, named)
     if existing is not None:
-        _merge(session, type_, existing, answers, "")
+        others: list[dict[str, Any]] = []
+        _merge(session, type_, existing, answers, "", environment, others)
         existing["?"]["type"] = f"{type_.name}/{type_.version}@{type_.package.name}"
-        return Applied(existing, new=False)
+        return Applied(existing, False, others)
     suggester = Suggester(session, packages, new_id, server_name=_server_names(environment), **options)
     made = suggester.suggest(type_, answers)
     if named is not None:
@@ -109,20 +110,34 @@ def _existing(environment: Environment, class_name: str, named: str | None) -> d
     return same[0] if same else None
 
 
-def _merge(session: Any, type_: Any, obj: dict[str, Any], answers: Mapping[str, Any], path: str) -> None:
+def _merge(
+    session: Any,
+    type_: Any,
+    obj: dict[str, Any],
+    answers: Mapping[str, Any],
+    path: str,
+    environment: Environment,
+    others: list[dict[str, Any]],
+) -> None:
     """Answers over what is there: mappings for objects are merged into them, anything else is replaced.
 
-    Raises `UnknownProperty` for names that a class does not have.
+    An application that ``obj`` refers to by its id is changed where it is, and noted in ``others``. Raises
+    `UnknownProperty` for names that a class does not have.
     """
     properties = session.schema(type_.name, f"=={type_.version}", type_.package.name)[""].get("properties", {})
     for name, value in answers.items():
         if name not in properties:
             raise unknown_property(type_.name, path + name, name, properties)
         old = obj.get(name)
+        if isinstance(value, Mapping) and isinstance(old, str) and "?" not in value:
+            same = next((app for app in environment.applications if app["?"]["id"] == old), None)
+            if same is not None:
+                others.append(same)
+                old = same
         if isinstance(value, Mapping) and isinstance(old, dict) and "?" in old and "?" not in value:
             written, _, package = str(old["?"]["type"]).partition("@")
             class_name, _, version = written.partition("/")
             kind = session.type_for(class_name, version or None, package or None)
-            _merge(session, kind, old, value, f"{path}{name}.")
+            _merge(session, kind, old, value, f"{path}{name}.", environment, others)
         else:
             obj[name] = value

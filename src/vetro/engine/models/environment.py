@@ -44,8 +44,11 @@ class Environment:
         return [] if self.root is None else self.root.setdefault("applications", [])
 
     def application(self, wanted: str) -> dict[str, Any] | None:
-        """The application with this id, this name (header or property ``name``) or, if there is one only, class."""
-        for test in (_id_of, _name_of, _class_of):
+        """The application with this id, this name (header or property ``name``) or, if there is one only, class.
+
+        Tables call an application without a name by the last word of its class, so that word names it, too.
+        """
+        for test in (_id_of, _name_of, _class_of, _shown_as):
             found = [app for app in self.applications if test(app) == wanted]
             if len(found) == 1:
                 return found[0]
@@ -96,6 +99,10 @@ def _id_of(obj: Mapping[str, Any]) -> Any:
 
 def _name_of(obj: Mapping[str, Any]) -> Any:
     return (obj.get("?") or {}).get("name") or obj.get("name")
+
+
+def _shown_as(obj: Mapping[str, Any]) -> Any:
+    return _name_of(obj) or class_of(obj).rsplit(".", 1)[-1]
 
 
 _class_of = class_of

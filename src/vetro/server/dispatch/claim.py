@@ -7,16 +7,17 @@ taken for dead can therefore never write again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from vetro.engine.version import engine_version
 from vetro.engine.worker_ports import LeaseLost
 from vetro.server.dispatch import clock
+from vetro.server.dispatch.choice import Choice
 from vetro.server.dispatch.models import Task
 
 #: Kinds that somebody waits for: workers keep places free for them.
@@ -29,43 +30,6 @@ VERSION_WAIT = 120.0
 
 #: What is tried in a row when another worker was quicker.
 _TRIES = 3
-#: Tasks that come first, of which is seen whether they may be claimed; all are looked at when none of them may.
-_FIRST = 100
-
-#: Whether task ``t`` may be claimed by the workers that serve it; {now} twice.
-READY = """
-((t.state = 'queued' AND (t.lease_until IS NULL OR t.lease_until <= {now})
-    AND (t.environment_id = '' OR NOT EXISTS (
-      SELECT 1 FROM dispatch_task o WHERE o.environment_id = t.environment_id AND o.id <> t.id
-        AND (o.state IN ('running', 'needs_person')
-          OR (o.state = 'queued' AND (o.created < t.created OR (o.created = t.created AND o.id < t.id)))))))
-  OR (t.state = 'running' AND t.lease_until < {now}))"""
-#: Whether no worker lives that could go on with ``t``, which another version began, and none came for long enough:
-#: {waited} is the end of a lease, {heard} when a worker that lives was heard of, {serves} `serving`.
-ABANDONED = """
-(t.lease_until < {waited} AND NOT EXISTS (
-  SELECT 1 FROM dispatch_workerprocess w WHERE w.version = t.engine AND NOT w.draining AND w.seen > {heard}
-    AND (t.label = '' OR {serves})))"""
-_ORDER = "COALESCE(busy.tasks, 0), {0}.priority DESC, {0}.created, {0}.id"
-_CLAIM = f"""
-WITH busy AS (SELECT project_id, COUNT(*) AS tasks FROM dispatch_task WHERE state = 'running' GROUP BY project_id)
-UPDATE dispatch_task SET state = 'running', owner = %s, fence = fence + 1, attempts = attempts + 1,
-  lease_until = {{until}}, started = COALESCE(started, {{now}}), updated = {{now}},
-  engine = CASE WHEN engine = '' THEN %s ELSE engine END
-WHERE id = (
-  SELECT t.id FROM dispatch_task t LEFT JOIN busy ON busy.project_id = t.project_id
-  WHERE {READY} AND (t.engine IN ('', %s) OR {ABANDONED}){{filters}}{{first}}
-    AND NOT EXISTS (SELECT 1 FROM dispatch_workerprocess mine WHERE mine.id = %s AND mine.draining)
-  ORDER BY {_ORDER.format("t")}
-  LIMIT 1{{lock}})
-RETURNING id, fence
-"""
-_BEFORE = f"""
-    AND t.id IN (
-      SELECT q.id FROM dispatch_task q LEFT JOIN busy ON busy.project_id = q.project_id
-      WHERE (q.state = 'queued' AND (q.lease_until IS NULL OR q.lease_until <= {{now}})
-        OR q.state = 'running' AND q.lease_until < {{now}}){{filters}}
-      ORDER BY {_ORDER.format("q")} LIMIT {_FIRST})"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +56,6 @@ def claim(
     seconds: float,
     *,
     kinds: Collection[str] | None = None,
-    not_kinds: Collection[str] = (),
     labels: Sequence[str] = (),
     version_wait: float = VERSION_WAIT,
 ) -> Lease | None:
@@ -102,44 +65,24 @@ def claim(
     tasks waiting keeps nobody else waiting. Of an environment one task runs at a time, in the order in which they were
     enqueued; one that waits for a person holds the others up. Tasks whose lease has lapsed are taken over: those that
     another version of the engine began only when ``version_wait`` seconds have passed since, and no worker of that
-    version lives (they end then: `vetro.server.dispatch.running`). ``kinds`` and ``not_kinds`` limit the choice;
-    ``labels`` to tasks with one of these labels, or none. A worker that is to drain gets none from that moment.
+    version lives (they end then: `vetro.server.dispatch.running`). ``kinds`` limits the choice; ``labels`` to tasks
+    with one of these labels, or none. A worker that is to drain gets none from that moment.
     """
-    if not _anything(kinds, not_kinds, labels):  # looking takes no lock
-        return None
-    moments = {"until": seconds, "now": 0.0, "waited": -version_wait, "heard": -LEASES * seconds}
-    times = {name: clock.sql(moment) for name, moment in moments.items()}
-    filters, values = "", list[object]()
-    if kinds is not None:
-        filters += f" AND t.kind IN ({','.join(['%s'] * len(kinds))})"
-        values += sorted(kinds)
-    if not_kinds:
-        filters += f" AND t.kind NOT IN ({','.join(['%s'] * len(not_kinds))})"
-        values += sorted(not_kinds)
-    if labels:
-        filters += f" AND t.label IN ({','.join(['%s'] * (len(labels) + 1))})"
-        values += ["", *labels]
-    texts = {"serves": serving(), **{name: text for name, (text, _) in times.items()}}
-    (until, now, waited, heard) = (times[name][1] for name in moments)
-    before = _BEFORE.format(filters=filters.replace(" t.", " q."), **texts)
-    lock = " FOR UPDATE OF t SKIP LOCKED" if clock.on_postgresql() else ""
-    begin = [owner, *until, *now, *now, engine_version(), *now, *now, engine_version(), *waited, *heard, *values]
-    for first, given in ((before, [*begin, *now, *now, *values]), ("", begin)):
-        statement = _CLAIM.format(filters=filters, first=first, lock=lock, **texts)
-        row = _claimed(statement, [*given, owner])
+    choice = Choice(
+        owner, engine_version(), kinds, labels, until=seconds, waited=-version_wait, heard=-LEASES * seconds
+    )
+    with connection.cursor() as cursor:  # looking takes no lock
+        cursor.execute(choice.waits(), choice.values)
+        if cursor.fetchone() is None:
+            return None
+    for statement in choice.claims():
+        row = _claimed(statement, choice.values)
         if row is not None:
             return Lease(row[0], owner, row[1], seconds)
     return None
 
 
-def serving() -> str:
-    """Whether worker ``w`` serves the label of task ``t`` (`vetro.server.dispatch.labels.serves`), as SQL."""
-    if clock.on_postgresql():
-        return "w.labels = '[]'::jsonb OR jsonb_exists(w.labels, t.label)"
-    return "w.labels = '[]' OR EXISTS (SELECT 1 FROM json_each(w.labels) l WHERE l.value = t.label)"
-
-
-def _claimed(statement: str, values: Sequence[Any]) -> tuple[str, int] | None:
+def _claimed(statement: str, values: Mapping[str, Any]) -> tuple[str, int] | None:
     for _ in range(_TRIES):
         try:
             with transaction.atomic(), connection.cursor() as cursor:
@@ -151,24 +94,14 @@ def _claimed(statement: str, values: Sequence[Any]) -> tuple[str, int] | None:
     return None
 
 
-def _anything(kinds: Collection[str] | None, not_kinds: Collection[str], labels: Sequence[str]) -> bool:
-    """Whether some task of these may be claimed, but for what its environment or another version have to do with it."""
-    now = clock.after()
-    waiting = Q(state=Task.QUEUED) & (Q(lease_until=None) | Q(lease_until__lte=now))
-    mine = Q() if kinds is None else Q(kind__in=sorted(kinds))
-    if not_kinds:
-        mine &= ~Q(kind__in=sorted(not_kinds))
-    if labels:
-        mine &= Q(label__in=["", *labels])
-    return Task.objects.filter(mine, waiting | Q(state=Task.RUNNING, lease_until__lt=now)).exists()
-
-
-def renew(leases: Collection[Lease]) -> None:
-    """Whoever holds these leases is at work on their tasks: they go on. Those that were lost stay lost."""
+def renew(leases: Collection[Lease]) -> list[Lease]:
+    """Whoever holds these leases is at work on their tasks: they go on. Those that were lost stay lost: these."""
+    lost = []
     for lease in leases:
-        Task.objects.filter(id=lease.task_id, fence=lease.fence, state=Task.RUNNING).update(
-            lease_until=clock.after(lease.seconds)
-        )
+        mine = Task.objects.filter(id=lease.task_id, fence=lease.fence, state=Task.RUNNING)
+        if not mine.update(lease_until=clock.after(lease.seconds)):
+            lost.append(lease)
+    return lost
 
 
 def release(owner: str, *, lease: Lease | None = None, pause: float = 0.0) -> int:

@@ -13,6 +13,7 @@ from vetro.server.dispatch import clock, listening, places, reports
 from vetro.server.dispatch.dispatcher import dispatcher
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import tell_waiting
+from vetro.server.keyfile import KeysUnusable
 
 #: Kinds that leave a new state of an environment.
 LASTING = frozenset({"deploy", "destroy", "action"})
@@ -60,10 +61,10 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
 
 def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None:
     """Ends a task of which `finish` cannot write the end: its row says so, and its environment stays as it was before,
-    free for the next one. Raises what ``hold`` raises."""
+    free for the next one. What the task is need not be readable. Raises what ``hold`` raises."""
     with transaction.atomic():
         hold()
-        task = Task.objects.get(id=task_id)
+        task = Task.objects.defer("spec", "action", "result", "error").get(id=task_id)
         task.state, task.error = "failed", outcome.error
         task.owner, task.lease_until, task.finished = "", None, clock.read()
         _last_reports(task)
@@ -115,7 +116,10 @@ def text_of(error: Mapping[str, Any]) -> str:
 
 
 def _root(task: Task) -> str:
-    root = ((task.spec or {}).get("model") or {}).get("Objects")
+    try:
+        root = ((task.spec or {}).get("model") or {}).get("Objects")
+    except KeysUnusable:
+        return ""
     header = root.get("?") if isinstance(root, dict) else None
     return str(header.get("id") or "") if isinstance(header, dict) else ""
 

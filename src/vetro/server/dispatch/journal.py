@@ -118,9 +118,9 @@ class DbJournal:
         """See `Journal.end`."""
         self._head["ended"] = asdict(ended)
 
-    def reopen(self) -> None:
+    def reopen(self, begun: float) -> None:
         """See `Journal.reopen`."""
-        self._head["ended"] = None
+        self._head.update(ended=None, begun=begun)
 
     def commit(self) -> None:
         """See `Journal.commit`. Raises `LeaseLost`, and what the database raises: then nothing was written."""

@@ -123,6 +123,12 @@ def _lives(pid: int) -> bool:
     """Whether the process runs. One that only waits to be reaped is dead; that an id is used again costs a lease."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
+    except (OSError, IndexError):  # gone, or of another user and hidden (hidepid, ProtectProc=)
+        try:
+            os.kill(pid, 0)
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return True
     return state not in ("Z", "X")

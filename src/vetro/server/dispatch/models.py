@@ -63,6 +63,13 @@ class Task(models.Model):
             models.Index(fields=["state", "-priority", "created"]),
             models.Index(fields=["environment_id", "-created"]),
             models.Index(fields=["project_id", "-created"]),
+            # The next one of each project (`choice`), and those for which places are kept free.
+            models.Index(
+                fields=["project_id", "-priority", "created", "id"],
+                condition=models.Q(state="queued"),
+                name="tasks_that_wait",
+            ),
+            models.Index(fields=["kind"], condition=models.Q(state="queued"), name="kinds_that_wait"),
             # What has ended since, counted without its rows (`vetro.server.observe.counts`).
             models.Index(
                 fields=["finished", "kind", "state"],

@@ -2,8 +2,9 @@
 
 Some of the places take only short tasks, which somebody waits for, so that long deployments never hold those up.
 
-When there may be something to do, one place looks; when it has got a task it lets the next one look. So a worker that
-finds nothing has asked the database once for short tasks and once for the others, however many places it has.
+When there may be something to do, one place looks; when it has got a task it lets the next one look. The first is one
+that takes any task where such a one is free: if it finds none, there is no short one either. So a worker that finds
+nothing has asked the database once, however many places it has: each new task wakes all workers, and one gets it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class WorkerPool:
         self._changed = {short: threading.Condition(self._lock) for short in (False, True)}
         #: Whether somebody has to look.
         self._wanted_look = {False: False, True: False}
+        #: Whether places for short tasks have not looked since somebody had to: they do when another has got a task.
+        self._short_left = False
         self._orders: dict[bool, deque[Future[bool]]] = {False: deque(), True: deque()}
         self._busy = {False: 0, True: 0}
         self._stop = False
@@ -78,13 +81,19 @@ class WorkerPool:
     def free(self, short: bool) -> int:
         """See `Places.free`."""
         with self._lock:
-            return 0 if self._stop else self.count(short) - self._busy[short] - len(self._orders[short])
+            return self._free(short)
+
+    def _free(self, short: bool) -> int:
+        return 0 if self._stop else self.count(short) - self._busy[short] - len(self._orders[short])
 
     def look(self) -> None:
         """See `Places.look`."""
         with self._lock:
             self._let_look(False)
-            self._let_look(True)
+            if self._free(False) > 0:
+                self._short_left = True
+            else:
+                self._let_look(True)
 
     def _let_look(self, short: bool) -> None:
         """One of the places that wait looks, now; where none does, the next one that is done with its task."""
@@ -162,6 +171,9 @@ class WorkerPool:
             if others:
                 with self._lock:
                     self._let_look(short)
+                    if self._short_left and not short:
+                        self._short_left = False
+                        self._let_look(True)
             self._runner.run(lease)
         except DatabaseFailed as error:
             _log.error("the database failed: %s", error)
@@ -184,7 +196,7 @@ class WorkerPool:
             while not over.wait(self._lease / 3):
                 try:
                     now = pulse.moment()
-                    renew(self._runner.held())
+                    self._runner.lose(renew(self._runner.held()))
                     pulse.beat(self.pulse, now)  # only when they were renewed, and for no longer
                     wanted = members.beat(self.member, draining=self._stop)
                     if wanted is not Wanted.NOTHING:
@@ -200,5 +212,7 @@ class WorkerPool:
                     connections.close_all()
                 except OSError as error:
                     _log.error("the pulse of this worker cannot be written: %s", error)
+                except Exception:  # without beats it would lose every task that takes longer than a lease
+                    _log.exception("a defect of the worker")
         finally:
             connections.close_all()

@@ -108,12 +108,15 @@ def cancel(caller: Caller, task_id: str, reason: str = "") -> Task:
     A task that has ended stays as it is. Raises `NotFound`.
     """
     task = get(caller, task_id, locked=True)
-    if task.state in Task.FINAL or task.cancel:
+    if task.state in Task.FINAL or (task.cancel and task.state == Task.RUNNING):
         return task
-    task.cancel = (reason or f"cancelled by {caller.user_name}")[:255]
+    # One that was to be cancelled may have come to wait for a person before it heard of it.
+    task.cancel = task.cancel or (reason or f"cancelled by {caller.user_name}")[:255]
     task.save(update_fields=["cancel", "updated"])
     record(caller, "task.cancel", task.id, task.kind, environment=task.environment_id)
     if task.state == Task.RUNNING:
+        if not task.owner:  # it was given back for a while: whoever looks next ends it
+            Task.objects.filter(id=task.id, owner="", state=Task.RUNNING).update(lease_until=clock.after())
         reports.tell(task, data={"state": task.state, "kind": task.kind, "cancel": True})
         wake(task)
         return task

@@ -14,7 +14,8 @@ from procrastinate.jobs import Job
 from vetro.engine.version import engine_version
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, jobs
-from vetro.server.dispatch.claim import ABANDONED, LEASES, READY, serving
+from vetro.server.dispatch.choice import ABANDONED, READY, serving
+from vetro.server.dispatch.claim import LEASES
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.queues import queue
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from vetro.server.dispatch.errors import BegunTooOften, Stumbled
 from vetro.server.dispatch.journal import DbJournal
 from vetro.server.dispatch.models import JournalTask, Task
 from vetro.server.errors import Unavailable
+from vetro.server.keyfile import KeysUnusable
 from vetro.server.observe import traces
 from vetro.yaql.errors import VetroError
 
@@ -51,6 +52,9 @@ MOST_PAUSE = 60.0
 _REFUSED = ("22", "23", "54")
 #: How often it may be claimed at all: something kills the workers that run it.
 MOST_CLAIMS = 200
+
+#: The error of a task that was cancelled, without its message.
+CANCELLED: Mapping[str, Any] = {"kind": "cancelled", "code": "ENG314", "names": []}
 
 Hosts = Callable[[Mapping[str, Any]], HostPort]
 
@@ -70,20 +74,30 @@ class Runner:
         self._hosts = hosts
         self._step = step
         self._lock = threading.Lock()
-        self._running: dict[str, Worker] = {}
+        self._running: dict[Lease, Worker] = {}
         self._held: list[Lease] = []
+        self._lost: set[Lease] = set()
         #: The file of the worker's pulse (`vetro.engine.host.pulse`); None: its leases are never renewed.
         self.pulse: Path | None = None
 
     def running(self) -> list[str]:
         """Ids of the tasks that run now."""
         with self._lock:
-            return list(self._running)
+            return [lease.task_id for lease in self._running]
 
     def held(self) -> list[Lease]:
         """Leases of the tasks that are being worked on: what is to be renewed."""
         with self._lock:
             return list(self._held)
+
+    def lose(self, leases: Collection[Lease]) -> None:
+        """Others work on these tasks. What runs for them here ends at once: its hosts would take away answers of agents
+        that the others wait for, and a task that only waits would not notice for hours."""
+        with self._lock:
+            self._lost.update(lease for lease in leases if lease in self._held)
+            workers = [self._running[lease] for lease in self._lost if lease in self._running]
+        for worker in workers:
+            worker.wake.set()
 
     def look_for_cancels(self) -> None:
         """Cancels the running tasks that somebody wants to end."""
@@ -98,8 +112,8 @@ class Runner:
             return
         for id, reason in found:
             with self._lock:
-                worker = self._running.get(id)
-            if worker is not None:
+                workers = [worker for lease, worker in self._running.items() if lease.task_id == id]
+            for worker in workers:
                 worker.cancel(reason)
 
     def run(self, lease: Lease) -> Outcome | None:
@@ -111,12 +125,16 @@ class Runner:
         finally:
             with self._lock:
                 self._held.remove(lease)
+                self._lost.discard(lease)
 
     def _run(self, lease: Lease) -> Outcome | None:
         try:
-            methods: list[Any] = []
-            outcome = self._outcome(lease, methods)
-            return self._finish(lease, outcome, methods)
+            try:
+                methods: list[Any] = []
+                outcome = self._outcome(lease, methods)
+                return self._finish(lease, outcome, methods)
+            except KeysUnusable as error:
+                return self._unreadable(lease, error)
         except LeaseLost as error:
             _log.warning("task %s: %s", lease.task_id, error.message)
         except DatabaseFailed as error:
@@ -152,7 +170,7 @@ class Runner:
                 return _failed(journal, BegunTooOften(f"the task was begun {task.attempts} times without an end"))
             if task.engine != engine_version():
                 self._adopt(task, lease)
-            outcome = self._perform(task, journal, methods)
+            outcome = self._perform(task, lease, journal, methods)
             if task.kind == "destroy" and outcome.state == "done":
                 spec.forget_environment(self._config, task)
             return outcome
@@ -170,18 +188,20 @@ class Runner:
             journal.close()
 
     def _adopt(self, task: Task, lease: Lease) -> None:
-        """Takes over a task that another version of the engine claimed first. Raises `OtherEngine` if it began it."""
-        begun = JournalTask.objects.filter(task_id=task.id).values_list("engine", flat=True).first()
-        if begun is None:
+        """Takes over a task that another version of the engine claimed first. Raises `OtherEngine` if it began it, and
+        did not come to the end: that can be told by any."""
+        journal = JournalTask.objects.filter(task_id=task.id).first()
+        begun = None if journal is None else journal.engine
+        if journal is None:
             lease.hold(engine=engine_version())
-        elif begun != engine_version():
+        elif begun != engine_version() and not _over(journal):
             seconds = self._config["worker.version_wait"]
             raise OtherEngine(
                 f"the task was begun by version {begun}, of which no worker came for {seconds:g} s; this worker has"
                 f" version {engine_version()} and cannot go on with it"
             )
 
-    def _perform(self, task: Task, journal: DbJournal, methods: list[Any]) -> Outcome:
+    def _perform(self, task: Task, lease: Lease, journal: DbJournal, methods: list[Any]) -> Outcome:
         def heard(event: Mapping[str, Any]) -> None:
             if event["event"] == "spans" and isinstance(event["spans"], list):
                 methods.extend(event["spans"][:MOST_SPANS])
@@ -198,20 +218,19 @@ class Runner:
                 engine=engine_version(),
                 limits=Limits(timeout=timeout or None),
                 policies=Policies(plugins=spec.plugins(self._config)),
+                still_mine=lambda: lease not in self._lost,
                 step=self._step,
                 spans=traces.enabled(),
             )
             if task.cancel:
                 worker.cancel(task.cancel)
             with self._lock:
-                self._running[task.id] = worker
+                self._running[lease] = worker
             try:
                 outcome = worker.run()
             finally:
                 with self._lock:
-                    # When its lease lapsed, another place of this very worker may have taken the task over.
-                    if self._running.get(task.id) is worker:
-                        del self._running[task.id]
+                    del self._running[lease]
             if task.kind == "plan" and outcome.state in ("done", "failed"):
                 from vetro.server.dispatch.plan import result
 
@@ -247,15 +266,34 @@ class Runner:
         message = known.message if known else _said(error)
         _log.error("task %s stumbled: %s", task.id, message, exc_info=None if known else error)
         lease.hold(failures=F("failures") + 1)
-        passing = known is None or isinstance(error, (LauncherError, HostUnavailable, Unavailable))
+        reason = Task.objects.values_list("cancel", flat=True).get(id=task.id)
+        if reason:  # nobody wants it to be tried again
+            told = {**CANCELLED, "message": f"the task was cancelled ({reason}) while it could not go on: {message}"}
+            return Outcome("cancelled", model=journal.model(), error=told)
+        passing = known is None or isinstance(error, (LauncherError, HostUnavailable, Unavailable, KeysUnusable))
         if passing and task.failures + 1 < MOST_FAILURES:
             self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)])
             raise LeaseLost("it is tried again later")
         return _failed(journal, known or Stumbled(message))
 
+    def _unreadable(self, lease: Lease, error: KeysUnusable) -> Outcome | None:
+        """No key opens what the task is: it is tried again, perhaps by a worker that has the key, or ended."""
+        _log.error("task %s cannot be read: %s", lease.task_id, error.message)
+        failures = Task.objects.values_list("failures", flat=True).get(id=lease.task_id)
+        lease.hold(failures=F("failures") + 1)
+        if failures + 1 < MOST_FAILURES:
+            self._give_back(lease, PAUSES[min(failures, len(PAUSES) - 1)])
+            return None
+        failed = Outcome("failed", error=_told(error))
+        break_off(lease.task_id, failed, lease.hold)
+        return failed
+
     def _give_back(self, lease: Lease, pause: float | None = None) -> None:
         """``pause``: None while the database fails, then it follows from how often the task was begun."""
         try:
+            for connection in connections.all(initialized_only=True):
+                if connection.errors_occurred and not connection.in_atomic_block:
+                    connection.close_if_unusable_or_obsolete()  # it was lost; the next one may be had at once
             if pause is None:
                 begun = Task.objects.filter(id=lease.task_id).values_list("attempts", flat=True).first()
                 pause = outage_pause(begun or 0)
@@ -272,6 +310,11 @@ def outage_pause(attempts: int) -> float:
     are among the first ones: whoever lived through some need not wait longer for a database that was restarted.
     """
     return float(min(MOST_PAUSE, 2.0 ** min(max(attempts - _QUICK, 0), 10)))
+
+
+def _over(journal: JournalTask) -> bool:
+    """Whether the end of a task is in its journal, and only its row does not say so."""
+    return journal.ended is not None and journal.ended.get("state") != Task.NEEDS_PERSON
 
 
 def _outage(error: Exception) -> bool:
@@ -296,7 +339,8 @@ def _said(error: Exception) -> str:
 
 def _failed(journal: DbJournal, error: VetroError) -> Outcome:
     """The end of a task that cannot be run: what it had is kept."""
-    told: dict[str, Any] = {
-        "kind": "error", "code": error.code, "message": error.message, "hint": error.hint, "names": [],
-    }  # fmt: skip
-    return Outcome("failed", model=journal.model(), error=told)
+    return Outcome("failed", model=journal.model(), error=_told(error))
+
+
+def _told(error: VetroError) -> dict[str, Any]:
+    return {"kind": "error", "code": error.code, "message": error.message, "hint": error.hint, "names": []}

@@ -17,7 +17,7 @@ from vetro.server.catalog import garbage
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, journal, logins, old_tasks
 from vetro.server.dispatch.models import Event, JournalTask, Task
-from vetro.server.errors import ServiceError
+from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")
 
@@ -68,7 +68,7 @@ def _clean(config: Config) -> None:
                 _log.info("%d tasks of no environment are removed", count)
     except Error as error:  # the next round tries again
         _log.warning("what is too old could not be dropped, the database failed: %s", error)
-    except (OSError, ServiceError) as error:
+    except (OSError, VetroError) as error:  # also a task that no key opens: nobody knows which blobs it needs
         _log.warning("unused blobs could not be removed: %s", error)
     finally:
         connections.close_all()

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+from django.db import Error as DatabaseFailed
+
 from vetro.engine.host import HostProcess
 from vetro.engine.host.forker import HostForker
 from vetro.engine.launcher import Launcher
@@ -29,9 +31,12 @@ from vetro.server.dispatch.dispatcher import dispatcher, wake
 from vetro.server.dispatch.members import Wanted
 from vetro.server.dispatch.pool import WorkerPool
 from vetro.server.dispatch.running import Hosts, Runner, no_step
+from vetro.server.observe import metrics
 from vetro.server.setup import config as current
 
 _log = logging.getLogger("vetro.worker")
+#: Seconds that the thread of the leases gets to end: a database that does not answer holds nobody up.
+_LAST = 5.0
 
 
 class _Stop:
@@ -93,6 +98,7 @@ def main(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop.signalled)
         pool.start()
+        metrics.worker_began()
         ready()
         try:
             waking.serve(pool, stop.event)
@@ -100,12 +106,21 @@ def main(
             drained = pool.stop(lambda: stop.deadline)
             left = runner.running()
             over.set()
-            members.leave(pool.member)
-            pool.pulse.unlink(missing_ok=True)
+            beating.join(_LAST)  # else it might write down once more that this worker lives
+            pool.pulse.unlink(missing_ok=True)  # from now on hosts leave answers to whoever is next
+            _leave(pool.member)
         if not drained:
-            _log.warning("tasks were left to other workers: %s", ", ".join(left))
+            if left:
+                _log.warning("tasks were left to other workers: %s", ", ".join(left))
             os._exit(0)  # their threads wait for servers; hosts and task processes end with us
     return 0
+
+
+def _leave(member: members.Member) -> None:
+    try:
+        members.leave(member)
+    except DatabaseFailed as error:
+        _log.error("the tasks of this worker are taken over when their leases lapse, the database failed: %s", error)
 
 
 class _Here:
