@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vetro.server import remembered
-from vetro.server.remembered import Remembered, UntilCommit
+from vetro.server.remembered import Remembered, UntilCommit, as_text
 
 
 @pytest.fixture
@@ -111,3 +111,24 @@ def test_the_last_values_are_kept() -> None:
     for key in ("a", "b", "a", "c", "a", "b"):
         assert known.get(key, lambda key=key: made.append(key) or key) == key  # type: ignore[misc]
     assert made == ["a", "b", "c", "b"]
+
+
+def test_what_is_large_leaves_less_room_for_others() -> None:
+    made: list[str] = []
+    known = Remembered(10, 100, as_text)
+
+    def get(key: str, size: int) -> None:
+        known.get(key, lambda: made.append(key) or "x" * (size - 2))
+
+    for key in ("a", "b", "c"):
+        get(key, 40)
+    get("huge", 101)
+    get("huge", 101)
+    get("b", 40)
+    get("c", 40)
+    assert made == ["a", "b", "c", "huge", "huge"]
+    get("a", 60)
+    get("b", 40)
+    assert made[5:] == ["a", "b"]
+    get("a", 60)
+    assert len(made) == 7

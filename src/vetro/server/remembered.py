@@ -3,6 +3,7 @@ the database said, as long as it says it."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -13,26 +14,42 @@ from vetro.server.queries import own_connection
 T = TypeVar("T")
 
 
-class Remembered:
-    """The last values made, by key. Thread-safe; what two threads want at once may be made twice."""
+def as_text(value: Any) -> int:
+    """What plain data weigh: characters of them as JSON. In memory they take some times as many bytes."""
+    return len(json.dumps(value, ensure_ascii=False))
 
-    def __init__(self, most: int) -> None:
+
+class Remembered:
+    """The last values made, by key. Thread-safe; what two threads want at once may be made twice.
+
+    At most ``most`` of them, and all together not heavier than ``heaviest`` as ``weigh`` tells: how large what packages
+    say becomes is up to whoever writes them. What is heavier itself is not kept.
+    """
+
+    def __init__(self, most: int, heaviest: int = 0, weigh: Callable[[Any], int] = lambda value: 0) -> None:
         self._most = most
+        self._heaviest = heaviest
+        self._weigh = weigh
+        self._weight = 0
         self._lock = threading.Lock()
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        #: Value and weight.
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value, made now if it is not known."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
-                found: T = self._values[key]
+                found: T = self._values[key][0]
                 return found
         made = make()
+        weight = self._weigh(made)
         with self._lock:
-            self._values[key] = made
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
+            if weight <= self._heaviest:
+                self._weight += weight - self._values.pop(key, (None, 0))[1]
+                self._values[key] = (made, weight)
+            while len(self._values) > self._most or self._weight > self._heaviest:
+                self._weight -= self._values.popitem(last=False)[1][1]
         return made
 
 

@@ -95,7 +95,7 @@ def test_who_was_stopped_does_not_make_it_last_longer_by_trying_on(carl: Any) ->
 def test_many_at_once_are_no_way_around_the_limit() -> None:
     def attempt(number: int) -> bool:
         try:
-            login._count("carl", f"10.0.0.{number}")
+            login.count("carl", f"10.0.0.{number}")
             return True
         except TooMany:
             return False

@@ -137,6 +137,17 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     assert read_policy(tmp_path / "empty") == {}
 
 
+def test_a_name_that_nothing_asks_for_is_told(with_file: Any, caplog: pytest.LogCaptureFixture) -> None:
+    path = with_file(
+        '"creat_environment": "!"\n"boss": "role:boss"\n"get_package": "rule:boss"\n"no_such_thing": "@"\n'
+    )
+    assert policy.allows(someone("member"), "create_environment")  # the slip refuses nobody, so somebody has to say so
+    assert f"{path}: creat_environment: nothing asks for this rule; did you mean 'create_environment'?" in caplog.text
+    assert "no_such_thing: nothing asks for this rule" in caplog.text and ": boss:" not in caplog.text
+    told = {name: meaning for name, _, _, meaning in policy.describe()}
+    assert "did you mean 'create_environment'" in told["creat_environment"] and told["boss"] == ""
+
+
 def test_a_changed_file_counts_and_a_broken_one_leaves_the_rules_as_they_were(
     with_file: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,7 +14,7 @@ from django.test import Client
 
 from tests.server.accounts.listening_keystone import Answering, listening
 from vetro.server import setup
-from vetro.server.accounts.models import LoginFailure
+from vetro.server.accounts.models import LoginFailure, User
 from vetro.server.audit.models import AuditRecord
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +72,8 @@ class Handler(Answering):
         self.send(status, data, {"X-Subject-Token": token})
 
     def do_GET(self) -> None:
+        if self.server.status:
+            return self.send(self.server.status, {})
         if self.path.startswith("/v3/auth/projects"):
             assert self.headers["X-Auth-Token"] in self.server.tokens
             rows = [{"id": id, "name": name, "enabled": True} for id, name in self.server.projects.items()]
@@ -98,7 +100,6 @@ def test_the_pages_know_who_keystone_knows(cloud: Keystone) -> None:
     assert enter(client).status_code == 302
     page = client.get("/app/catalog/").content.decode()
     assert "mia" in page and "shop" in page and "web" in page and "a closed one" not in page
-    assert "/app/people/me" not in page
     client.post("/app/project", {"project": "p2"})
     made = client.post(
         "/v2/environments", {"name": "of web"}, content_type="application/json",
@@ -106,7 +107,6 @@ def test_the_pages_know_who_keystone_knows(cloud: Keystone) -> None:
     )  # fmt: skip
     assert made.status_code == 201 and made.json()["project_id"] == "p2"
     assert client.post("/app/project", {"project": "p9"}).status_code == 403
-    assert "those of Keystone" in client.get("/app/people/me").content.decode()
     assert "keystone-token" not in str([row.get_decoded() for row in Session.objects.all()])
     noted = AuditRecord.objects.get(action="login.keystone")
     assert (noted.user_id, noted.project_id) == ("u-default-mia", "p1")
@@ -114,12 +114,61 @@ def test_the_pages_know_who_keystone_knows(cloud: Keystone) -> None:
     assert "/app/login" in client.get("/app/catalog/")["Location"]
 
 
+def test_what_there_is_of_a_person_without_account(cloud: Keystone) -> None:
+    client, me = Client(), "/app/people/me"
+    enter(client)
+    assert f'href="{me}"' in client.get("/app/catalog/").content.decode()
+    page = client.get(me).content.decode()
+    assert "<h1>mia</h1>" in page and "kept by Keystone" in page
+    assert '<li>shop <span class="word">member</span> </li><li>web </li>' in page
+    # Her choices last as long as she is signed in, also into another project.
+    assert client.post(f"{me}/settings", {"language": "de", "zone": "Asia/Tokyo"}).status_code == 302
+    assert client.post("/app/project", {"project": "p2"}).status_code == 302
+    page = client.get(me).content.decode()
+    assert "Ihr Passwort liegt bei Keystone" in page and 'data-zone="Asia/Tokyo"' in page
+    assert '<li>shop </li><li>web <span class="word">member</span> </li>' in page
+    for path, sent in (("/password", {"password": "a long enough phrase"}), ("/tokens", {"name": "x", "days": "7"})):
+        answer = client.post(me + path, sent)
+        assert answer.status_code == 404 and "von Keystone" in answer.content.decode()
+    client.post("/app/logout")
+    enter(client)
+    assert "kept by Keystone" in client.get(me).content.decode()
+
+
+def test_without_keystone_people_get_out_and_others_in(cloud: Keystone, ann: Any) -> None:
+    client = Client()
+    enter(client)
+    cloud.status = 503
+    answer = client.get("/app/catalog/")
+    text = answer.content.decode()
+    assert answer.status_code == 503 and answer["Retry-After"]
+    assert "cannot ask it at the moment" in text and 'href="/app/login"' in text
+    part = client.get("/app/catalog/", headers={"HX-Request": "true"})
+    assert part.status_code == 503 and part["HX-Retarget"] == "#notices"
+    assert client.get("/app/login").status_code == 200
+    cloud.status = 0
+    assert client.get("/app/catalog/").status_code == 200  # she has stayed signed in
+    cloud.status = 503
+    answer = client.post("/app/logout")
+    assert (answer.status_code, answer["Location"]) == (302, "/app/login")
+    assert client.get("/app/catalog/").status_code == 302
+    # Whose account is here needs no Keystone, not even where somebody else's session has not ended.
+    user = User.objects.get(id=ann.caller.user_id)
+    user.set_password("a long enough phrase")
+    user.save()
+    cloud.status = 0
+    enter(client)
+    cloud.status = 503
+    assert enter(client, user.username, "a long enough phrase").status_code == 302
+    assert client.get("/app/catalog/").status_code == 200
+
+
 def test_other_domains_and_wrong_passwords(cloud: Keystone, ann: Any) -> None:
     assert enter(Client(), "far\\mia", "other").status_code == 302
     for name, password in (("mia", "other"), ("nobody", "mia-secret"), (ann.caller.user_name, "mia-secret")):
         answer = enter(Client(), name, password)
         assert answer.status_code == 401 and WRONG in answer.content.decode()
-    assert LoginFailure.objects.count() == 3
+    assert LoginFailure.objects.count() == 5  # of those whom Keystone may know by name and by account
     cloud.people["default", ann.caller.user_name] = "hers there"  # an account here comes first
     assert enter(Client(), ann.caller.user_name, "hers there").status_code == 401
     cloud.status = 500

@@ -7,12 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from tests.engine.taskworld import NATIVES
 from vetro.engine.launcher import Launcher
+from vetro.server import holding
 from vetro.server.catalog import examiner
 from vetro.server.catalog.examiner import Pool
 from vetro.server.errors import Invalid, TooMany, Unavailable
@@ -76,6 +78,12 @@ def test_no_process_sees_archives_of_two_projects(pool: Pool) -> None:
 def test_a_process_that_saw_work_of_others_is_not_used_again(pool: Pool, head: Any, readable: list[str]) -> None:
     pool.ask("p", FINE)
     pool.ask("p", head, readable=readable)
+    assert [process.closed for process in Process.made] == [False, True]
+
+
+def test_a_question_gets_a_process_of_its_own_where_that_is_wanted(pool: Pool) -> None:
+    for fresh in (False, True, False):
+        pool.ask("p", {**FINE, "op": "check"}, fresh=fresh)
     assert [process.closed for process in Process.made] == [False, True]
 
 
@@ -145,11 +153,52 @@ def test_a_project_holds_few_threads(pool: Pool, monkeypatch: Any) -> None:
     threads.append(ask("third"))
     waiting(examiner.MOST_WAITING + 1)
     with pytest.raises(Unavailable, match="many packages"):
-        pool.ask("fourth", {"op": "read", "answer": {}})
+        pool.ask("third", {"op": "read", "answer": {}})
+    threads.append(ask("fourth"))  # who has none waiting is not to blame
+    waiting(examiner.MOST_WAITING + 2)
     go.set()
     for thread in threads:
         thread.join(10)
     assert answers == [{"slow": True}] * len(threads) and not pool._waiting
+
+
+def test_who_waits_most_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions of a project that asks all the time do not keep one away that asks now and then."""
+    monkeypatch.setattr(examiner, "_Process", Process)
+    pool = Pool(1)
+    go, order = threading.Event(), list[str]()
+
+    def ask(owner: str) -> threading.Thread:
+        def slow() -> dict[str, Any]:
+            order.append(owner)
+            assert go.wait(30)
+            return {}
+
+        thread = threading.Thread(target=pool.ask, args=(owner, {"op": "describe", "answer": slow}))
+        thread.start()
+        return thread
+
+    threads = []
+    for number, owner in enumerate(["first", "first", "second", "second", "third"]):
+        threads.append(ask(owner))
+        with pool._free:
+            assert pool._free.wait_for(lambda: len(pool._busy) == 1, 10) and _soon(pool, number)
+    go.set()
+    for thread in threads:
+        thread.join(30)
+    assert order[0] == "first" and set(order[1:3]) == {"second", "third"} and not pool._waiting
+    assert set(order[3:]) == {"first", "second"}
+
+
+def test_questions_count_among_what_holds_threads(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "_most", lambda: 1)
+
+    def again() -> dict[str, Any]:
+        with ThreadPoolExecutor(1) as threads, pytest.raises(TooMany):
+            threads.submit(pool.ask, "p", FINE).result(30)
+        return {"x": 2}
+
+    assert pool.ask("p", {"op": "describe", "answer": again})[0] == {"x": 2}
 
 
 def _soon(pool: Pool, count: int) -> bool:

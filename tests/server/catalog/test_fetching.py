@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.server.catalog.archives import archive
+from tests.support.certificates import self_signed
 from vetro.server.catalog import fetching, sources
 from vetro.server.catalog.fetching import FetchFailed, FetchRefused, Source, fetch
 from vetro.server.catalog.models import Package
@@ -73,7 +76,7 @@ def site() -> Iterator[Site]:
     found.close()
 
 
-def source(*hosts: str, seconds: float = 10.0, most: int = 1000) -> Source:
+def source(*hosts: str, seconds: float = 60.0, most: int = 1000) -> Source:
     return Source(hosts, seconds, most)
 
 
@@ -112,6 +115,12 @@ def test_everything_means_everything_public(site: Site, monkeypatch: Any) -> Non
         monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *_, answer=answer, **__: answer)
         with pytest.raises(FetchRefused, match="private network"):
             fetch("http://innocent.example/a", source("*"))
+    # One private address among public ones is enough: nobody knows which one a connection takes.
+    for both in (("127.0.0.1", "93.184.215.14"), ("93.184.215.14", "127.0.0.1")):
+        mixed = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, site.port)) for address in both]
+        monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *_, answer=mixed, **__: answer)
+        with pytest.raises(FetchRefused, match="private network"):
+            fetch(f"http://innocent.example:{site.port}/a", source("*"))
     assert site.asked == []
 
 
@@ -158,6 +167,43 @@ def test_limits(site: Site) -> None:
         fetch(f"{site.url}/drip", source("127.0.0.1", seconds=0.3, most=10**6))
     with pytest.raises(FetchFailed, match="answered 404"):
         fetch(f"{site.url}/none", LOCAL)
+
+
+def test_a_drip_under_tls_ends_too(tmp_path: Path, monkeypatch: Any) -> None:
+    """Each byte comes in time, so no timeout of a socket ever ends it: the thread would be held for ever."""
+    self_signed(tmp_path / "c.pem", tmp_path / "k.pem", "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "c.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
+    release, ended = threading.Event(), threading.Event()
+
+    def serve(listening: socket.socket) -> None:
+        with context.wrap_socket(listening.accept()[0], server_side=True) as client:
+            client.recv(4096)
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while not release.wait(0.05):
+                try:
+                    client.sendall(b"x")
+                except OSError:
+                    ended.set()
+                    return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        here = listening.getsockname()
+        answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", here)]
+        monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *_, **__: answer)
+        thread = threading.Thread(target=serve, args=(listening,))
+        thread.start()
+        end = threading.Timer(30, release.set)
+        end.start()
+        try:
+            with pytest.raises(FetchFailed, match="more than 2 seconds"):
+                fetch(f"https://localhost:{here[1]}/", source("localhost", seconds=2, most=10**6))
+            assert ended.wait(20) and not release.is_set()
+        finally:
+            release.set()
+            end.cancel()
+            thread.join()
 
 
 @pytest.mark.parametrize(
@@ -235,8 +281,9 @@ def test_what_one_import_fetches_is_limited(ann: Any, repository: Site, monkeypa
 
 @pytest.mark.parametrize(
     "address",
-    ["64:ff9b::a00:1", "64:ff9b:1::7f00:1", "::7f00:1", "::1", "::ffff:10.0.0.1",
-                                     "2002:a00:1::", "fe80::1%eth0", "169.254.169.254", "100.64.0.1", "ff0e::1"]
+    ["64:ff9b::a00:1", "64:ff9b:1::7f00:1", "64:ff9b:1:7f00:1::", "::7f00:1", "::1", "::ffff:10.0.0.1",
+     "2002:a00:1::", "fe80::1%eth0", "fec0::1", "5f00::1", "169.254.169.254", "100.64.0.1", "192.0.0.192",
+     "168.63.129.16", "::ffff:192.0.0.192", "ff0e::1"]
 )  # fmt: skip
 def test_private_addresses_in_any_dress(address: str) -> None:
     assert not fetching._public(address)

@@ -140,15 +140,19 @@ def test_code_is_kept_for_the_archive_that_was_examined_only(bad: Pool, monkeypa
     keys = {file: key_of_file(f"{file}/Classes/x.yaml", f"{file} test") for file in (own, other, "/blobs/own2")}
     keys["short"] = "0" * 64
     data = json.dumps({"keys": list(keys.values())}).encode()
-    examining.check_archives("p", [(data, own)], [])
+    examining.check_archives("p", [(data, own)], [], shared=[own])
     cache = DiskCache(spec.compiled(config()))
+    assert not any(cache.get(key) for key in keys.values())
+    examining.check_archives("p", [(data, own)], [])
     assert {file: cache.get(key) for file, key in keys.items()} == {
         own: b"code", other: None, "/blobs/own2": None, "short": None
     }  # fmt: skip
 
 
 @pytest.mark.django_db
-def test_tasks_find_the_code_of_what_was_imported(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_find_the_code_of_what_was_imported(
+    ann: Any, eve: Any, root: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Compiled inside, carried out, and written where task processes look for it."""
     monkeypatch.delenv("VETRO_CACHE")
     written: list[str] = []
@@ -159,8 +163,18 @@ def test_tasks_find_the_code_of_what_was_imported(ann: Any, monkeypatch: pytest.
         put(self, key, data)
 
     monkeypatch.setattr(DiskCache, "put", noted)
-    package = import_packages(ann.caller, [archive("com.example.Compiled")]).packages[0]
+    data = archive("com.example.Compiled")
+    package = import_packages(ann.caller, [data]).packages[0]
     place = str(blobs.location_of(package.digest))
     assert {file_of(key) for key in written} == {f"{place}/Classes/com.example.Compiled.yaml"}
     cache = DiskCache(spec.compiled(config()))
-    assert len(written) == 2 and all(cache.get(key) for key in written)
+    keys = written.copy()
+    assert len(keys) == 2 and all(cache.get(key) for key in keys)
+    # Whatever this process may have become: the code is that of tasks of the first project.
+    import_packages(eve.caller, [data])
+    assert written == keys
+    # Whoever makes it public trusts nothing that others have left there.
+    DiskCache(spec.compiled(config()), writable=True).put(keys[0], b"poison")
+    assert cache.get(keys[0]) == b"poison"
+    import_packages(root.caller, [data], is_public=True)
+    assert set(written[3:]) == set(keys) and b"poison" not in [cache.get(key) for key in keys]

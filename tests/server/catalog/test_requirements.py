@@ -44,6 +44,15 @@ def test_another_fitting_version_frees_it(ann: Any, pair: Package) -> None:
     service.delete(ann.caller, pair)
 
 
+def test_a_package_that_requires_itself_is_free_to_go(ann: Any) -> None:
+    own = archive("com.example.Own", "1.2.0", Require={"com.example.Own": "1"})
+    package = import_packages(ann.caller, [own]).packages[0]
+    service.change(ann.caller, package, enabled=False)
+    service.change(ann.caller, Package.objects.get(id=package.id), enabled=True)
+    service.delete(ann.caller, Package.objects.get(id=package.id))
+    assert not Package.objects.filter(id=package.id).exists()
+
+
 def test_others_are_not_named(ann: Any, eve: Any, root: Any) -> None:
     package = import_packages(root.caller, [lib("1.0.0")], is_public=True).packages[0]
     import_packages(eve.caller, [archive("com.secret.User", Require={"com.example.Lib": "1"})])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models.signals import post_init
 
 from tests.server.environments.conftest import plant
-from vetro.server.dispatch.models import Task
+from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import deploying, deployments, service
 from vetro.server.environments.errors import NotYours
 from vetro.server.errors import Invalid, NotFound
@@ -86,6 +87,30 @@ def test_the_last_report_of_each_application(planting: Any) -> None:
     told = deployments.last_statuses(garden.caller, garden.id, session)
     assert told["p2"] is None and told["p1"] is not None and told["p1"]["text"] == "filled"
     assert list(deployments.last_statuses(garden.caller, garden.id)) == ["p1"]
+
+
+def test_an_application_that_told_much_costs_its_last_report(planting: Any) -> None:
+    garden = planting(plant())
+    session = garden.open()
+    garden.put(session, garden.plant("p1"), plant("p2"))
+    first = Report.objects.filter(entity_id="p1").order_by("seq").last()
+    assert first is not None
+    Report.objects.bulk_create(
+        Report(task_id=first.task_id, key=f"more/{n}", entity_id="p1", text=f"told {n}", created=first.created)
+        for n in range(150)
+    )
+    read: list[Any] = []
+
+    def note(instance: Report, **_: Any) -> None:
+        read.append(instance)
+
+    post_init.connect(note, sender=Report)
+    try:
+        told = deployments.last_statuses(garden.caller, garden.id, session)
+    finally:
+        post_init.disconnect(note, sender=Report)
+    assert told["p2"] is None and told["p1"] is not None and told["p1"]["text"] == "told 149"
+    assert len(read) == 1
 
 
 def test_deployments_of_removed_environments_are_gone(planting: Any) -> None:

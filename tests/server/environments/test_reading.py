@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vetro.server.dispatch.models import Task
-from vetro.server.environments import reading, service, sessions
+from vetro.server.environments import listing, reading, service, sessions
 from vetro.server.environments.models import Environment
 
 
@@ -19,7 +19,9 @@ def env(ann: Any) -> str:
 def status(person: Any, env: str) -> str:
     found = reading.get(person.caller, env)
     (listed,) = reading.of_project(person.caller.project_id)
-    assert listed.status == found.status
+    (whole,) = listing.whole(person.caller.project_id)
+    assert listed.status == whole["status"] == found.status
+    assert [status for status in listing.STATUSES if listing.count(found.project_id, status=status)] == [found.status]
     return found.status
 
 
@@ -30,8 +32,7 @@ def status(person: Any, env: str) -> str:
         ("action", "running", "deploying"),
         ("deploy", "needs_person", "deploying"),
         ("destroy", "running", "deleting"),
-        ("deploy", "done", "ready"),
-        ("deploy", "diverged", "ready"),
+        *(("deploy", state, "ready") for state in Task.FINAL),
     ],
 )
 def test_a_task_that_has_not_ended_holds_it(ann: Any, env: str, kind: str, state: str, expected: str) -> None:

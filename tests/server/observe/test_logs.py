@@ -107,5 +107,8 @@ def test_nobody_writes_a_second_line(lines: Any) -> None:
     stream = lines(log_format="text")
     logging.getLogger("vetro.x").warning("name: %s", "a\n2026-01-01 [info] forged")
     answered({**environ(), "PATH_INFO": "/v1/a\nforged\x1b[31m"}, 404, 0.01)
-    assert len(stream.getvalue().splitlines()) == 2
+    # A Keystone lets names be what they like.
+    odd = Caller("u", "mia\n[info] forged", "p", "shop\x1b[2J", ("member",))
+    answered({**environ(), "vetro.caller": odd}, 200, 0.01)
+    assert len(stream.getvalue().splitlines()) == 3
     assert "\x1b" not in stream.getvalue()

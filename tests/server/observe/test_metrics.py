@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from prometheus_client import REGISTRY
 
 from vetro.server import setup
 from vetro.server.dispatch.models import Task, WorkerProcess
@@ -54,6 +55,9 @@ def test_the_page_tells_requests_tasks_queue_and_workers(ann: Any) -> None:
         'vetro_requests_total{api="v1",method="other",route="/v1/catalog/packages",status="200"} 1.0',
         'vetro_tasks{kind="deploy",state="failed"} 1.0',
         'vetro_tasks{kind="deploy",state="queued"} 1.0',
+        # Where there is none yet: else Prometheus does not see the first one come.
+        'vetro_tasks{kind="deploy",state="done"} 0.0',
+        'vetro_tasks{kind="plan",state="needs_person"} 0.0',
         "vetro_queue_length 2.0",
         'vetro_queue_tasks{label="",queue="long"} 1.0',
         'vetro_queue_tasks{label="eu-1",queue="long"} 1.0',
@@ -83,3 +87,10 @@ def test_processes_of_one_service_are_added_up(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", count], env=environment, check=True, timeout=60)
     shown = subprocess.run([sys.executable, "-c", show], env=environment, check=True, timeout=60, capture_output=True)
     assert b'vetro_requests_total{api="v1",method="GET",route="/r",status="200"} 2.0' in shown.stdout
+
+
+def test_a_worker_says_of_all_kinds_that_none_has_ended() -> None:
+    metrics.worker_began()
+    for state in ("done", "diverged"):
+        assert REGISTRY.get_sample_value("vetro_tasks_ended_total", {"kind": "plan", "state": state}) == 0
+    assert REGISTRY.get_sample_value("vetro_task_seconds_count", {"kind": "plan"}) == 0

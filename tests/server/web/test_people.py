@@ -147,7 +147,8 @@ def test_an_account_is_made_with_a_role_and_its_owner_comes_by_a_link(root: Any,
     visitor = Client()
     assert visitor.get(address[1]).status_code == 200
     assert visitor.post(address[1])["Location"] == "/app/"
-    assert "dora" in text_of(visitor.get("/app/people/me"))
+    mine = text_of(visitor.get("/app/people/me"))
+    assert "dora" in mine and "give yourself a password" in mine
     assert Client().post(address[1]).status_code in (302, 401)
     assert client.post("/app/people/new", {"name": "dora", "role": "member"}).status_code == 409
 

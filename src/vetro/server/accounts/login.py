@@ -29,7 +29,7 @@ def sign_in(name: str, password: str, address: str = "") -> User:
     tells a name that exists from one that does not: neither answer nor time.
     """
     name = name[:255]
-    attempt = _count(name, address[:64])
+    attempt = count(name, address[:64])
     user = User.objects.filter(username=name).first()
     known = user is not None and user.has_usable_password()
     # An unknown name costs what a known one does.
@@ -45,8 +45,8 @@ def sign_in(name: str, password: str, address: str = "") -> User:
     return user
 
 
-def _count(name: str, address: str) -> int:
-    """Notes an attempt. Raises `TooMany` when there were too many for the name or from the address."""
+def count(name: str, address: str = "") -> int:
+    """Notes an attempt; the row's number. Raises `TooMany` after too many for the name or from the address."""
     limit = int(config()["accounts.login_attempts"])
     since = datetime.now(UTC) - WINDOW
     with transaction.atomic():

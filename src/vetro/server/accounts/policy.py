@@ -51,7 +51,12 @@ def describe() -> list[tuple[str, str, str, str]]:
     """(name, expression in force, where it comes from, meaning) of every rule."""
     rules = _current()
     return [
-        (name, str(text), "file" if name in rules.given else "default", RULES[name][1] if name in RULES else "")
+        (
+            name,
+            str(text),
+            "file" if name in rules.given else "default",
+            RULES[name][1] if name in RULES else rules.unasked.get(name, ""),
+        )
         for name, text in rules.texts.items()
     ]
 
@@ -72,6 +77,12 @@ class Policy:
         self.texts = {**default_rules(str(settings["accounts.admin_role"])), **self.given}
         where = str(self.path) if self.path else "default rules"
         policy_file.checked(dict(self.texts), lambda name: where)
+        self.unasked = {
+            name: "nothing asks for this rule" + (f"; did you mean '{meant}'?" if meant else "")
+            for name, meant in policy_file.unasked(self.given).items()
+        }
+        for name, text in self.unasked.items():
+            _log.warning("%s: %s: %s", where, name, text)
         checks = {name: policy_file.parsed(text) for name, text in self.texts.items()}
         options = cfg.ConfigOpts()
         options([], project="vetro", default_config_files=[], default_config_dirs=[])

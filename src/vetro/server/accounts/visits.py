@@ -69,6 +69,9 @@ def sign_in(name: str, password: str, address: str = "", project: str | None = N
     domain, _, bare = name.rpartition("\\")
     given = config()["keystone.options"].get("login_domain")
     home = {"name": domain} if domain else {"name": str(given)} if given else {"id": "default"}
+    # One account of Keystone has many spellings, and each of them must not get attempts of its own.
+    spelled = f"keystone {domain or given or 'default'}\\{bare.strip()}".casefold()[:255]
+    login.count(spelled)
     user = {"name": bare, "password": password[:LONGEST_PASSWORD], "domain": home}
     unscoped, _said = _token({"methods": ["password"], "password": {"user": user}}, None)
     rows = checker().ask("GET", "/auth/projects", headers={"X-Auth-Token": unscoped}).get("projects") or ()
@@ -79,7 +82,7 @@ def sign_in(name: str, password: str, address: str = "", project: str | None = N
         raise Forbidden(text, details={"projects": [called for _, called in found]})
     visit = _scoped(unscoped, chosen[0], tuple(found))
     caller = visit.caller(address)
-    LoginFailure.objects.filter(username=name).delete()
+    LoginFailure.objects.filter(username__in=(name, spelled)).delete()
     record(caller, "login.keystone", caller.user_id, caller.user_name)
     return visit
 

@@ -83,7 +83,8 @@ def _check_retired(caller: Caller, drafts: Sequence[Draft]) -> None:
         if digest != row.digest and not _unpacks_to(digest, draft):
             raise Conflict(
                 f"{row.fqn} {row.version} was deployed with other content; what was deployed cannot change.",
-                hint="raise Version in its manifest",
+                hint="raise Version in its manifest; the archive that was deployed can be imported again: it is in what"
+                " `vetro env export` writes of an environment that uses it",
             )
 
 

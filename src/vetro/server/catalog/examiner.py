@@ -22,11 +22,13 @@ from vetro.engine.walled import walled
 from vetro.server import walls
 from vetro.server.catalog.questions import Blobs, exchange, packed
 from vetro.server.errors import Invalid, TooMany, Unavailable
+from vetro.server.holding import held
 
 #: Processes at once, and the MiB that each may use.
 CHILDREN = 2
 MEMORY = 2048
-#: Questions that wait at most, of one owner and of all: each holds a thread of the server, and there are not many.
+#: Questions that wait at most, of one owner and of all: each holds a thread of the server, and there are not many. The
+#: first one of an owner waits all the same.
 MOST_WAITING, MOST_TOGETHER = 4, 10
 #: Questions that a process answers before another one takes its place, and seconds for which it may have worked then.
 QUESTIONS, LIFE = 100, 120.0
@@ -34,6 +36,8 @@ QUESTIONS, LIFE = 100, 120.0
 LONGEST = 60.0
 #: Questions about what a project brings itself; those about packages of the catalog are about work of others.
 _OWN = frozenset({"read", "check"})
+#: Owners whose last turn is known.
+MOST_REMEMBERED = 10_000
 _log = logging.getLogger("vetro.serve")
 
 
@@ -79,6 +83,8 @@ class Pool:
         self._free = threading.Condition()
         self._busy: set[str] = set()
         self._waiting: Counter[str] = Counter()
+        #: When it was an owner's turn the last time.
+        self._turns: dict[str, float] = {}
 
     def ask(
         self,
@@ -87,17 +93,27 @@ class Pool:
         blobs: Blobs = (),
         seconds: float = 30.0,
         readable: Sequence[str] = (),
+        *,
+        fresh: bool = False,
     ) -> tuple[dict[str, Any], list[bytes]]:
         """The answer of a process; ``owner`` waits while another question of the same owner is being answered.
 
-        ``readable``: paths of packages that it may read. Raises `Invalid` when the process takes too long or dies of
-        the question, `Unavailable` when none can be had, `TooMany` when too many questions of the owner wait already.
+        ``readable``: paths of packages that it may read. ``fresh``: the process has answered nothing before, and is not
+        used again. Raises `Invalid` when the process takes too long or dies of the question, `Unavailable` when none
+        can be had, `TooMany` when too many questions of the owner wait already, or it holds too many threads (`held`).
         """
+        with held(owner):
+            return self._answer(owner, head, blobs, seconds, readable, fresh)
+
+    def _answer(
+        self, owner: str, head: dict[str, Any], blobs: Blobs, seconds: float, readable: Sequence[str], fresh: bool
+    ) -> tuple[dict[str, Any], list[bytes]]:
         until = time.monotonic() + 2 * seconds
         with self._free:
             self._wait(owner, 2 * seconds)
             self._busy.add(owner)
-            kept = self._take(owner) if head.get("op") in _OWN and not readable else None
+            again = head.get("op") in _OWN and not readable and not fresh
+            kept = self._take(owner) if again else None
         process = kept
         try:
             if kept is not None:
@@ -114,7 +130,7 @@ class Pool:
         except (EOFError, ValueError):
             raise Invalid("Couldn't load package from file: examining it took more memory than is allowed") from None
         else:
-            if head.get("op") in _OWN and not readable and "defect" not in answer and process is not None:
+            if again and "defect" not in answer and process is not None:
                 self._keep(process)
                 process = None
         finally:
@@ -159,18 +175,27 @@ class Pool:
         if self._waiting[owner] >= MOST_WAITING:
             text = "packages of this project are being examined, and others wait already"
             raise TooMany(text, hint="send one after the other", details={"retry_after": 10})
-        if self._waiting.total() >= MOST_TOGETHER:
+        if self._waiting[owner] and self._waiting.total() >= MOST_TOGETHER:
             raise Unavailable("many packages are being examined; try again later")
         self._waiting[owner] += 1
         try:
-            if not self._free.wait_for(
-                lambda: owner not in self._busy and len(self._busy) < self._size, timeout=seconds
-            ):
+            if not self._free.wait_for(lambda: self._may(owner), timeout=seconds):
                 raise Unavailable("other packages are being examined; try again later")
+            if len(self._turns) > MOST_REMEMBERED:
+                self._turns.clear()
+            self._turns[owner] = time.monotonic()
         finally:
             self._waiting[owner] -= 1
             if not self._waiting[owner]:
                 del self._waiting[owner]
+            self._free.notify_all()  # whoever waited for this one's turn
+
+    def _may(self, owner: str) -> bool:
+        """Whether it is the owner's turn: whose last one was longest ago comes first. The lock is held."""
+        if owner in self._busy or len(self._busy) >= self._size:
+            return False
+        before = self._turns.get(owner, 0.0)
+        return all(before <= self._turns.get(other, 0.0) for other in self._waiting if other not in self._busy)
 
 
 #: By process: a lock that a forked process inherits may be held by a thread that it has not.

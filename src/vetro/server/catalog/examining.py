@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from vetro.muranopl.codecache import file_of
@@ -36,8 +36,18 @@ def read_archive(owner: str, data: bytes, location: str, *, strict: bool) -> tup
     return facts, changed[0] if changed else data
 
 
-def check_archives(owner: str, archives: Sequence[tuple[bytes, str]], others: Sequence[str]) -> list[dict[str, Any]]:
-    """What `reading.check` says of each of the archives (bytes, location)."""
+def check_archives(
+    owner: str,
+    archives: Sequence[tuple[bytes, str]],
+    others: Sequence[str],
+    *,
+    shared: Collection[str] = (),
+    fresh: bool = False,
+) -> list[dict[str, Any]]:
+    """What `reading.check` says of each of the archives (bytes, location).
+
+    Code of archives at ``shared`` locations is not kept. ``fresh``: by a process that has seen nothing before.
+    """
     locations = [location for _, location in archives]
     head = {
         "op": "check",
@@ -46,8 +56,10 @@ def check_archives(owner: str, archives: Sequence[tuple[bytes, str]], others: Se
         "compile": os.environ.get("VETRO_CACHE") != "off",
         "limits": archive_limits(),
     }
-    answer, code = pool().ask(owner, head, [data for data, _ in archives], SECONDS, others)
-    _keep(locations, dict(zip(answer["compiled"], code, strict=True)))
+    answer, code = pool().ask(owner, head, [data for data, _ in archives], SECONDS, others, fresh=fresh)
+    _keep(
+        [location for location in locations if location not in shared], dict(zip(answer["compiled"], code, strict=True))
+    )
     found: list[dict[str, Any]] = answer["checked"]
     return found
 

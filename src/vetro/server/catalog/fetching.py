@@ -21,7 +21,11 @@ from vetro.server.setup import config
 
 REDIRECTS = 5
 _PORTS = {"http": 80, "https": 443}
-_CARRIERS = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "::/96"))
+_CARRIERS = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "::/96"))
+#: All of IPv6 that is given to anybody.
+_GIVEN = ipaddress.IPv6Network("2000::/3")
+#: What this Python takes for public: reserved by RFC 6890, where a cloud tells its credentials, and where another does.
+_INSIDE = tuple(ipaddress.IPv4Network(text) for text in ("192.0.0.0/24", "168.63.129.16/32"))
 
 
 class FetchRefused(Forbidden):
@@ -126,7 +130,8 @@ class _Plain(http.client.HTTPConnection):
         """Ends it from another thread."""
         if self._raw is not None:
             try:
-                self._raw.shutdown(socket.SHUT_RDWR)
+                # Of what is below TLS, which another thread reads.
+                socket.socket.shutdown(self._raw, socket.SHUT_RDWR)
             except OSError:  # it has ended already
                 return
 
@@ -138,7 +143,10 @@ class _Secure(_Plain):
         """Connects and checks the certificate."""
         super().connect()
         assert self._raw is not None
-        self.sock = ssl.create_default_context().wrap_socket(self._raw, server_hostname=self.host)
+        # The new socket has the connection, the old one nothing that could be cut.
+        self._raw = self.sock = ssl.create_default_context().wrap_socket(self._raw, server_hostname=self.host)
+        if time.monotonic() >= self._until:  # the watch came while there was nothing to cut
+            raise TimeoutError
 
 
 def _parts(url: str) -> tuple[str, str, int, str]:
@@ -181,6 +189,7 @@ def _public(text: str) -> bool:
         inside = address.ipv4_mapped or address.sixtofour
         if any(address in network for network in _CARRIERS):  # NAT64 and old forms: the last four bytes are IPv4
             inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inside is not None:
-            return inside.is_global and not inside.is_multicast
-    return address.is_global and not address.is_multicast
+        if inside is None:
+            return address in _GIVEN and address.is_global
+        address = inside
+    return address.is_global and not address.is_multicast and not any(address in network for network in _INSIDE)

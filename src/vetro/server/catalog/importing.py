@@ -160,7 +160,9 @@ def check_code(caller: Caller, drafts: Sequence[Draft], chosen: Options) -> None
     wanted += [(n, "*") for n in _known_classes(caller, [n for d in sound for n in d.row.references])]
     paths = [str(blobs.local_path(digest)) for digest in _required(caller, wanted)]
     archives = [(d.data, str(blobs.location_of(d.digest))) for d in sound]
-    for draft, answer in zip(sound, check_archives(caller.project_id, archives, paths), strict=True):
+    shared = () if chosen.is_public else _of_others(caller, [d.digest for d in sound])
+    answers = check_archives(caller.project_id, archives, paths, shared=shared, fresh=chosen.is_public)
+    for draft, answer in zip(sound, answers, strict=True):
         row = draft.row
         # A requirement that is not at hand was judged by the catalog's own rule already.
         news = [f for f in answer["findings"] if not (f["code"] == "MPL301" and chosen.allow_missing)]
@@ -170,6 +172,16 @@ def check_code(caller: Caller, drafts: Sequence[Draft], chosen: Options) -> None
         row.readable = answer["readable"]
         row.usable = row.usable and row.readable
         draft.classes = answer["classes"]
+
+
+def _of_others(caller: Caller, digests: Sequence[str]) -> list[str]:
+    """Locations of those of these archives that other projects have, too.
+
+    Tasks of theirs run the code that is kept of them, and what another archive of this project did to the process that
+    compiles is no concern of theirs. Who makes a package public decides for all.
+    """
+    rows = Package.objects.filter(digest__in=digests).exclude(project_id=caller.project_id)
+    return [str(blobs.location_of(digest)) for digest in set(rows.values_list("digest", flat=True))]
 
 
 def _known_classes(caller: Caller, names: list[str]) -> list[str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from vetro.engine.installation import Installation
+from vetro.muranopl.codecache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog import describing, reading
 from vetro.server.catalog.questions import Blobs, packed, received
@@ -22,16 +23,20 @@ _TRACE = 20_000
 
 
 class Compiled:
-    """A cache that reads where tasks read, and keeps what is new to be told."""
+    """A cache that reads where tasks read, and keeps what is new to be told.
 
-    def __init__(self, installed: Any) -> None:
+    Of archives at the ``own`` locations it reads nothing: whoever brought them before may have left that there.
+    """
+
+    def __init__(self, installed: Any, own: Sequence[str]) -> None:
         self._installed = installed
+        self._own = tuple(f"{location}/" for location in own)
         self.news: dict[str, bytes] = {}
 
     def get(self, key: str) -> bytes | None:
         """The value in either."""
         found: bytes | None = self.news.get(key)
-        return self._installed.get(key) if found is None else found
+        return self._installed.get(key) if found is None and not file_of(key).startswith(self._own) else found
 
     def put(self, key: str, data: bytes) -> None:
         """Keeps ``data``."""
@@ -73,7 +78,7 @@ def _answer(question: dict[str, Any], blobs: Blobs, installation: Installation) 
         if question["op"] == "highlight":
             return {"lines": describing.highlight(blobs[0].decode(), question["path"])}, []
         archives = list(zip(blobs, question["locations"], strict=True))
-        cache = Compiled(installation.cache) if question["compile"] else None
+        cache = Compiled(installation.cache, question["locations"]) if question["compile"] else None
         checked = reading.check(archives, question["others"], cache, limits)
         news = {} if cache is None else cache.news
         return {"checked": checked, "compiled": list(news)}, list(news.values())

@@ -18,6 +18,8 @@ Blobs = Sequence[bytes]
 
 #: Bytes of an answer: facts with pictures, compiled code and a packed archive, and nothing that fills a memory.
 LARGEST = 256 << 20
+#: Values of a head, roughly: read as JSON they take much more memory than they have bytes.
+MOST = 4_000_000
 _HEAD = struct.Struct("<I")
 _PIECE = 1 << 18
 
@@ -112,8 +114,11 @@ class _Reader:
         return self._head, blobs
 
     def _read_head(self) -> None:
+        text = self._buffer[_HEAD.size : self._wanted]
+        if sum(text.count(mark) for mark in (b",", b"[", b"{")) > MOST:
+            raise ValueError("an answer of too many parts")
         try:
-            head = json.loads(self._buffer[_HEAD.size : self._wanted].decode("utf-8", "surrogatepass"))
+            head = json.loads(text.decode("utf-8", "surrogatepass"))
         except RecursionError:
             raise ValueError("nested too deeply") from None
         if not isinstance(head, dict) or not isinstance(sizes := head.pop("sizes", None), list):

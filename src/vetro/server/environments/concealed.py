@@ -7,22 +7,34 @@ The mark is that of forms, ``{"secret": "kept"}``. Classes are only read here, n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from vetro.muranopl.schema_hints import SECRET
+from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments import content, packages, reading
-from vetro.server.errors import Invalid
+from vetro.server.errors import Invalid, ServiceError
+from vetro.server.remembered import Remembered
 from vetro.yaql.errors import VetroError
 
 #: The header's ``type`` -> names of secret properties.
 Secrets = Callable[[str], frozenset[str]]
 MARK: Mapping[str, str] = {"secret": "kept"}
+#: (type, packages, method) -> names. What could not be read is not kept: it may be read the next time.
+_found = Remembered(4096)
+
+
+def may_know(caller: Caller) -> bool:
+    """Whether /v1, whose clients send whole applications back, tells the caller secrets: as they are, or marked."""
+    return allows(caller, "update_environment")
 
 
 def secrets_for(caller: Caller, found: reading.Found, root: Any) -> Secrets:
-    """The secret properties of the classes that a model uses; none where no package fits."""
+    """The secret properties of the classes that a model uses; none where no package fits.
+
+    What it gives raises `Unavailable` while packages cannot be read: nobody knows then what is secret.
+    """
     try:
         rows = packages.chosen(caller, found, {"Objects": root})
     except Invalid:
@@ -33,7 +45,9 @@ def secrets_for(caller: Caller, found: reading.Found, root: Any) -> Secrets:
 def secrets_of(digests: Iterable[str]) -> Secrets:
     """The same among packages with these digests."""
     known = tuple(sorted(set(digests)))
-    return lambda type_text: _secrets(type_text, known)
+    # Read once for all types of a model: there may be thousands of them in a package.
+    engine = cache(lambda: _engine(known))
+    return lambda type_text: _secrets(type_text, known, engine)
 
 
 def of_roots(caller: Caller, found: reading.Found, *roots: Any) -> Secrets:
@@ -80,7 +94,8 @@ def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[s
         return dict(action)
     called = next((obj for obj in content.objects_in(model) if content.id_of(obj) == action.get("object_id")), None)
     type_text = "" if called is None else str(called["?"].get("type") or "")
-    names = _secrets(type_text, tuple(sorted(set(digests))), str(action.get("method") or ""))
+    known = tuple(sorted(set(digests)))
+    names = _secrets(type_text, known, lambda: _engine(known), str(action.get("method") or ""))
     return {**action, "args": {key: dict(MARK) if key in names else item for key, item in args.items()}}
 
 
@@ -124,26 +139,37 @@ def _one_by_one(caller: Caller, found: reading.Found, root: Any) -> list[Any]:
     return list(rows.values())
 
 
-@lru_cache(maxsize=1024)
-def _secrets(type_text: str, digests: tuple[str, ...], method: str = "") -> frozenset[str]:
-    """Names of secret properties of a class, or of secret arguments of its method."""
-    from vetro.muranopl.api import Engine
-    from vetro.packages import load_path
-    from vetro.server.catalog.blobs import local_path
-
+def _secrets(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any], method: str = "") -> frozenset[str]:
+    """Names of secret properties of a class, or of secret arguments of its method. Raises `Unavailable`."""
     written, _, package = type_text.partition("@")
     name, _, version = written.partition("/")
     if not name or not digests:
         return frozenset()
-    try:
-        loaded = [item for digest in digests for item in load_path(local_path(digest))]
-        session = Engine(loaded, seed=0).session()
+
+    def find() -> frozenset[str]:
+        session = engine().session()
         try:
-            return session.run(lambda: _of_type(_type(session, name, version, package), method))
+            return frozenset(session.run(lambda: _of_type(_type(session, name, version, package), method)))
+        except VetroError:  # there is no such class
+            return frozenset()
         finally:
             session.close()
-    except VetroError:
+
+    try:
+        return _found.get((type_text, digests, method), find)
+    except ServiceError:
+        raise
+    except VetroError:  # a package is gone for good, or damaged: what is left of the environment is shown
         return frozenset()
+
+
+def _engine(digests: tuple[str, ...]) -> Any:
+    """What links the classes of these packages. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
+    from vetro.muranopl.api import Engine
+    from vetro.packages import load_path
+    from vetro.server.catalog.blobs import local_path
+
+    return Engine([item for digest in digests for item in load_path(local_path(digest))], seed=0)
 
 
 def _type(session: Any, name: str, version: str, package: str) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import content, drafts, reading
+from vetro.server.environments import concealed, content, drafts, reading
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound
@@ -22,21 +22,27 @@ KINDS = ("deploy", "destroy", "action")
 def of_environment(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
     """The deployments of an environment, newest first."""
     found = reading.get(caller, environment_id)
-    return [described(task) for task in _newest(Task.objects.filter(environment_id=found.id, kind__in=KINDS))]
+    rows = Task.objects.filter(environment_id=found.id, kind__in=KINDS)
+    return [described(task, caller) for task in _newest(rows)]
 
 
 def of_project(caller: Caller) -> list[dict[str, Any]]:
     """The deployments of all environments that the project has, newest first."""
     there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
     rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=KINDS)
-    return [described(task) for task in _newest(rows)]
+    return [described(task, caller) for task in _newest(rows)]
 
 
-def described(task: Task) -> dict[str, Any]:
-    """A deployment as the API shows it."""
+def described(task: Task, caller: Caller) -> dict[str, Any]:
+    """A deployment as /v1 shows it to the caller: secrets are marked for those who may not change the environment."""
     spec: Mapping[str, Any] = task.spec or {}
     model = spec.get("model") or {}
     root = model.get("ObjectsCopy") if task.kind == "destroy" else model.get("Objects")
+    action = task.action or {"object_id": task.environment_id, "method": "deploy", "args": {}}
+    if not concealed.may_know(caller):
+        digests = [used["digest"] for used in spec.get("packages") or ()]
+        action = concealed.conceal_arguments(action, root, digests)
+        root = concealed.conceal(root, concealed.secrets_of(digests))
     return {
         "id": task.id,
         "environment_id": task.environment_id,
@@ -45,7 +51,7 @@ def described(task: Task) -> dict[str, Any]:
         "started": stamp(task.started or task.created),
         "finished": stamp(task.finished),
         "description": content.view_of(root),
-        "action": task.action or {"object_id": task.environment_id, "method": "deploy", "args": {}},
+        "action": action,
         "result": result_of(task),
         "state": state_of(task),
     }
@@ -115,16 +121,12 @@ def last_statuses(caller: Caller, environment_id: str, session_id: str = "") -> 
             for obj in content.objects_in(service):
                 owners.setdefault(str(content.id_of(obj)), str(own))
     newest: dict[str, dict[str, Any] | None] = dict.fromkeys(owners.values())
-    missing = set(newest)
     tasks = Task.objects.filter(environment_id=found.id, kind__in=KINDS).values("id")
-    rows = Report.objects.filter(task__in=tasks, kind="report", entity_id__in=list(owners)).order_by("-seq")
-    for row in rows.iterator(chunk_size=100) if missing else ():
-        owner = owners[row.entity_id]
-        if owner in missing:
-            newest[owner] = described_report(row)
-            missing.discard(owner)
-            if not missing:
-                break
+    rows = Report.objects.filter(task__in=tasks, kind="report", entity_id__in=list(owners))
+    # The database finds the last one of each object: an application may have told of itself ten thousand times.
+    last = rows.order_by().values("entity_id").annotate(last=Max("seq")).values("last")
+    for row in Report.objects.filter(seq__in=last).order_by("seq") if owners else ():
+        newest[owners[row.entity_id]] = described_report(row)
     return newest
 
 

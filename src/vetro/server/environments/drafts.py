@@ -13,7 +13,7 @@ from django.db import transaction
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, limits, reading, sessions
+from vetro.server.environments import concealed, content, limits, reading, sessions
 from vetro.server.environments.errors import DraftChanged
 from vetro.server.environments.models import Session
 from vetro.server.environments.service import announce, described
@@ -27,7 +27,7 @@ Change = Callable[[dict[str, Any]], None]
 def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, Any]:
     """An environment with status and applications; with a session as its draft has them."""
     found = reading.get(caller, environment_id, model=True)
-    root = root_for(caller, found, session_id)
+    root = _told(caller, found, session_id)
     deploying = found.status == reading.DEPLOYING
     return {
         **described(found),
@@ -40,14 +40,23 @@ def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str,
 def services(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
     """The applications, each with the environment's status, or a part of one. Raises `NotFound`."""
     found = reading.get(caller, environment_id, model=True)
-    listed = content.services_of(root_for(caller, found, session_id))
+    listed = content.services_of(_told(caller, found, session_id))
     return content.part(listed, path, by_index=False) if path else _with_status(listed, found.status)
 
 
 def model(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
     """The model, or a part of it. Raises `NotFound`."""
     found = reading.get(caller, environment_id, model=True)
-    return content.part(content.view_of(root_for(caller, found, session_id)), path)
+    return content.part(content.view_of(_told(caller, found, session_id)), path)
+
+
+def _told(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:
+    """The root object as the caller may know it: with its secrets for those who may change it, else with marks."""
+    root = root_for(caller, found, session_id)
+    if root is None or concealed.may_know(caller):
+        return root
+    told: dict[str, Any] = concealed.conceal(root, concealed.secrets_for(caller, found, root))
+    return told
 
 
 def root_for(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:

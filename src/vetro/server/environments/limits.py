@@ -13,6 +13,9 @@ LONGEST_NAME: Final = 255
 #: Levels of lists and mappings in a model, and its size as JSON text, in characters.
 DEEPEST: Final = 200
 LARGEST_MODEL: Final = 16 << 20
+#: Values of a JSON text, roughly. Empty lists take twenty times the memory of their brackets, so texts are looked at
+#: before they are parsed; a model of the largest size has a tenth of them.
+MOST_PARTS: Final = 2_000_000
 #: Characters of descriptions.
 LONGEST_TEXT: Final = 65_536
 #: Largest whole number of a column.
@@ -72,6 +75,14 @@ def check_depth(value: Any, what: str) -> None:
             elif isinstance(item, list):
                 below.extend(v for v in item if isinstance(v, (dict, list)))
         level = below
+
+
+def check_parts(data: bytes, what: str, most: int = MOST_PARTS) -> int:
+    """How many values a JSON text has, roughly. Raises `Invalid` for too many."""
+    count = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if count > most:
+        raise Invalid(f"{what} has {count:,} parts, {most:,} at most")
+    return count
 
 
 def check_model(model: Any, what: str = "the model") -> None:

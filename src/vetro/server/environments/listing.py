@@ -21,10 +21,10 @@ STATUSES: Final = (
     reading.READY, reading.PENDING, reading.DEPLOYING, reading.DELETING, "deploy failure", "delete failure",
 )  # fmt: skip
 
-_TASK = " LEFT JOIN dispatch_task t ON t.id = e.task_id"
-_LATEST_ON_SQLITE = "MAX(e.updated, COALESCE(t.started, e.updated), COALESCE(t.finished, e.updated))"
+_LAST_TASK = " LEFT JOIN dispatch_task l ON l.id = e.task_id"
+_LATEST_ON_SQLITE = "MAX(e.updated, COALESCE(l.started, e.updated), COALESCE(l.finished, e.updated))"
 _STAMP = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS')"""
-_LATEST = "GREATEST(e.updated, t.started, t.finished)"
+_LATEST = "GREATEST(e.updated, l.started, l.finished)"
 
 
 def part(
@@ -44,7 +44,7 @@ def part(
     """
     condition, values = _condition(project_id, search, in_text, status)
     order, joined = _order(sort)
-    task = _TASK if status or joined else ""
+    task = (reading.AT_WORK if status else "") + (_LAST_TASK if joined else "")
     limit = "" if most is None and not skip else " LIMIT %s OFFSET %s"
     statement = f"SELECT e.id FROM environments_environment e{task} WHERE {condition} ORDER BY {order}{limit}"
     if limit:
@@ -63,7 +63,7 @@ def whole(project_id: str | None) -> list[dict[str, Any]]:
     at = "replace(substr({}, 1, 19), ' ', 'T')" if on_sqlite() else _STAMP
     rows = fetch(
         f"SELECT e.id, e.name, e.project_id, e.version, e.description_text, {at.format('e.created')},"
-        f" {at.format('e.updated')}, {reading.STATUS_OF_ALL} FROM environments_environment e{_TASK}"
+        f" {at.format('e.updated')}, {reading.STATUS} FROM environments_environment e{reading.AT_WORK}"
         f" WHERE {condition} ORDER BY e.name, e.id",
         values,
     )
@@ -74,7 +74,7 @@ def whole(project_id: str | None) -> list[dict[str, Any]]:
 def count(project_id: str | None, *, search: str = "", in_text: bool = False, status: str = "") -> int:
     """How many there are of these."""
     condition, values = _condition(project_id, search, in_text, status)
-    task = _TASK if status else ""
+    task = reading.AT_WORK if status else ""
     rows = _fetch(f"SELECT COUNT(*) FROM environments_environment e{task} WHERE {condition}", values)
     return int(rows[0][0])
 

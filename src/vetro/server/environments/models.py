@@ -75,7 +75,13 @@ class Session(models.Model):
     updated = models.DateTimeField(auto_now=True)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["environment", "version", "updated"])]
+        indexes: ClassVar = [
+            models.Index(fields=["environment", "version", "updated"]),
+            # Which environments are pending (`vetro.server.environments.reading`).
+            models.Index(
+                fields=["environment", "version"], condition=models.Q(state="opened"), name="sessions_that_are_open"
+            ),
+        ]
 
 
 class EnvironmentPackage(models.Model):

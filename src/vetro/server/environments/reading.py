@@ -29,15 +29,15 @@ _OPENED = (
     " AND s.state = 'opened'{})"
 )
 #: Whether there is such a draft. The second form is looked up for each environment that is given back; the first one
-#: may be answered for all together, which reads the sessions of all environments there are.
+#: may be answered for all together, which reads all sessions that are open (index ``sessions_that_are_open``).
 _ANY, _SOME_OF = f"EXISTS{_OPENED.format('')}", f"{_OPENED.format(' LIMIT 1')} IS NOT NULL"
-_STATUS = (
-    "CASE WHEN t.state NOT IN ('done', 'failed', 'cancelled', 'killed', 'diverged')"
-    f" THEN CASE t.kind WHEN 'destroy' THEN '{DELETING}' ELSE '{DEPLOYING}' END"
-    f" WHEN e.failure <> '' THEN e.failure WHEN {{}} THEN '{PENDING}' ELSE '{READY}' END"
+#: The task that works on environment ``e``, as ``t``: all states but `Task.FINAL`, since an index finds these.
+AT_WORK: Final = " LEFT JOIN dispatch_task t ON t.id = e.task_id AND t.state IN ('queued', 'running', 'needs_person')"
+#: The status of environment ``e`` beside `AT_WORK`, as `_found` has it.
+STATUS: Final = (
+    f"CASE WHEN t.kind = 'destroy' THEN '{DELETING}' WHEN t.kind IS NOT NULL THEN '{DEPLOYING}'"
+    f" WHEN e.failure <> '' THEN e.failure WHEN {_ANY} THEN '{PENDING}' ELSE '{READY}' END"
 )
-#: The status of environment ``e`` with its task ``t``, as `_found` has it: for some of them, and for all of a list.
-STATUS, STATUS_OF_ALL = _STATUS.format(_SOME_OF), _STATUS.format(_ANY)
 #: Most values that a statement is given at once.
 _TOGETHER = 500
 _FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created, e.updated, e.failure"

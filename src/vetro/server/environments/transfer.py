@@ -39,6 +39,8 @@ from vetro.server.ids import new_id
 #: Bytes of an archive's unpacked files together, and how many there may be.
 LARGEST: Final = 512 << 20
 MOST_FILES: Final = 20_000
+#: Values of all models together, roughly: all are in memory at the same time.
+MOST_PARTS: Final = 6_000_000
 _MODEL = re.compile(r"model-(\d{1,18})\.json")
 #: What `new_id` gives.
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -223,9 +225,11 @@ def _read(archive: zipfile.ZipFile, path: str) -> bytes:
 
 
 def _mapping(archive: zipfile.ZipFile, path: str) -> dict[str, Any]:
+    data = _read(archive, path)
+    limits.check_parts(data, path)
     try:
         with deep_calls():
-            value = json.loads(_read(archive, path).decode("utf-8", "surrogatepass"))
+            value = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise Invalid(f"{path} in the archive is no JSON") from None
     if not isinstance(value, dict):
@@ -235,10 +239,12 @@ def _mapping(archive: zipfile.ZipFile, path: str) -> dict[str, Any]:
 
 def _states(archive: zipfile.ZipFile) -> dict[int, dict[str, Any]]:
     found = {}
+    left = MOST_PARTS
     for info in archive.infolist():
         match = _MODEL.fullmatch(info.filename)
         if match is None:
             continue
+        left -= limits.check_parts(_read(archive, info.filename), "the models of the archive", left)
         model = _mapping(archive, info.filename)
         root = model.get("Objects")
         if root is not None and not (isinstance(root, dict) and isinstance(root.get("?"), dict)):

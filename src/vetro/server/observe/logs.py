@@ -142,7 +142,7 @@ def write_access(
         )
     else:
         shown = path if path.isprintable() else ascii(path)
-        who = f" user={user} project={project}" if user else ""
+        who = f" user={_line(user)} project={_line(project)}" if user else ""  # with a Keystone, whatever it lets be
         line = f"{at} [info] {method} {hidden(shown)} {status} {seconds * 1000:.1f} ms {address}{who} request={request}"
     try:
         stream.write(line + "\n")

@@ -55,6 +55,17 @@ def request_answered(api: str, method: str, route: str, status: int, seconds: fl
     timer.observe(seconds)
 
 
+def worker_began() -> None:
+    """Says of all kinds of tasks that none has ended yet: see `_FromDatabase.collect`."""
+    from vetro.server.dispatch.models import Task
+    from vetro.server.dispatch.queue import KINDS
+
+    for kind in KINDS:
+        _task_seconds.labels(kind)
+        for state in Task.FINAL:
+            _tasks.labels(kind, state)
+
+
 def task_ended(kind: str, state: str, seconds: float | None) -> None:
     """Counts one task; called by the worker that ended it. ``seconds``: from its start, None if it never began."""
     _tasks.labels(kind, state).inc()
@@ -85,10 +96,13 @@ class _FromDatabase(Collector):
         from vetro.server.dispatch import clock
         from vetro.server.dispatch.claim import SHORT
         from vetro.server.dispatch.models import Task, WorkerProcess
+        from vetro.server.dispatch.queue import KINDS
         from vetro.server.observe import counts
 
         tasks = GaugeMetricFamily("vetro_tasks", "Tasks there are, by kind and state", labels=["kind", "state"])
-        for (kind, state), count in sorted(counts.tasks().items()):
+        # Also where there is none yet: a number that begins with 1 has not risen, as far as Prometheus knows.
+        found = {(kind, state): 0 for kind in KINDS for state in (*Task.FINAL, Task.NEEDS_PERSON)}
+        for (kind, state), count in sorted((found | counts.tasks()).items()):
             tasks.add_metric([kind, state], count)
         yield tasks
         waiting = Task.objects.filter(state=Task.QUEUED).order_by().values_list("kind", "label")

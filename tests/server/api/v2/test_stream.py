@@ -62,6 +62,38 @@ def test_with_a_place_it_goes_on_after_it_and_leaves_others_out() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("how", ["restored", "dropped", "emptied"])
+def test_a_place_that_is_not_there_any_more_is_told_and_new_events_still_come(how: str) -> None:
+    """A backup was restored, or events were dropped since: whoever comes back has to look at everything again."""
+    first, second, third = event(), event(), event()
+    place = first
+    if how == "restored":
+        place = third + 1000
+    elif how == "dropped":
+        Event.objects.filter(seq__lte=second).delete()
+    else:
+        Event.objects.all().delete()
+    parts, _ = watch(after=place)
+    next(parts)
+    text = next(parts)
+    goes_on = {"restored": third, "dropped": first, "emptied": 0}[how]
+    assert text == f'id: {goes_on}\nevent: begin\ndata: {{"missed": true}}\n\n'
+    new = event(change="created")
+    sent = [line for line in next(parts).splitlines() if line.startswith("id")]
+    assert sent == ([f"id: {third}"] if how == "dropped" else []) + [f"id: {new}"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("back", [1, 0])
+def test_nothing_is_missed_between_the_last_event_and_those_that_are_kept(back: int) -> None:
+    first, second = event(), event()
+    Event.objects.filter(seq=first).delete()
+    parts, _ = watch(after=second - back)
+    next(parts)
+    assert "begin" not in next(parts)
+
+
+@pytest.mark.django_db
 def test_of_one_environment() -> None:
     other, mine = event("e2"), event("e1")
     parts, _ = watch(after=0, environment="e1")

@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest, QueryDict
 
 from vetro.server.caller import Caller
+from vetro.server.environments.limits import check_parts
 from vetro.server.errors import Invalid, UnsupportedType
 
 
@@ -59,6 +60,7 @@ class Call:
 
     def parsed(self) -> Any:
         """The body as JSON, whatever its type says. Raises `Invalid`."""
+        check_parts(self.request.body, "the body")
         try:
             return json.loads(self.request.body, parse_constant=_no_number)
         except (ValueError, RecursionError):

@@ -43,9 +43,10 @@ def watch(
     """A stream of events: `environment`, `session`, `task`, `report`, `package`, `import`.
 
     `data` holds `{environment_id, task_id, at, …}`: ids and states, what else is of interest is read by other calls.
-    Events may be sent twice after a reconnection, never left out (they are kept for some days). A comment comes when
-    nothing happens; `event: end` says that the token works no longer. There are so many streams and no more (setting
-    `server.streams`): beyond, the answer is empty and says when to come again.
+    Events may be sent twice after a reconnection, never left out (they are kept for some days; `begin` with `missed`
+    says that some are gone). A comment comes when nothing happens; `event: end` says that the token works no longer.
+    There are so many streams and no more (setting `server.streams`): beyond, the answer is empty and says when to come
+    again.
     """
     caller = who(request)
     if environment is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja.parser import Parser
 
+from vetro.server.environments.limits import check_parts
 from vetro.server.errors import Invalid
 
 
@@ -25,6 +26,7 @@ def body_of(request: HttpRequest) -> Any:
     if known is not _UNREAD:
         return known
     text = request.body
+    check_parts(text, "The body")
     try:
         # As text: of bytes it would guess the encoding, and take halves of surrogate pairs.
         value = json.loads(text.decode("utf-8-sig"), parse_constant=_no_number)

@@ -12,21 +12,28 @@ from ninja.responses import Status
 
 from vetro.server.api.v2.access import Takes, access, check_body
 from vetro.server.api.v2.shapes import Failure
+from vetro.server.errors import TooLarge
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: What endpoints return that say their status.
 Answer: TypeAlias = Status[Any]
 _FAILURES = frozenset({400, 401, 403, 404, 409, 413, 415, 429, 503})
 _BODY = frozenset({"POST", "PUT", "PATCH"})
+#: Bytes of a body of somebody who is not known.
+_SMALL = 65_536
 
 
 class _Anybody:
-    """Lets everybody in, with a body of the right type."""
+    """Lets everybody in, with a small body of the right type."""
 
     def __init__(self, takes: Takes) -> None:
         self._takes = takes
 
     def __call__(self, request: HttpRequest) -> bool:
+        # One in chunks counts as the largest there may be (`serving_bodies`).
+        if int(request.META.get("CONTENT_LENGTH") or 0) > _SMALL:
+            text = f"The body has at most {_SMALL:,} bytes here, and Content-Length says how many."
+            raise TooLarge(text)
         check_body(request, self._takes)
         return True
 

@@ -80,9 +80,16 @@ class Watch:
     def _parts(self) -> Iterator[str]:
         yield f"retry: {RETRY_MS}\n\n"
         if self._last is None:
-            self._last = Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
+            self._last = _end("-seq")
             self._forget_past()
             yield f"id: {self._last}\nevent: begin\ndata: {{}}\n\n"
+        elif self._last and not _end("seq") - 1 <= self._last <= _end("-seq"):
+            # Events after that place were dropped since, or the database is an earlier one (a backup was restored): its
+            # numbers would be waited for in vain. What was missed has to be read anew.
+            if self._last > (newest := _end("-seq")):
+                self._last = newest
+                self._forget_past()
+            yield f'id: {self._last}\nevent: begin\ndata: {{"missed": true}}\n\n'
         pause, spoken, checked, looked = FIRST, self._clock(), self._clock(), -TOLD
         while not stopping():
             if not connection.in_atomic_block:
@@ -139,6 +146,11 @@ class Watch:
         if connection.vendor != "sqlite":
             recent = Event.objects.filter(**self._filter, at__gt=clock.after(-LATE))
             self._sent.update(dict.fromkeys(recent.values_list("seq", flat=True)))
+
+
+def _end(order: str) -> int:
+    """The first number in an order of those that are kept; 0 without events."""
+    return Event.objects.order_by(order).values_list("seq", flat=True).first() or 0
 
 
 def text_of(row: dict[str, Any]) -> str:

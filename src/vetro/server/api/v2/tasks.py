@@ -14,9 +14,9 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page, aware, page, place
 from vetro.server.api.v2.shapes import cursor as cursor_of
-from vetro.server.dispatch import queue
+from vetro.server.dispatch import log, queue
 from vetro.server.dispatch.labels import why_waiting
-from vetro.server.dispatch.models import Report, Task
+from vetro.server.dispatch.models import Task
 from vetro.server.environments import concealed
 from vetro.server.environments.limits import known_id
 from vetro.server.holding import held
@@ -63,7 +63,9 @@ class TaskShown(TaskRow):
     action: Any = Field(None, description="{object_id, method, args} of actions and deployments; secrets marked.")
     result: Any = Field(None, description="What it returned; of a plan, the plan.")
     error: Any = Field(None, description="How it failed: {kind, code, message, hint, names, position, frames}.")
-    waiting: str | None = Field(None, description="Why nobody begins it, where no worker that lives may run it.")
+    waiting: str | None = Field(
+        None, description="Why nobody begins it or goes on with it, where no worker that lives may."
+    )
     decisions: list[Decision] = Field([], description="What `resolve` is to say, while the state is needs_person.")
 
 
@@ -241,14 +243,14 @@ def read_log(
     own.task(caller, task_id)
     # Read before the lines: what ended before them can have written no more.
     state = Task.objects.values_list("state", flat=True).get(id=task_id)
-    rows = Report.objects.filter(task_id=task_id, seq__gt=after)
+    rows = log.lines(task_id).filter(seq__gt=after)
     if level:
         rows = rows.filter(level__in=level)
     if kind is not None:
         rows = rows.filter(kind=kind)
     if object is not None:
         rows = rows.filter(entity_id=object)
-    found = list(rows.order_by("seq")[: limit + 1])
+    found = list(rows[: limit + 1])
     items = [
         {
             "seq": row.seq,
