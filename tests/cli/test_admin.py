@@ -89,7 +89,11 @@ def test_a_role_that_nobody_knows_is_pointed_out(data: Path) -> None:
 
 
 def test_a_new_installation_is_announced(tmp_path: Path) -> None:
-    assert "there is no installation in" in call(tmp_path / "new", "user", "list").stderr
+    # Only what makes something makes an installation for it: others mean one that is elsewhere.
+    for words in (("user", "list"), ("link", "create", "ann"), ("token", "create", "ann")):
+        assert "there is no database" in call(tmp_path / "new", *words, status=1).stderr
+    assert not (tmp_path / "new").exists()
+    assert "there is no installation in" in call(tmp_path / "new", "user", "create", "ann").stderr
     assert "installation" not in call(tmp_path / "new", "user", "list").stderr
 
 

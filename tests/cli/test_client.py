@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from vetro.cli import client as module
+from vetro.cli import client_follow
 from vetro.cli.client import Client, ClientError, NoServer, Refused, SignedOut, Unreachable, Untrusted, need_server
 from vetro.cli.client_contexts import Context
 
@@ -170,3 +171,23 @@ def test_lists_are_read_page_by_page(answers: Answers) -> None:
 def test_commands_about_servers_say_so_on_this_machine() -> None:
     with pytest.raises(NoServer, match="tokens are for servers"):
         need_server("tokens are for servers")
+
+
+def test_who_watches_a_task_hears_once_why_no_worker_runs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = iter(["queued"] * 4 + ["done"])
+
+    class Server:
+        context = Context("it", "http://127.0.0.1:9", "t")
+
+        def get(self, path: str, **params: Any) -> dict[str, Any]:
+            if not path.endswith("/log"):
+                return {"waiting": "no worker lives: start one"}
+            state = next(looks)
+            return {"items": [], "next": None, "final": state == "done", "state": state}
+
+    monkeypatch.setattr(client_follow, "DOUBT", 0.0)
+    monkeypatch.setattr(client_follow, "SLOW", 0.01)
+    assert client_follow.follow(Server(), {"id": "1"})["waiting"]  # type: ignore[arg-type]
+    assert capsys.readouterr().err.count("it waits: no worker lives: start one") == 1

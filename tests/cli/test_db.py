@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pexpect
+
 
 def call(data: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
@@ -46,3 +48,12 @@ def test_wrong_addresses(tmp_path: Path) -> None:
     assert "--to" in call(tmp_path, "move", status=2).stderr
     refused = call(tmp_path, "move", "--to", "postgresql://vetro:hunter2@127.0.0.1:9/none", status=1)
     assert "SRV586" in refused.stderr and "hunter2" not in refused.stderr
+
+
+def test_a_backup_is_not_poured_over_a_terminal(tmp_path: Path) -> None:
+    words = ["-m", "vetro", "db", "backup", "-", "--data", str(tmp_path / "data")]
+    child = pexpect.spawn(sys.executable, words, timeout=60, encoding="utf-8", dimensions=(24, 160))
+    child.expect("which is a terminal: name a file, or a pipe")
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 2 and not (tmp_path / "data").exists()

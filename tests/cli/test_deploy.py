@@ -214,5 +214,9 @@ def test_the_example_with_a_database(place: Place) -> None:
     count = len(place.plans())
     place.ok("deploy", str(EXAMPLES), "--class", name, "--env", "shop", "--set", "greeting=Hi")
     assert place.plans()[count:] == ["Change the greeting"]
+    # Answers for what it refers to change that, and leave the rest of it alone.
+    place.ok("deploy", str(EXAMPLES), "--class", name, "--env", "shop", "--set", "database.name=books")
+    assert place.servers() == ["shop-2", "shop-1"] and len(place.plans()) == count + 1
+    assert "books" in place.ok("env", "show", "shop").stdout
     place.ok("env", "destroy", "shop")
     assert place.servers() == [] and place.data("env", "list") == []

@@ -111,6 +111,15 @@ def test_which_application_is_meant(place: Place) -> None:
     assert place.recorded()[-1].server == "e-2"
 
 
+def test_an_application_without_a_name_is_meant_by_what_tables_call_it(place: Place) -> None:
+    path = place.folder / "box" / "Classes" / "Box.yaml"
+    path.write_text(path.read_text("utf-8").replace("$.string().notNull()}", "$.string()}", 1), encoding="utf-8")
+    place.deploy()
+    assert [line.split()[:2] for line in place.ok("env", "show", "e").stdout.splitlines() if "t.Box " in line]
+    place.ok("env", "action", "e", "open", "--app", "Box")
+    assert place.recorded()[-1].server == "e-1"
+
+
 def test_destroy_keeps_nothing_or_the_history(place: Place) -> None:
     place.deploy()
     said = place.ok("env", "destroy", "e", "--keep").output

@@ -13,6 +13,7 @@ import pexpect
 import pytest
 import yaml
 
+from tests.cli.conftest import write_package
 from tests.cli.deploykit import Place
 from tests.cli.formkit import UI, box
 
@@ -151,3 +152,10 @@ def test_a_form_starts_from_what_a_model_builder_makes(place: Place) -> None:
     ):
         done = place.run("form", "box", "--no-ask", *more)
         assert done.exit_code != 0 and said in done.stderr, (more, done.stderr)
+
+
+def test_a_class_whose_package_has_a_folder_of_that_name(place: Place) -> None:
+    text = "Name: t.Other\nExtends: io.murano.Application\nProperties: {name: {Contract: $.string().notNull()}}\n"
+    write_package(place.folder / "t.Other", {"t.Other": text}, name="t.Other")
+    made = json.loads(place.ok("form", ".", "t.Other", "--no-ask", "--set", "name=shop").stdout)
+    assert made["?"]["type"].startswith("t.Other/")

@@ -87,6 +87,27 @@ def test_the_password_is_asked_for_without_echo(nobody: Remote) -> None:
     assert read_contexts().servers["e"].project == "other"
 
 
+def test_a_question_that_is_not_answered_ends_the_command(nobody: Remote) -> None:
+    for keys, said, status in (("\x03", "interrupted", 130), ("\x04", "the input ended before", 1)):
+        with nobody.terminal("login", nobody.url) as child:
+            child.expect("Name: ")
+            child.send(keys)
+            child.expect(f"error: .*{said}")
+            child.expect(pexpect.EOF)
+            child.wait()
+            assert child.exitstatus == status
+
+
+def test_somebody_else_at_the_same_server_is_not_replaced_silently(nobody: Remote) -> None:
+    page = f"{nobody.url}/app/catalog"  # as copied from a browser
+    done = nobody.ok("login", page, "--token-stdin", input=nobody.installation.tokens["ann"])
+    assert f"signed in at {nobody.url} as ann" in done.stderr and "replaces" not in done.stderr
+    done = nobody.ok("login", nobody.url, "--token-stdin", input=nobody.installation.tokens["eve"])
+    assert "it replaces ann in project default" in done.stderr and "--name NAME" in done.stderr
+    nobody.ok("login", nobody.url, "--token-stdin", "--name", "a", input=nobody.installation.tokens["ann"])
+    assert {name: one.user for name, one in read_contexts().servers.items()} == {"127.0.0.1": "eve", "a": "ann"}
+
+
 def test_contexts(nobody: Remote) -> None:
     said = nobody.ok("context", "list").stdout
     assert re.search(r"^\* +local", said, re.MULTILINE)

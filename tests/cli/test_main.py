@@ -130,6 +130,20 @@ def test_a_closed_pipe_is_no_defect(here: Path) -> None:
     assert (done.stdout, done.stderr) == ("[\n", "")
 
 
+def test_a_full_disk_behind_standard_output_is_no_defect(here: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*VETRO, "eval", "1"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        1, "error: what was printed could not be written: No space left on device"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["env", "package", "admin", "db"])
+def test_lists_of_commands_say_whole_sentences(vetro: Callable[..., Result], name: str) -> None:
+    listed = vetro(name, "--help").stdout.partition("Commands:")[2]
+    assert listed and "..." not in listed
+
+
 def test_fail_ends_the_command() -> None:
     with pytest.raises(SystemExit) as caught:
         out.fail("no")

@@ -108,6 +108,11 @@ def test_slips_cost_nothing(remote: Remote) -> None:
         remote.refused("deploy", box, *words, status=2)
     remote.refused("env", "create", "e", "--driver", "record", status=2)
     remote.refused("env", "create", "e", "--description", "d", "--context", "local", status=2)
+    assert "--region is for servers" in remote.refused(
+        "env", "create", "e", "--region", "eu", "--context", "local", status=2
+    )
+    abroad = remote.data("env", "create", "abroad", "--region", "eu")
+    assert remote.data("env", "show", "abroad", "--model", "-1")["Objects"]["region"] == "eu", abroad
     remote.refused("log", "slips", "--effects", status=2)
     assert "ended already" in remote.refused("env", "cancel", "slips")
     assert "is empty" in remote.refused("env", "deploy", remote.data("env", "create", "empty")["name"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import zipfile
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.cli.conftest import write_package
 from tests.cli.remotekit import Remote
+from vetro.cli import client_progress
 
 LIBRARY = """\
 Namespaces: {=: p.lib}
@@ -145,3 +148,29 @@ def test_download_and_import(remote: Remote, tmp_path: Path) -> None:
     said = remote.refused("package", "import", "https://packages.example.com/x.zip")
     assert "may not be imported from packages.example.com" in said
     assert "packages.import_hosts" in said
+
+
+def test_a_terminal_shows_what_becomes_of_an_upload(remote: Remote, tmp_path: Path) -> None:
+    write_package(tmp_path / "one", {"p.shown.Base": LIBRARY.replace("p.lib", "p.shown")}, name="p.shown")
+    with remote.terminal("package", "publish", str(tmp_path / "one")) as child:
+        child.expect("sending 1 package, 1 KiB")
+        child.expect(r"p\.shown +1\.0\.0 +published")
+    assert "sending" not in remote.ok("package", "publish", str(tmp_path / "one")).output
+
+
+def test_the_stages_of_an_import_are_followed(remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, stored = list[str](), threading.Event()
+
+    class Terminal(client_progress.Progress):
+        def step(self, text: str) -> None:
+            steps.append(text)
+            if text.startswith("storing"):
+                stored.set()
+
+    monkeypatch.setattr(client_progress, "Progress", Terminal)
+    monkeypatch.setattr(client_progress, "at_terminal", lambda: True)
+    write_package(tmp_path / "two", {"p.staged.Base": LIBRARY.replace("p.lib", "p.staged")}, name="p.staged")
+    remote.ok("package", "publish", str(tmp_path / "two"))
+    assert stored.wait(60)
+    stages = ["reading 1 package, 0 are read", "checking 1 package", "storing 1 package"]
+    assert steps == ["sending 1 package, 1 KiB", *stages]

@@ -51,6 +51,8 @@ def test_one_command_starts_everything_and_sigterm_ends_it(serve: Callable[..., 
     assert b"vetro_workers 1.0" in service.get("/metrics")[1]
     children = service.everybody()
     assert len(children) >= 3
+    # Ctrl-C at a terminal reaches the service alone, which ends the others: a second signal would hurry the workers.
+    assert [os.getpgid(child) for child in children_of(service.process.pid)] == children_of(service.process.pid)
     began = time.monotonic()
     service.process.terminate()
     assert service.process.wait(30) == 0

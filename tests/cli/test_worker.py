@@ -35,6 +35,8 @@ def call(data: Path, *words: str, status: int = 0) -> subprocess.CompletedProces
 
 def test_workers_are_listed_and_drained(tmp_path: Path) -> None:
     assert "there is no database" in call(tmp_path, "worker", "list", status=1).stderr
+    assert "there is no database" in call(tmp_path / "slip", "worker", status=1).stderr
+    assert not (tmp_path / "slip").exists()
     call(tmp_path, "db", "migrate")
     assert "no worker has joined" in call(tmp_path, "worker", "list").stderr
     assert "name workers, or --all" in call(tmp_path, "worker", "drain", status=2).stderr

@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 import click
 
 from vetro.cli import output as out
+from vetro.cli.groups import Commands
+from vetro.cli.installation import is_there, require_there
 from vetro.cli.serve import settings_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group("admin")
+@click.group("admin", cls=Commands)
 def command() -> None:
     """Manage users, projects, roles and tokens of a service, on its data directory or database.
 
@@ -57,7 +59,8 @@ def admin_command(group: click.Group, name: str, *formats: str) -> Callable[[F],
     def decorate(function: F) -> click.Command:
         @wraps(function)
         def run(data: str | None, config: str | None, database: str | None, output: str, **rest: Any) -> None:
-            with out.explained(), _installation(data, config, database) as caller:
+            make = name == "create" and group in (user, project)
+            with out.explained(), _installation(data, config, database, make) as caller:
                 found = function(caller, **rest)
             _print(found, output)
 
@@ -254,8 +257,8 @@ def link_create(caller: Any, user_name: str, project_name: str | None) -> dict[s
 
 
 @contextmanager
-def _installation(data: str | None, config: str | None, database: str | None) -> Iterator[Any]:
-    """The database, with its tables, and somebody who may do everything."""
+def _installation(data: str | None, config: str | None, database: str | None, make: bool) -> Iterator[Any]:
+    """The database, with its tables, and somebody who may do everything. ``make``: where there is none, it is made."""
     import getpass
 
     from vetro.server.caller import SYSTEM, Caller
@@ -263,7 +266,9 @@ def _installation(data: str | None, config: str | None, database: str | None) ->
     from vetro.server.setup import setup
 
     settings = Config.load(data, config, {"database.url": database})
-    if not settings["database.url"] and not settings.data.joinpath("vetro.db").exists():
+    if not make:
+        require_there(settings)
+    elif not is_there(settings):
         out.note(f"there is no installation in {settings.data} yet; it is made now")
     make_data(settings)
     setup(settings)

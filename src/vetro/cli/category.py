@@ -6,11 +6,12 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.client_contexts import context_option
+from vetro.cli.groups import Commands
 
 _WHAT = "categories are those of a server's catalog"
 
 
-@click.group("category")
+@click.group("category", cls=Commands)
 def command() -> None:
     """Look at the categories of a server's catalog, and change them.
 

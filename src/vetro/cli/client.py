@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vetro import __version__
 from vetro.cli.client_contexts import LOCAL, Context, chosen
+from vetro.cli.output import quoted
 from vetro.yaql.errors import VetroError
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def server(workspace: str | None = None) -> Client | None:
 def signed_in(context: Context, **options: Any) -> Client:
     """A client with the token of a context. Raises `SignedOut` where it has none."""
     if not context.token:
-        raise SignedOut(f"you are not signed in at {context.url}", f"vetro login {context.url} --name {context.name}")
+        raise SignedOut(f"you are not signed in at {context.url}", _login_again(context))
     return Client(context, **options)
 
 
@@ -201,6 +202,12 @@ def need_server(what: str) -> Client:
             "vetro login URL adds a server; vetro context use NAME or --context NAME chooses one",
         )
     return client
+
+
+def _login_again(context: Context) -> str:
+    """The command that signs in where one was signed in before."""
+    user = f" --user {quoted(context.user)}" if context.user else ""
+    return f"vetro login {context.url} --name {context.name}{user}"
 
 
 def _params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,9 +259,7 @@ def _refusal(context: Context, response: httpx.Response) -> ClientError:
             return _stranger(context, f"it sends to {response.headers.get('location', 'elsewhere')}")
         return _stranger(context, f"it answers {response.status_code} without saying why")
     if response.status_code == 401 and context.token:
-        return SignedOut(
-            f"{context.url} does not take your token: {message}", f"vetro login {context.url} --name {context.name}"
-        )
+        return SignedOut(f"{context.url} does not take your token: {message}", _login_again(context))
     return Refused(response.status_code, message, hint, str(found.get("code", "")), found.get("details"))
 
 

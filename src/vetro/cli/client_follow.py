@@ -14,6 +14,8 @@ from vetro.cli.client import Client, Refused, SignedOut, Unreachable
 
 #: Seconds between two looks: at first, and at most when nothing happens.
 QUICK, SLOW = 0.08, 1.0
+#: Seconds without news after which the server is asked whether the task waits for a worker.
+DOUBT = 3.0
 #: Seconds without an answer after which watching ends.
 PATIENCE = 60.0
 
@@ -57,7 +59,7 @@ class _Watcher:
         self._timeout = timeout
 
     def run(self, watch: Any) -> None:
-        pause = QUICK
+        pause, news, told = QUICK, time.monotonic(), ""
         while True:
             log = self._patiently()
             for line in log["items"]:
@@ -69,9 +71,23 @@ class _Watcher:
                 self._until = None
                 out.note(f"cancelling: it takes longer than {self._timeout:g} s")
                 self._client.post(f"/tasks/{self._id}/cancel", {"reason": f"longer than {self._timeout:g} s"})
+            if log["items"]:
+                news = time.monotonic()
+            elif time.monotonic() - news > DOUBT and log["state"] != "needs_person":
+                news, told = time.monotonic(), self._doubt(told)
             pause = QUICK if log["items"] else min(pause * 1.3, SLOW)
             if log["next"] is None:
                 time.sleep(pause)
+
+    def _doubt(self, told: str) -> str:
+        """Says why no worker runs the task, unless it was ``told`` before; what is told by now."""
+        try:
+            why = self._client.get(f"/tasks/{self._id}").get("waiting") or ""
+        except (Unreachable, Refused):  # the next look at the log deals with that
+            return told
+        if why and why != told:
+            out.note(click.style("it waits: ", fg="yellow") + why)
+        return str(why)
 
     def _patiently(self) -> Any:
         began, told = time.monotonic(), False

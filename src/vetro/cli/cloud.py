@@ -9,9 +9,10 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.deploying import open_workspace, workspace_option
+from vetro.cli.groups import Commands
 
 
-@click.group("cloud")
+@click.group("cloud", cls=Commands)
 def command() -> None:
     """Look at the local cloud of a workspace, start its servers again, and clean it up.
 

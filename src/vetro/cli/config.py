@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.groups import Commands
 from vetro.cli.serve import settings_options
 
 
-@click.group("config")
+@click.group("config", cls=Commands)
 def command() -> None:
     """Show the settings of a service, and the rules that say who may do what.
 

@@ -8,13 +8,14 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.client_contexts import LOCAL, names
+from vetro.cli.groups import Commands
 
 
 def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
-@click.group("context")
+@click.group("context", cls=Commands)
 def command() -> None:
     """Choose the server that commands talk to.
 

@@ -6,11 +6,12 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.db_backup import backup, restore
+from vetro.cli.groups import Commands
 from vetro.cli.installation import installation
 from vetro.cli.serve import settings_options
 
 
-@click.group("db")
+@click.group("db", cls=Commands)
 def command() -> None:
     """Bring the database of a service up to date, examine an installation, save it, move it to another database.
 

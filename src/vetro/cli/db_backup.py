@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -33,11 +34,13 @@ def backup(
       vetro db backup /backups/vetro-$(date +%F).tar
       vetro db backup - --with-keys | gpg --encrypt --recipient ops@example.org > vetro.tar.gpg
     """
+    if file == "-" and output != "table":
+        raise click.UsageError("'-' writes the backup to standard output; '-o' would, too")
+    if file == "-" and sys.stdout.isatty():
+        raise click.UsageError("'-' writes the backup to standard output, which is a terminal: name a file, or a pipe")
     with installation(data, config, {"database.url": database}) as settings:
         from vetro.server.dbtools.backup import backup as save
 
-        if file == "-" and output != "table":
-            raise click.UsageError("'-' writes the backup to standard output; '-o' would, too")
         saved = save(settings, file, with_keys=with_keys, replace=replace, say=out.note)
         keys = settings.path("secrets.key_file")
     if output != "table":

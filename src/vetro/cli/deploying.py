@@ -112,19 +112,16 @@ def rehearse(
 
     Ends the command with status 1 when the deployment would not end well.
     """
-    from vetro.cli.history_shown import print_plan
+    from vetro.cli.history_shown import UNCHANGED, print_plan
     from vetro.engine.workspace.planning import plan
 
-    unchanged = click.style("nothing was changed", fg="green")
     with _watched(model, "planning", "stop at once", quiet=quiet, verbose=verbose) as options:
         outcome = plan(workspace, folder, model, timeout=timeout, launcher=launcher, **options)
     if outcome.state != "done":
         show_error(folder, outcome.state, outcome.error or {})
-        out.note(unchanged)
+        out.note(click.style(UNCHANGED, fg="green"))
         sys.exit(out.FAILED)
     print_plan(outcome.result, output)
-    if output == "table":
-        out.note(unchanged)
 
 
 @contextmanager

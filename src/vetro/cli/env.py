@@ -11,9 +11,10 @@ from vetro.cli import output as out
 from vetro.cli.client_contexts import context_option
 from vetro.cli.completing import environments
 from vetro.cli.deploying import DRIVERS, run_options, workspace_option
+from vetro.cli.groups import Commands
 
 
-@click.group("env")
+@click.group("env", cls=Commands)
 def command() -> None:
     """Look at environments and change them.
 
@@ -53,11 +54,14 @@ def list_command(workspace: str | None, output: str) -> None:
 @command.command("create")
 @click.argument("name")
 @click.option("--description", default="", metavar="TEXT", help="What it is for (on a server).")
+@click.option("--region", metavar="NAME", help="Region of its cloud, where there are several (on a server).")
 @click.option("--driver", type=click.Choice(DRIVERS), default="auto", help="How servers are made (on this machine).")
 @context_option
 @workspace_option
 @out.output_option("table", "json", "yaml")
-def create_command(name: str, description: str, driver: str, workspace: str | None, output: str) -> None:
+def create_command(
+    name: str, description: str, region: str | None, driver: str, workspace: str | None, output: str
+) -> None:
     """Make an empty environment. 'vetro deploy' makes the one that it needs."""
     from vetro.cli.client import server
 
@@ -66,8 +70,8 @@ def create_command(name: str, description: str, driver: str, workspace: str | No
         if client is None:
             from vetro.cli import local_env
 
-            if description:
-                raise click.UsageError("--description is for servers")
+            if description or region is not None:
+                raise click.UsageError(f"--{'description' if description else 'region'} is for servers")
             local_env.create(workspace, name, driver, output)
             return
         from vetro.cli import remote_env
@@ -75,7 +79,7 @@ def create_command(name: str, description: str, driver: str, workspace: str | No
         if driver != "auto":
             raise click.UsageError("--driver is for this machine: the server's settings say how")
         with client:
-            remote_env.create(client, name, description, output)
+            remote_env.create(client, name, description, region, output)
 
 
 @command.command("show")

@@ -31,6 +31,8 @@ def sorted_targets(targets: Sequence[str]) -> tuple[list[str], str | None, str |
     for target in targets:
         if os.path.isfile(target) and target.endswith((".yaml", ".yml")):
             file = target
+        elif any(_inside(target, path) for path in paths) and wanted is None:
+            wanted = target  # a folder that is named like its package, and is read already: the class is meant
         elif os.path.exists(target) or os.sep in target or target.endswith(".zip"):
             paths.append(target)
         elif wanted is None:
@@ -38,6 +40,11 @@ def sorted_targets(targets: Sequence[str]) -> tuple[list[str], str | None, str |
         else:
             raise TargetError(f"two classes are named: '{wanted}' and '{target}'", hint="a form is about one")
     return paths, file, wanted
+
+
+def _inside(target: str, folder: str) -> bool:
+    """Whether a folder of the working directory, written as a bare name, lies within ``folder``."""
+    return os.sep not in target and os.path.isdir(target) and Path(folder).resolve() == Path(target).resolve().parent
 
 
 def with_environment(packages: Sequence[Any], folder: Any) -> list[Any]:

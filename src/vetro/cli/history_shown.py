@@ -13,6 +13,8 @@ _MARKS = {"created": ("+", "green"), "destroyed": ("-", "red"), "deleted": ("-",
 _CHANGED = ("~", "yellow")
 #: Characters of a value that are shown.
 _LONGEST = 60
+#: What is said after each plan.
+UNCHANGED = "nothing was changed"
 
 
 def print_changes(items: Iterable[Mapping[str, Any]], output: str) -> None:
@@ -40,7 +42,8 @@ def _change_lines(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def print_plan(plan: Any, output: str) -> None:
-    """What a deployment would do: objects, resources, scripts in order, and what cannot be known before."""
+    """What a deployment would do: objects, resources, scripts in order, and what cannot be known before. For people it
+    ends with the word that planning did none of it."""
     if output != "table":
         out.print_data(plan, output)
         return
@@ -48,7 +51,9 @@ def print_plan(plan: Any, output: str) -> None:
     _section("resources", list(_resource_lines(plan["stacks"])))
     _section("scripts", [_script(entry) for entry in plan["scripts"]])
     _section("only known when it happens", [f"  {text}" for text in plan["unknown"]])
-    if not any(plan[name] for name in ("objects", "stacks", "scripts")):
+    if any(plan[name] for name in ("objects", "stacks", "scripts")):
+        out.note(click.style(UNCHANGED, fg="green"))
+    else:
         out.note("nothing would change")
 
 

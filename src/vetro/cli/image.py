@@ -14,11 +14,12 @@ import click
 from vetro.cli import output as out
 from vetro.cli.client_contexts import context_option
 from vetro.cli.deploying import workspace_option
+from vetro.cli.groups import Commands
 
 region_option = click.option("--region", default="", help="Region of the cloud.  [default: the home region]")
 
 
-@click.group("image")
+@click.group("image", cls=Commands)
 def command() -> None:
     """Make and keep the images that servers of the local cloud start from; mark images of a cloud for forms.
 

@@ -21,14 +21,8 @@ def installation(
 
     with out.explained():
         settings = Config.load(data, config, overrides)
-        url = str(settings["database.url"])
-        if not make and not url.startswith(("postgres:", "postgresql:")):
-            from vetro.server.database import database_settings
-            from vetro.server.dbtools.errors import NoDatabase
-
-            path = database_settings(settings, make=False)["NAME"]
-            if not Path(path).exists():
-                raise NoDatabase(f"there is no database {path}")
+        if not make:
+            require_there(settings)
         make_data(settings)
         setup(settings)
         from django.db import Error, connections
@@ -41,3 +35,22 @@ def installation(
             raise NoDatabase(f"the database does not do this: {str(error).splitlines()[0]}") from None
         finally:
             connections.close_all()
+
+
+def require_there(settings: Any) -> None:
+    """Raises `NoDatabase` (SRV586) where the settings name a file of SQLite that is not there: a slip in ``--data``
+    makes no installation. Whether a PostgreSQL answers is found out by whoever asks it."""
+    if not is_there(settings):
+        from vetro.server.database import database_settings
+        from vetro.server.dbtools.errors import NoDatabase
+
+        raise NoDatabase(f"there is no database {database_settings(settings, make=False)['NAME']}")
+
+
+def is_there(settings: Any) -> bool:
+    """Whether the file of SQLite exists that the settings name; for PostgreSQL always."""
+    if str(settings["database.url"]).startswith(("postgres:", "postgresql:")):
+        return True
+    from vetro.server.database import database_settings
+
+    return Path(database_settings(settings, make=False)["NAME"]).exists()

@@ -202,7 +202,7 @@ def resume(workspace: str | None, name: str, cancel: bool, abandon: bool, **opti
     with folder.lock():
         begun = folder.open_task()
         if begun is None:
-            out.note(f"environment '{name}' has no interrupted task")
+            out.note(f"environment '{name}' has no interrupted task; 'vetro env deploy {name}' deploys it again")
             return
         if abandon:
             kept = folder.give_up(begun)

@@ -78,11 +78,17 @@ def command(
             token = _by_password(blank, str(user), _secret("Password"), project, days)
         made = _checked(blank, token, project if token_stdin else None)
         contexts = read_contexts()  # another login may have been at the same time
+        before = contexts.servers.get(called)
         contexts.servers[called] = made
         contexts.current = called
         write_contexts(contexts)
         find(contexts, called)
     out.note(f"signed in at {address} as {made.user}, project {made.project}; context '{called}' is in use")
+    if before is not None and (before.url, before.user, before.project) != (made.url, made.user, made.project):
+        out.note(
+            f"it replaces {before.user} in project {before.project} at {before.url}, whose token is still good there;"
+            " '--name NAME' keeps both"
+        )
 
 
 def _address(url: str) -> str:
@@ -98,7 +104,8 @@ def _address(url: str) -> str:
                     "a login link is a secret, others may see it on the command line (and your shell keeps it): "
                     "use --link, which asks for it"
                 )
-            return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+            path = re.sub(r"/app(/.*)?$", "", parts.path)  # an address of a page, as a browser shows it
+            return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
     raise click.BadParameter(f"'{url}' is no address; it looks like https://vetro.example.com", param_hint="URL")
 
 

@@ -6,7 +6,9 @@ only on a terminal, and not when NO_COLOR is set. No heavy import here: every co
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +24,12 @@ FAILED = 1
 DEFECT = 3
 #: Exit status after Ctrl-C, as shells have it.
 INTERRUPTED = 130
+#: What writing to standard output says where the disk behind it, or the owner's share of it, is full.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+#: A colour, which stays, or a character that terminals obey or that turns the direction of writing.
+_COMMANDS = re.compile(r"(\x1b\[[0-9;]*m)|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def colored(stream: TextIO) -> bool:
@@ -34,8 +42,13 @@ def colored(stream: TextIO) -> bool:
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints text that may hold colours; characters that the stream cannot write become escapes."""
+    """Prints text that may hold colours; characters that the stream cannot write become escapes.
+
+    At a terminal so do those that would command it: names, reports and results are anybody's words.
+    """
     stream = sys.stderr if err else sys.stdout
+    if colored(stream) or stream.isatty():
+        text = _COMMANDS.sub(lambda found: found[1] or ascii(found[0])[1:-1], text)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     text = text.encode(encoding, "backslashreplace").decode(encoding)
     click.echo(text, err=err, nl=nl, color=colored(stream))
@@ -151,11 +164,18 @@ def guarded() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         fail("interrupted", status=INTERRUPTED)
-    except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+    except click.Abort as error:  # what click makes of Ctrl-C, and of an input that ends, while it asks something
+        echo("", err=True)
+        if isinstance(error.__context__, EOFError):
+            fail("the input ended before the question was answered", "options answer it, too: see --help")
+        fail("interrupted", status=INTERRUPTED)
+    except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
         raise
     except Exception as error:
         if os.environ.get("VETRO_TRACEBACK"):
             raise
+        if isinstance(error, OSError) and error.errno in _FULL and not error.filename:
+            fail(f"what was printed could not be written: {error.strerror}", "the result is not complete")
         text = " ".join(f"{type(error).__name__}: {error}".split())
         fail(
             f"a defect in Vetro: {text}",

@@ -8,9 +8,10 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli import package_remote
+from vetro.cli.groups import Commands
 
 
-@click.group("package")
+@click.group("package", cls=Commands)
 def command() -> None:
     """Create and build packages; publish them on a server, and look at what is there.
 

@@ -156,11 +156,10 @@ def _publish(client: Client, packages: Loaded) -> None:
 
 
 def add(client: Client, session: Mapping[str, Any], applied: Mapping[str, Any]) -> None:
-    """Puts what was made of answers into a draft: new applications behind the others, a known one in its place."""
+    """Puts what was made of answers into a draft: new applications behind the others, known ones in their places."""
     place = f"/sessions/{session['id']}/components"
-    for application in applied["applications"]:
-        client.post(place, application)
-    if applied["new"]:
-        client.post(place, applied["object"])
-    else:
-        client.put(f"{place}/{applied['object']['?']['id']}", applied["object"])
+    for application in (*applied["applications"], applied["object"]):
+        if applied["new"]:
+            client.post(place, application)
+        else:
+            client.put(f"{place}/{application['?']['id']}", application)

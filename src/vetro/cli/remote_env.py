@@ -33,11 +33,12 @@ def list_all(client: Client, output: str) -> None:
     )
 
 
-def create(client: Client, name: str, description: str, output: str) -> None:
+def create(client: Client, name: str, description: str, region: str | None, output: str) -> None:
     """`vetro env create`."""
     from vetro.cli.remote_output import print_one
 
-    print_one(client.post("/environments", {"name": name, "description": description}), output, ("id", "name"))
+    wanted = {"name": name, "description": description} | ({} if region is None else {"region": region})
+    print_one(client.post("/environments", wanted), output, ("id", "name"))
 
 
 def show(client: Client, name: str, number: int | None, output: str) -> None:
@@ -72,7 +73,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         shown = [(t["id"], t["kind"], t["state"], when(t["finished"] or t["started"])) for t in reversed(history)]
         out.print_table(("task", "what", "state", "when"), shown)
         for task in reversed(history):
-            if task["state"] == "queued" and (why := client.get(f"/tasks/{task['id']}").get("waiting")):
+            if not task["final"] and (why := client.get(f"/tasks/{task['id']}").get("waiting")):
                 out.note(f"task {task['id']} waits: {why}")
 
 

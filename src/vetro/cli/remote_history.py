@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import click
-
 from vetro.cli import client_find as find
 from vetro.cli import output as out
 from vetro.cli.client import Client
@@ -98,5 +96,3 @@ def planned(client: Client, session: Mapping[str, Any], label: str, output: str,
     ended = follow(client, task, what="planning", **options)
     conclude(client, ended, label)
     print_plan(ended["result"], output)
-    if output == "table":
-        out.note(click.style("nothing was changed", fg="green"))

@@ -16,6 +16,7 @@ import click
 from vetro.cli import client_find as find
 from vetro.cli import output as out
 from vetro.cli.client import Client, ClientError, Refused, compact
+from vetro.cli.client_progress import importing
 
 _MISSING = (
     "the server does not have it either: name the folder that holds it, too, or publish with --allow-missing; then"
@@ -91,7 +92,8 @@ def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str,
         return nothing
     if check_only:
         return {**nothing, "check": client.upload("/packages/check", upload)}
-    done = client.upload("/packages", upload, {**options, "skip_existing": True})
+    with importing(client, len(upload), sum(map(len, upload.values()))) as more:
+        done = client.upload("/packages", upload, {**options, **more, "skip_existing": True})
     return {**nothing, **done}
 
 

@@ -9,12 +9,13 @@ import click
 from vetro.cli import output as out
 from vetro.cli.client_contexts import context_option
 from vetro.cli.completing import environments
+from vetro.cli.groups import Commands
 
 _WHAT = "sessions are drafts on servers; on this machine 'vetro deploy' changes and deploys at once"
 _WHICH = "ENVIRONMENT|ID"
 
 
-@click.group("session")
+@click.group("session", cls=Commands)
 def command() -> None:
     """Look at drafts: changes of environments that are not deployed yet.
 

@@ -6,11 +6,12 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.client_contexts import context_option
+from vetro.cli.groups import Commands
 
 _WHAT = "tokens are for servers"
 
 
-@click.group("token")
+@click.group("token", cls=Commands)
 def command() -> None:
     """Make and revoke your tokens at a server: what programs send instead of a password.
 

@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
-from vetro.cli.installation import installation
+from vetro.cli.groups import Commands
+from vetro.cli.installation import installation, require_there
 from vetro.cli.serve import settings_options
 
 _SECONDS = click.FloatRange(0, 1e9)
 
 
-@click.group("worker", invoke_without_command=True)
+@click.group("worker", cls=Commands, invoke_without_command=True)
 @click.option("--tasks", type=click.IntRange(1), help="Tasks that run at once [4].")
 @click.option("--label", "labels", multiple=True, help="A cloud or region that it may serve; several times for more.")
 @settings_options
@@ -56,7 +57,9 @@ def command(
 
     with out.explained():
         overrides = {"worker.tasks": tasks, "worker.labels": list(labels) or None, "database.url": database}
-        settings = setup(Config.load(data, config, overrides))
+        loaded = Config.load(data, config, overrides)
+        require_there(loaded)
+        settings = setup(loaded)
         logs.configure(settings)
         traces.configure(settings, "vetro-worker")
         from vetro.server.config_shown import without_password

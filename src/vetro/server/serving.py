@@ -51,8 +51,16 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
     settings; the children are gone then.
     """
     stop = threading.Event()
+    children: list[Child] = []
+
+    def signalled(*_: object) -> None:
+        if stop.is_set():  # a second one: workers hand back what runs at once
+            for child in children:
+                child.ask_to_stop()
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, signalled)
     if ready_file is not None:
         ready_file.unlink(missing_ok=True)
     with _reserved(config) as port:
@@ -67,7 +75,7 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
         }
         try:
             link = _prepare(environment)
-            children = _children(config, environment)
+            children += _children(config, environment)
             try:
                 return _run(config, children, stop, link, ready_file, say, folder)
             finally:

@@ -49,9 +49,11 @@ class Child:
         self._again_at = 0.0
 
     def start(self) -> None:
-        """Starts the process."""
+        """Starts the process, in a group of its own: Ctrl-C at a terminal is for the parent, who passes it on."""
         self._started = time.monotonic()
-        self._process = subprocess.Popen(self._arguments, env=self._environment, stdin=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            self._arguments, env=self._environment, stdin=subprocess.DEVNULL, process_group=0
+        )
 
     def pid(self) -> int | None:
         """Its process id; None while it is not there."""
