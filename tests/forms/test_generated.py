@@ -206,3 +206,12 @@ def test_a_class_is_described_once() -> None:
     assert world.of("t.None") is None and world.of("t.None") is None
     assert world.catalog.asked == ["t.Shop", "t.None"]  # type: ignore[attr-defined]
     assert world.described("") is None
+
+
+def test_the_form_of_a_server_begins_with_what_people_choose() -> None:
+    server = describer().of("io.murano.resources.LinuxMuranoInstance")
+    assert server is not None
+    fields = [field for section in server.sections for field in section.fields]
+    basic = [field.label for field in fields if field.level == "basic"]
+    assert basic == ["Name of the server", "Size", "Image", "Key pair", "Reachable from outside"]
+    assert {"checkApplicability", "blockDevices", "regionName"} <= {f.name for f in fields if f.level == "advanced"}

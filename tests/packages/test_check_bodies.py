@@ -42,6 +42,17 @@ def test_unknown_functions() -> None:
     ]
 
 
+def test_steps_of_contracts_that_nobody_has() -> None:
+    text = (
+        "Name: Main\nProperties:\n  size: {Contract: $.sting().notNull()}\n"
+        "  word: {Contract: $.string().toLower().check($.a())}\n"
+    )
+    package = memory_package({"name": "t", "format": "1.4", "classes": {"Main": text}})
+    assert [(p.position.line, p.message, p.hint) for p in check_classes(package)] == [
+        (3, "there is no step 'sting' for contracts", "did you mean 'string'?")
+    ]
+
+
 def test_defaults_are_code_too() -> None:
     assert findings(default="nope()")[0][:3] == (5, 38, "there is no function 'nope'")
     assert findings(argument="nope()")[0][2] == "there is no function 'nope'"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vetro.yaql import operators as op
-from vetro.yaql.api import named_dialect
+from vetro.yaql.api import compile, named_dialect
 from vetro.yaql.context import CodeContext, Execution, Limits
 from vetro.yaql.errors import (
     LimitExceeded,
@@ -300,3 +300,9 @@ def test_deep_values_are_not_compared(cx: CodeContext) -> None:
     for function in (op.equal, op.not_equal, op.contains):
         with pytest.raises(NestingTooDeep):
             function(cx, left, (right, 1) if function is op.contains else right)
+
+
+def test_text_with_a_dash_is_no_subtraction_and_the_hint_says_so() -> None:
+    with pytest.raises(NoMatchingFunction) as caught:
+        compile("debian-12")()
+    assert caught.value.hint is not None and caught.value.hint.startswith("text with a dash in it has to be quoted")

@@ -38,7 +38,7 @@ MAX_BYTES: Final = 10 * 1024 * 1024
 _HINTS = (
     (
         "mapping values are not allowed",
-        "': ' begins a mapping: quote the text, or give the mapping lines of its own",
+        "': ' begins a mapping: give it lines of its own, quote what is text, write !yaql \"…\" around an expression",
     ),
     ("tab character", "indent with blanks, YAML allows no tabs there"),
     ("'\\t'", "indent with blanks, YAML allows no tabs there"),

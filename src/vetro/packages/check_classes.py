@@ -17,7 +17,11 @@ from vetro.muranopl.reader import read_file
 from vetro.packages.check_bodies import check_bodies, class_problem, place_of, written_class
 from vetro.packages.errors import Problem
 from vetro.yaql import ast
+from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
+
+#: What contracts have beside the methods of the language.
+STEPS = ("int", "string", "bool", "notNull", "check", "class", "template", "owned", "notOwned")
 
 
 def as_problem(error: VetroError, fallback: Position) -> Problem:
@@ -120,6 +124,7 @@ def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iter
         problem = class_problem(kind, use, position)
         if problem is not None:
             yield problem
+    yield from _contract_steps(kind)
     for imported in kind.decl.imports:
         problem = class_problem(kind, imported, decl.position)
         if problem is not None:
@@ -160,8 +165,8 @@ def _blamed(package: Any, decl: ClassDecl, error: VetroError) -> Position:
     return decl.position
 
 
-def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:
-    """Class names written in the contracts of a class, with their places."""
+def _contract_expressions(decl: ClassDecl) -> Iterator[Expression]:
+    """The expressions in the contracts of a class."""
     contracts: list[Contract] = [p.contract for p in decl.properties.values()]
     for method in decl.methods.values():
         contracts += [a.contract for a in method.arguments]
@@ -174,11 +179,44 @@ def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:
             for key, value in contract.rest:
                 contracts += [key, value]
         elif isinstance(contract, Expression):
-            for node in ast.walk(contract.node):
-                if isinstance(node, ast.MethodCall) and node.name in ("class", "template") and node.args:
-                    first = node.args[0]
-                    name = written_class(first)
-                    if name is None and isinstance(first, ast.Constant) and isinstance(first.value, str):
-                        name = first.value
-                    if name is not None:
-                        yield place_of(contract, first), name
+            yield contract
+
+
+def _contract_steps(kind: Any) -> Iterator[Problem]:
+    """Steps behind the value of a contract that neither contracts nor the language have."""
+    table = kind.context.dialect.table
+    for contract in _contract_expressions(kind.decl):
+        chain: list[ast.MethodCall] = []
+        node = contract.node
+        while isinstance(node, ast.MethodCall):
+            chain.append(node)
+            node = node.receiver
+        if not (isinstance(node, ast.Variable) and node.name == "1"):
+            continue
+        for step in reversed(chain):
+            if step.name in ("class", "template"):
+                break  # an object may have methods of its own
+            known = step.name in STEPS or table.layers(step.name, "M") or step.name in kind.extension_names()
+            if not known:
+                close = suggest(step.name, STEPS)
+                hint = (
+                    f"did you mean '{close}'?"
+                    if close
+                    else "steps are int(), string(), bool(), notNull(), check(), class()…"
+                )
+                yield Problem(
+                    f"there is no step '{step.name}' for contracts", place_of(contract, step), hint, code="YAQ201"
+                )
+
+
+def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:
+    """Class names written in the contracts of a class, with their places."""
+    for contract in _contract_expressions(decl):
+        for node in ast.walk(contract.node):
+            if isinstance(node, ast.MethodCall) and node.name in ("class", "template") and node.args:
+                first = node.args[0]
+                name = written_class(first)
+                if name is None and isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    name = first.value
+                if name is not None:
+                    yield place_of(contract, first), name

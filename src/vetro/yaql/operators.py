@@ -33,6 +33,8 @@ def _refuse(name: str, *operands: Any) -> NoReturn:
     kinds = ", ".join(describe(o) for o in operands)
     error = NoMatchingFunction(f'No function "{name}" matches supplied arguments ({kinds})')
     error.hint = hint(name)
+    if name == "#operator_-" and any(isinstance(o, str) for o in operands):
+        error.hint = f"text with a dash in it has to be quoted; {error.hint}"
     raise error
 
 

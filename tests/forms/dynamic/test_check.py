@@ -49,6 +49,16 @@ def test_nothing_to_say() -> None:
         (definition("name: a, type: string, label: foo-bar"), ("warning", "DUI111", 7, 41), "taken as text"),
         (definition("name: a, type: string, hidden: true"), ("warning", "DUI110", 7, 11), "nobody can pass"),
         (definition("name: a, type: string, validators: [{expr: $ = 1}]"), ("warning", "DUI110", 7, 47), "no message"),
+        (
+            definition("name: a, type: string, validators: [{expr: $.main.a = 1, message: m}]"),
+            ("warning", "DUI113", 7, 55),
+            "the validator of a field does not see form 'main': $ is the field's own value",
+        ),
+        (
+            definition("name: a, type: string, validators: [{expr: $ like b, message: m}]"),
+            ("warning", "DUI110", 7, 55),
+            "text and never",
+        ),
         (definition(validators="- expr: $.main = 1"), ("warning", "DUI110", 8, 11), "no message"),
         (definition("name: a, type: string, bogus: 1"), ("error", "DUI102", 7, 34), "does not know"),
         (definition("name: a, type: strnig"), ("warning", "DUI115", 7, 11), "no type of fields 'strnig'"),
@@ -84,3 +94,11 @@ def test_never_raises(file: Path) -> None:
     text = file.read_text()
     check(text, str(file))
     check(text[: len(text) // 2], str(file))
+
+
+def test_a_validator_that_cannot_be_read_says_why() -> None:
+    (problem,) = check(definition("name: a, type: string, validators: [{expr: $ like b, message: m}]"), "UI/ui.yaml")
+    assert problem.hint is not None
+    assert "unexpected" in problem.hint.lower() or "like" in problem.hint
+    (problem,) = check(definition("name: a, type: string, validators: [{expr: '$ = 1', message: m}]"), "UI/ui.yaml")
+    assert problem.hint == "take the quotes away, or write !yaql before them"

@@ -219,3 +219,21 @@ def test_application_that_gives_no_object() -> None:
     with pytest.raises(DefinitionError, match="gives no mapping") as caught:
         session.wizard.model(session.state)
     assert caught.value.position.line == 3
+
+
+def test_a_field_that_the_first_look_at_a_page_must_show_already() -> None:
+    session = Session(
+        definition(
+            "name: boxed, type: boolean, initial: true",
+            "name: mail, type: string, hidden: not $.main.boxed, required: false",
+            "name: size, type: integer, initial: 7",
+            "name: note, type: string, enabled: $.main.size > 8, required: false",
+        )
+    )
+    assert session.field("mail").visible
+    assert not session.field("note").enabled
+    # What stands there is no answer yet.
+    assert not session.field("size").answered
+    session.send(mail="a", size="9")
+    assert not session.field("mail", 0).visible
+    assert session.field("note", 0).enabled

@@ -77,6 +77,7 @@ class _Checker:
             yield from self.snippet(rule.message, self.variables)
             if rule.condition is not None:
                 yield from self.expression(rule.condition, {"1"}, plain_dialect().table)
+                yield from self.one_value(rule.condition)
         if isinstance(field.declared, str) and "." not in field.declared and field.declared not in TYPES:
             meant = suggest(field.declared, TYPES)
             yield _warning(
@@ -101,6 +102,17 @@ class _Checker:
                         "put it into a folder that the setting for form media names",
                         "DUI114",
                     )
+
+    def one_value(self, expression: Expression) -> Iterator[Problem]:
+        """Answers of forms, read where ``$`` is the value of one field alone."""
+        read = sorted({path[0] for path in data_paths(expression.node, plain_dialect().table) if path})
+        for form in (name for name in read if name in self.forms):
+            yield _warning(
+                f"the validator of a field does not see form '{form}': $ is the field's own value",
+                expression.position,
+                "write $ for the value; 'validators' beside 'fields' see the answers of all forms",
+                "DUI113",
+            )
 
     def snippet(self, snippet: Any, known: set[str], *, reads_forms: bool = True) -> Iterator[Problem]:
         for expression in expressions_in(snippet):

@@ -10,7 +10,7 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from vetro.forms.dynamic.attributes import COMMON, PRESENTATION, convert, fold, is_safe_html, usual
 from vetro.forms.dynamic.definition import FieldDefinition, Rule, Setting
 from vetro.forms.dynamic.errors import BadAttribute, DefinitionError, UnknownAttribute
-from vetro.forms.dynamic.expressions import Expression, expressions_in, form_dialect, is_dynamic
+from vetro.forms.dynamic.expressions import Expression, expressions_in, form_dialect, is_dynamic, parsed
 from vetro.forms.dynamic.names import answers_read
 from vetro.forms.dynamic.reading import Reader, describe
 from vetro.forms.dynamic.resolving import compiled
@@ -18,8 +18,9 @@ from vetro.forms.dynamic.softening import soften
 from vetro.forms.dynamic.types import FieldType, type_of
 from vetro.forms.dynamic.types.cloud import is_requirement
 from vetro.muranopl.declarations import Position
-from vetro.muranopl.source import YNode
+from vetro.muranopl.source import PLAIN, YNode
 from vetro.yaql.didyoumean import suggest
+from vetro.yaql.errors import VetroError
 from vetro.yaql.values import FDict
 
 _HINT = "a field is written '- name: …' with 'type: …' and its attributes below"
@@ -184,6 +185,12 @@ def _listed_rule(reader: Reader, node: YNode, place: Position, message: Any, of_
     if isinstance(condition, Expression):
         return Rule(place, condition=condition, message=message)
     hint = "take the quotes away, or write !yaql before them"
+    if node.tag == PLAIN and isinstance(condition, str):
+        # No quotes there: it is text because it cannot be read as an expression, and why is what helps.
+        try:
+            parsed(condition)
+        except VetroError as error:
+            hint = f"as an expression it cannot be read: {error.message}"
     if of_form:
         raise DefinitionError(
             f"the validator of a form must be an expression, not {describe(node)}", position=place, hint=hint

@@ -129,6 +129,11 @@ class Wizard:
         else:
             own = entry["cleaned"] or {}
         fields = self._resolved(form, FDict({**others, form.name: freeze(own)}), look)
+        if raw is None and not own and any(form.name in reads for one in fields for reads in one.definition.reads):
+            # Nobody answered yet: what the controls show at first is what fields of this page see of each other.
+            plain = (one for one in fields if one.initial is not None and not one.definition.type.secret)
+            own = {one.name: one.initial for one in plain}
+            fields = self._resolved(form, FDict({**others, form.name: freeze(own)}), look)
         return build_page(form, step, fields, raw, errors, form_errors, self.surroundings, reveal=reveal)
 
     def form(self, state: State, *, reveal: bool = False) -> Form:

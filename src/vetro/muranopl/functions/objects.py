@@ -113,6 +113,10 @@ class RequiredValue(ObjectNotFound):
 
     kind = "value-error"
     code = "MPL332"
+    hint = (
+        "find() gives null where no owner is of that class: is the object inside an environment? "
+        "Tests have one when they extend io.murano.test.TestFixtureWithEnvironment"
+    )
     aliases = ("ValueError",)
 
 
