@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +190,28 @@ def test_no_plug_in(tmp_path: Path) -> None:
     accounts = BrokerAccounts(BrokerSettings(), Management("http://127.0.0.1:1", "a", "b"), tmp_path / "key.pem")
     with pytest.raises(BrokerUnavailable, match=r"engine\.broker\.management"):
         accounts.remove(ONE)
+
+
+@pytest.mark.parametrize("status", [408, 429, 503])
+def test_answers_that_pass_are_no_refusals(tmp_path: Path, status: int) -> None:
+    """A refusal ends what waits for the broker at once; these are tried again until its patience is over."""
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_DELETE(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing is printed."""
+
+    with HTTPServer(("127.0.0.1", 0), Busy) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        where = Management(f"http://127.0.0.1:{server.server_address[1]}", "a", "b")
+        with pytest.raises(BrokerUnavailable, match=str(status)):
+            BrokerAccounts(BrokerSettings(), where, tmp_path / "key.pem").remove(ONE)
+        thread.join()
 
 
 def test_settings_are_read() -> None:

@@ -113,8 +113,12 @@ def test_the_image_is_built_from_what_is_here() -> None:
     for file in re.findall(r"--requirement (\S+)", text):
         assert (ROOT / file).exists()
     understood(json.loads(re.findall(r"^CMD (.*)$", text, re.MULTILINE)[0]))
-    for name in re.findall(r"\b(VETRO_\w+)=", text):
-        assert name == "VETRO_DATA"
+    given = dict(re.findall(r"\b(VETRO_\w+)=(\S+)", text))
+    assert given.pop("VETRO_DATA") == "/var/lib/vetro"
+    settings = Config.load("/nowhere", environ=given)
+    # As settings, not as options of one command: `vetro doctor` in the container looks at them, too.
+    assert settings["server.host"] == "0.0.0.0"
+    assert len([value for value in settings.values() if value.source.startswith("environment")]) == len(given)
 
 
 def commands_of(unit: str) -> Iterator[list[str]]:

@@ -31,6 +31,8 @@ from vetro.clouds.interface import Owner
 
 #: Veils that are remembered: a host has one, a server looks into many environments.
 _REMEMBERED = 64
+#: Answers of what stands before the broker that say nothing about who asks: too slow, too often.
+_PASSING = frozenset({408, 429})
 #: What names of accounts begin with.
 _PREFIX = "vetro-"
 
@@ -173,7 +175,7 @@ class BrokerAccounts:
             with error:
                 if method == "DELETE" and error.code == 404:
                     return b""
-                if error.code >= 500:
+                if error.code >= 500 or error.code in _PASSING:
                     raise BrokerUnavailable(f"the management of the message broker answers {error.code}") from None
                 raise AccountRefused(
                     f"the management of the message broker at {settings.url} refuses {method} {path}: {error.code}"

@@ -175,7 +175,7 @@ def _work(config: Config) -> Iterator[Finding]:
         yield Finding("work", WARNING, text, f"start one: 'vetro worker --label {label}', or one without labels")
     if count := Task.objects.filter(state=Task.NEEDS_PERSON).count():
         text = f"{count} tasks wait for a decision, and hold up what comes after them"
-        yield Finding("work", WARNING, text, "'vetro env tasks' and the pages show what is to be decided")
+        yield Finding("work", WARNING, text, "the pages and 'vetro env watch NAME' show what is to be decided")
     queued = Task.objects.filter(state=Task.QUEUED).count()
     running = Task.objects.filter(state=Task.RUNNING).count()
     yield Finding("work", OK, f"{len(alive)} workers, {running} tasks running, {queued} waiting")

@@ -23,9 +23,9 @@ from vetro.server.catalog.models import Package
 from vetro.server.catalog.rows import scope_of
 from vetro.server.dispatch.ask import ask
 from vetro.server.errors import Invalid
-from vetro.server.remembered import Remembered
+from vetro.server.remembered import Remembered, as_text
 
-_schemas = Remembered(2000)
+_schemas = Remembered(2000, 32 << 20, as_text)
 _describers = Remembered(64)
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
 from vetro.server.dispatch.ask import warm_up_soon
-from vetro.server.errors import NotFound, NotSignedIn, ServiceError
+from vetro.server.errors import NotFound, NotSignedIn, ServiceError, Unavailable
 from vetro.server.web.rule_words import in_words
 from vetro.server.web.signed_in import caller_of_session
 from vetro.yaql.errors import VetroError
@@ -44,7 +44,12 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
                 # No text of ours holds it, and PostgreSQL takes none.
                 return error_page(request, 400, _("There is a character in this that no text holds."))
             try:
-                caller = caller_of_session(request)
+                try:
+                    caller = caller_of_session(request)
+                except Unavailable as error:
+                    if not public:
+                        return _keystone_away(request, error)
+                    caller = None  # to sign out, or in with an account of ours, nobody has to be asked
                 if caller is None and not public:
                     return to_login(request)
                 if rule and caller is not None:
@@ -79,6 +84,15 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
         return view
 
     return make
+
+
+def _keystone_away(request: HttpRequest, error: Unavailable) -> HttpResponse:
+    _log.warning("who asks for %s is not known: %s", request.path, error.message)
+    text = _("Your account is kept by Keystone, and Vetro cannot ask it at the moment what you may do.")
+    hint = _("You stay signed in, and what you deployed goes on. Load the page again in a moment.")
+    answer = error_page(request, 503, text, hint, way=("/app/login", _("Sign in with another account")))
+    answer["Retry-After"] = "10"
+    return answer
 
 
 def _has_nul(values: Iterable[Any]) -> bool:

@@ -87,10 +87,13 @@ def visit_of(request: HttpRequest) -> Visit | None:
 
 
 def begin_visit(request: HttpRequest, visit: Visit) -> None:
-    """Signs somebody in whom a Keystone knows, or goes on in another project."""
+    """Signs somebody in whom a Keystone knows, or goes on in another project; language and zone stay then."""
+    chosen = {
+        key: request.session[key] for key in (LANGUAGE, ZONE) if VISIT in request.session and key in request.session
+    }
     request.session.flush()
     request.session.cycle_key()
-    request.session[VISIT] = visit.kept()
+    request.session.update({**chosen, VISIT: visit.kept()})
 
 
 def session_of(user: User, project_id: str = "") -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from vetro.server.dispatch import log
 from vetro.server.dispatch.models import JournalEntry, Report, Task
 from vetro.server.environments import content
 from vetro.server.web.model_words import label_of, label_of_type
@@ -50,7 +51,7 @@ class Story:
         self, *, after: int = 0, component: str = "", levels: Iterable[str] = (), newest: bool = False
     ) -> list[dict[str, Any]]:
         """Lines that fit, oldest first; with ``newest`` the last ones. ``component`` "-": of the environment only."""
-        rows = Report.objects.filter(task=self.task, seq__gt=after)
+        rows = log.lines(self.task.id).filter(seq__gt=after)
         if component == "-":
             rows = rows.exclude(entity_id__in=list(self._top))
         elif component:
@@ -58,7 +59,7 @@ class Story:
         wanted = [level for level in levels if level in LEVELS]
         if wanted:
             rows = rows.filter(level__in=wanted)
-        found = list(rows.order_by("-seq")[:LINES])[::-1] if newest else list(rows.order_by("seq")[:MORE])
+        found = list(rows.reverse()[:LINES])[::-1] if newest else list(rows[:MORE])
         return [self.line(row) for row in found]
 
     def line(self, row: Report) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 
 from vetro.server.errors import Forbidden, ServiceError
 from vetro.server.web.page import page, render
@@ -49,6 +51,11 @@ def link(request: HttpRequest, caller: Any, token: str) -> HttpResponse:
 
         user, project = redeem_link(token, request.META.get("REMOTE_ADDR", ""))
         sign_in_session(request, user, project.id)
+        if not user.has_usable_password():
+            text = _(
+                "This link is used up. To be able to come back, give yourself a password under “Profile and tokens”."
+            )
+            messages.info(request, text)
         return HttpResponseRedirect("/app/")
     return render(request, "login_link.html", {})
 

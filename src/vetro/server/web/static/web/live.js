@@ -34,7 +34,10 @@ function open() {
       }, RETRY);
     }
   });
-  source.addEventListener("begin", note);
+  source.addEventListener("begin", (event) => {
+    if (after !== "") soon(); // something may have been missed
+    note(event);
+  });
   source.addEventListener("end", () => location.reload());
   for (const kind of box.dataset.kinds.split(" ")) {
     source.addEventListener(kind, (event) => {

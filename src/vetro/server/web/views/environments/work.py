@@ -55,7 +55,7 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         "what": kind_of(row.kind, row.action),
         "who": User.objects.filter(id=row.user_id).values_list("username", flat=True).first() or row.user_id,
         "timeline": story.timeline(),
-        "unserved": labels.why_waiting(config(), row),
+        "unserved": labels.lacks_label(config(), row),
         "error": row.error,
         "result": _result(row),
         "state_number": State.objects.filter(environment_id=environment, task_id=row.id)

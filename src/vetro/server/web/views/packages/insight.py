@@ -22,7 +22,7 @@ from vetro.server.catalog.examiner import pool
 from vetro.server.catalog.examining import SECONDS, archive_limits
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid, NotFound, ServiceError, TooLarge, Unavailable
-from vetro.server.remembered import Remembered
+from vetro.server.remembered import Remembered, as_text
 from vetro.yaql.errors import VetroError
 
 #: Bytes of a file that is shown, and of one that is shown in colours; longer ones are plain.
@@ -32,8 +32,8 @@ LINES, FILES = 5000, 2000
 _SAFE = re.compile(r"[a-z]?")
 
 
-_described = Remembered(64)
-_files = Remembered(500)
+_described = Remembered(64, 16 << 20, as_text)
+_files = Remembered(500, 32 << 20, as_text)
 _sources = Remembered(32)
 
 

@@ -18,7 +18,7 @@ from vetro.server.caller import Caller
 from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn, ServiceError
 from vetro.server.setup import config
 from vetro.server.web.page import go, page, render
-from vetro.server.web.signed_in import refresh_session
+from vetro.server.web.signed_in import LANGUAGE, ZONE, refresh_session, visit_of
 from vetro.server.web.views.people.doing import done
 
 _HERE = "/app/people/me"
@@ -29,21 +29,24 @@ LIVES = (7, 30, 90, 365, 0)
 @page()
 def show(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Everything about oneself."""
-    return _shown(request, caller)
+    return _shown(request, caller) if visit_of(request) is None else _visitor(request, caller)
 
 
 @page("POST")
 def settings(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """Another language or time zone."""
+    """Another language or time zone; of people of a Keystone until they sign out."""
     language, zone = request.POST.get("language", ""), request.POST.get("zone", "")
     if language and language not in dict(django_settings.LANGUAGES):
         raise Invalid(_("There is no such language."))
     if zone and zone not in zones():
         raise Invalid(_("There is no such time zone."))
-    user = _own(caller)
-    user.language, user.timezone = language, zone
-    user.save(update_fields=["language", "timezone"])
-    refresh_session(request, user)
+    if visit_of(request) is None:
+        user = _own(caller)
+        user.language, user.timezone = language, zone
+        user.save(update_fields=["language", "timezone"])
+        refresh_session(request, user)
+    else:
+        request.session.update({LANGUAGE: language, ZONE: zone})
     with translation.override(language or translation.get_language()):
         messages.success(request, _("Your settings are saved."))
     return go(request, _HERE)
@@ -128,6 +131,20 @@ def _shown(request: HttpRequest, caller: Caller, status: int = 200, **more: Any)
         **more,
     }
     return render(request, "people/me.html", context, status)
+
+
+def _visitor(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """What there is of somebody whose account a Keystone keeps."""
+    context = {
+        "person": {
+            "username": caller.user_name,
+            "language": request.session.get(LANGUAGE, ""),
+            "timezone": request.session.get(ZONE, ""),
+        },
+        "languages": django_settings.LANGUAGES,
+        "zones": zones(),
+    }
+    return render(request, "people/visitor.html", context)
 
 
 def _life(days: int) -> str:
