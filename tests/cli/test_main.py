@@ -130,9 +130,14 @@ def test_a_closed_pipe_is_no_defect(here: Path) -> None:
     assert (done.stdout, done.stderr) == ("[\n", "")
 
 
-def test_a_full_disk_behind_standard_output_is_no_defect(here: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_standard_output_is_no_defect(here: Path, unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*VETRO, "eval", "1"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(
+            [*VETRO, "eval", "1"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=environment
+        )
+    assert "Exception ignored" not in done.stderr
     assert (done.returncode, done.stderr.splitlines()[0]) == (
         1, "error: what was printed could not be written: No space left on device"
     )  # fmt: skip

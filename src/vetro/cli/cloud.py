@@ -88,8 +88,8 @@ def clean(workspace: str | None, yes: bool) -> None:
     from vetro.clouds.local.host.overview import clean as remove_all
 
     place = open_workspace(workspace)
-    if not yes:
-        click.confirm(f"Remove everything that is deployed from {place.root}?", abort=True, err=True)
+    if not yes and not click.confirm(f"Remove everything that is deployed from {place.root}?", err=True):
+        out.fail("nothing was removed")
     count = 0
     with out.explained(), ExitStack() as locks:
         for name in place.names():

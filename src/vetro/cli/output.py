@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
@@ -175,6 +175,9 @@ def guarded() -> Iterator[None]:
         if os.environ.get("VETRO_TRACEBACK"):
             raise
         if isinstance(error, OSError) and error.errno in _FULL and not error.filename:
+            # What is left in the buffer would be written, and fail, once more when Python ends.
+            with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
             fail(f"what was printed could not be written: {error.strerror}", "the result is not complete")
         text = " ".join(f"{type(error).__name__}: {error}".split())
         fail(

@@ -25,6 +25,7 @@ from vetro.muranopl.declarations import (
     Template,
     _NoDefault,
 )
+from vetro.muranopl.package_protocols import CORE_LIBRARY
 from vetro.muranopl.schema_contract import ContractTranslator, Fallible
 from vetro.muranopl.schema_draft import DRAFT_2020_12
 from vetro.muranopl.schema_forms import FormTranslator
@@ -146,9 +147,13 @@ class _Maker:
             decl = prop.decl
             if decl.usage in self._shown:
                 marked = decl.meta or self._redeclared_with_meta(name, prop)
-                fields[name] = self._field(decl, prop.declaring, self._hints(prop) if marked else ())
+                fields[name] = self._field(decl, prop.declaring, self._told(prop) if marked else ())
         own = self._hints(self._type) if any(a.decl.meta for a in self._type.ancestors) else ()
         return self._root(fields, list(own))
+
+    def _told(self, prop: PropertyLike) -> list[Hint]:
+        """What is told of a property: nothing of what the standard library says, since Murano's says nothing."""
+        return [hint for hint in self._hints(prop) if hint.declaring.package.name != CORE_LIBRARY]
 
     def of_method(self, method: MethodLike, builder: bool) -> dict[str, Any]:
         """Arguments that can be given by name; the first one of a model builder is the current model."""
@@ -231,6 +236,9 @@ class _FormMaker(_Maker):
         super().__init__(type_, hints, evaluate)
         #: How many classes of the hierarchy declare a property.
         self._declarations = Counter(name for a in type_.ancestors for name in a.decl.properties)
+
+    def _told(self, prop: PropertyLike) -> list[Hint]:
+        return list(self._hints(prop))
 
     def of_class(self) -> dict[str, Any]:
         schema = super().of_class()
