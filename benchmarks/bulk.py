@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 #: What a session of PostgreSQL has while it fills. Nobody waits for the log; and indexes of substrings collect what is
 #: new until `VACUUM` sorts it in at once, instead of every few hundred rows. Rows and indexes are the same.
@@ -49,7 +49,7 @@ def write(table: Any, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> No
     fields = {field.attname: field for field in table._meta.concrete_fields}
     given = [fields.pop(name) for name in names]
     others = [field for field in fields.values() if not field.get_internal_type().endswith("AutoField")]
-    changed = [(place, _change(field)) for place, field in enumerate(given) if _change(field) is not None]
+    changed = [(place, change) for place, field in enumerate(given) if (change := _change(field)) is not None]
     made = [_maker(field) for field in others]
 
     def whole() -> Iterator[list[Any]]:
@@ -69,7 +69,7 @@ def write(table: Any, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> No
                     copy.write_row(values)
         else:
             places = ", ".join(["%s"] * (len(given) + len(others)))
-            cursor.executemany(f'INSERT INTO "{name}" ({columns}) VALUES ({places})', whole())
+            cursor.executemany(f'INSERT INTO "{name}" ({columns}) VALUES ({places})', list(whole()))
 
 
 def next_number(table: Any) -> int:
@@ -102,7 +102,7 @@ def _maker(field: Any) -> Callable[[], Any]:
     if getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False):
         value = field.get_db_prep_save(timezone.now(), connection)
     elif field.primary_key:
-        return field.get_default  # another one for each row
+        return cast("Callable[[], Any]", field.get_default)  # another one for each row
     else:
         value = field.get_default()
         value = json.dumps(value) if field.get_internal_type() == "JSONField" else value

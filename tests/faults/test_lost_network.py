@@ -92,6 +92,7 @@ def stopped(process: subprocess.Popen[bytes]) -> int:
     return process.wait(PATIENCE)
 
 
+@pytest.mark.timeout(240)
 def test_nothing_arrives_any_more_and_later_it_does_again(world: World) -> None:
     """The lease lapses, another worker goes on, and what the first one had on its way is refused."""
     service = world.service
@@ -100,7 +101,8 @@ def test_nothing_arrives_any_more_and_later_it_does_again(world: World) -> None:
     world.under_way("lost")
     world.network.lose()
     second = world.worker(world.postgres.url)
-    service.until_ended([task])
+    # Was the first one in the middle of a transaction, its locks stand until PostgreSQL ends that after a minute.
+    service.until_ended([task], seconds=60 + PATIENCE)
     assert stopped(second) == 0
     world.network.mend()
     assert service.check(task, "lost", STEPS)["attempts"] > 1

@@ -36,7 +36,7 @@ def digest(root: Path) -> str:
     found = hashlib.blake2b(digest_size=4)
     for part in PARTS:
         for path in sorted((root / part).rglob("*" if part == _WHOLE else "*.py")):
-            if path.suffix == ".pyc" or path.name.startswith(".") or not path.is_file():
+            if path.parent.name == "__pycache__" or path.name.startswith(".") or not path.is_file():
                 continue
             text = path.read_bytes().replace(b"\r\n", b"\n")
             found.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode())
