@@ -33,11 +33,15 @@ def _may() -> bool:
     return os.geteuid() == 0 and os.access(folder, os.W_OK) and (folder / "cgroup.procs").exists()
 
 
-def test_children_that_nobody_waits_for_are_counted() -> None:
+def _needs_groups() -> None:
     if not _may():
         if os.environ.get("CI") == "true" and os.geteuid() == 0:
             pytest.fail("there are no control groups that root may use")
         pytest.skip("needs root and control groups")
+
+
+def test_children_that_nobody_waits_for_are_counted() -> None:
+    _needs_groups()
     with Account("test") as account:
         before = account.seconds()
         subprocess.run(account.command([sys.executable, "-c", _BURN]), check=True, timeout=100)
@@ -51,8 +55,7 @@ def test_a_process_that_has_ended_joins_nothing() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait(100)
     assert accounts.children(ended.pid) == []
-    if not _may():
-        pytest.skip("needs root and control groups")
+    _needs_groups()
     with Account("ended") as account:
         account.join(ended.pid)
         assert account._file.with_name("cgroup.procs").read_text() == ""
