@@ -1,6 +1,7 @@
 """Settings of all tests: the same examples in every run, and no time limit on a single example on a busy machine.
 
 Tests of real servers need root. Without it they are left out, and the last lines of script/test list them as not run.
+Campaigns (tests marked so) take minutes each and run with VETRO_TEST_ALL=1 only, which `script/test --all` sets.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ ROOT_ONLY = (TESTS / "acceptance", TESTS / "clouds" / "test_nspawn.py", TESTS / 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what only root can run."""
-    if os.geteuid() == 0:
-        return
-    left_out = [item for item in items if any(item.path.is_relative_to(place) for place in ROOT_ONLY)]
+    """Leaves out what only root can run, and campaigns unless everything is asked for."""
+    left_out: list[pytest.Item] = []
+    if os.geteuid() != 0:
+        left_out += [item for item in items if any(item.path.is_relative_to(place) for place in ROOT_ONLY)]
+    if os.environ.get("VETRO_TEST_ALL") != "1":
+        left_out += [item for item in items if item.get_closest_marker("campaign")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
