@@ -87,6 +87,7 @@ def test_an_agent_answers_with_the_login_of_its_environment(
         channel.close()
 
 
+@pytest.mark.attack("broker", "logins of environments")
 def test_another_environment_is_out_of_reach(accounts: BrokerAccounts, broker: Broker) -> None:
     channels = [engine(accounts, owner) for owner in (ONE, TWO)]
     try:
@@ -106,6 +107,7 @@ def test_another_environment_is_out_of_reach(accounts: BrokerAccounts, broker: B
         assert admin.channel().queue_declare(THEIRS, passive=True).message_count == 1
 
 
+@pytest.mark.attack("broker", "logins of environments")
 def test_a_server_reads_plans_and_publishes_and_does_nothing_else(accounts: BrokerAccounts, broker: Broker) -> None:
     channel = engine(accounts, ONE)
     try:

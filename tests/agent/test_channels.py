@@ -112,6 +112,7 @@ def test_first_format_says_that_it_cannot_run(served: Channel, key: SigningKey) 
     assert "PowerShell" in result["Result"][1]
 
 
+@pytest.mark.attack("agent", "forged plans")
 def test_forged_plans_are_dropped(served: Channel, key: SigningKey) -> None:
     """Unsigned, tampered with, and signed for another queue: no answer; the next good plan is answered."""
     unsigned = message_of(body_plan("return 'unsigned'"))
@@ -124,6 +125,7 @@ def test_forged_plans_are_dropped(served: Channel, key: SigningKey) -> None:
     assert successful(served, key, body_plan("return 'last'")) == "last"
 
 
+@pytest.mark.attack("agent", "forged plans")
 def test_the_same_plan_again_is_not_run_again(served: Channel, key: SigningKey, tmp_path: Path) -> None:
     plan = script_plan(f"echo run >> {tmp_path}/runs")
     call(served, plan, key=key)

@@ -33,6 +33,7 @@ def test_it_is_a_channel(channel: LocalChannel) -> None:
     assert isinstance(channel, Channel)
 
 
+@pytest.mark.attack("agent", "other environments")
 def test_queues_of_other_environments_are_not_found(channel: LocalChannel, tmp_path: Path) -> None:
     for queue in ("eenv2-hserver", "-execution-results-x", "", "env1-hserver"):
         with pytest.raises(NotFound, match="eenv1-h"):
@@ -196,6 +197,7 @@ def test_long_paths(tmp_path: Path) -> None:
         channel.close()
 
 
+@pytest.mark.attack("agent", "other environments")
 def test_environments_do_not_see_each_other(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     make_agent()
     others = [LocalChannel(tmp_path / "cloud", Owner(*names)) for names in (("project", "env2"), ("other", "env1"))]

@@ -31,6 +31,7 @@ def test_the_agent_accepts_what_the_engine_signed(key: SigningKey) -> None:
     assert public.verifies(signature, 'queue{"ж": 1}'.encode())
 
 
+@pytest.mark.attack("agent", "forged plans")
 @pytest.mark.parametrize(
     "data", [b"queue{}", b"queu{}", b"queue{} ", b"other{}", b""], ids=["same", "queue", "space", "other", "empty"]
 )
@@ -39,6 +40,7 @@ def test_only_the_signed_bytes_are_accepted(key: SigningKey, data: bytes) -> Non
     assert public.verifies(key.sign("queue", "{}"), data) is (data == b"queue{}")
 
 
+@pytest.mark.attack("agent", "forged plans")
 def test_changed_signatures_are_refused(key: SigningKey) -> None:
     public = PublicKey(key.public_pem())
     good = key.sign("q", "{}")
@@ -46,6 +48,7 @@ def test_changed_signatures_are_refused(key: SigningKey) -> None:
         assert not public.verifies(bad, b"q{}")
 
 
+@pytest.mark.attack("agent", "forged plans")
 def test_padding_is_compared_as_a_whole(private: rsa.RSAPrivateKey, key: SigningKey) -> None:
     """A block with less padding and rubbish behind the digest is a forgery that lazy readers accept."""
     import hashlib
@@ -80,6 +83,7 @@ def test_the_other_form_of_public_keys_is_read(private: rsa.RSAPrivateKey, key: 
     assert PublicKey(pem.decode()).verifies(key.sign("q", "{}"), b"q{}")
 
 
+@pytest.mark.attack("agent", "forged plans")
 @pytest.mark.parametrize(
     "pem",
     [

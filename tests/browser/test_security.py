@@ -17,6 +17,8 @@ from tests.server.catalog.archives import zipped
 from tests.server.dispatch import shop
 from tests.server.servekit import until
 
+pytestmark = pytest.mark.attack("pages", "texts of others")
+
 #: What would show that some text became part of a page.
 EVIL = "\"'><i data-pwned>x</i><script>pwned=1</script>"
 _LINK = "javascript:globalThis.pwned=1"

@@ -19,6 +19,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.attack("terminal", "control characters")
 @pytest.mark.parametrize("colours", ["FORCE_COLOR", "NO_COLOR"])
 def test_words_of_others_do_not_command_a_terminal(monkeypatch: pytest.MonkeyPatch, colours: str) -> None:
     terminal = Terminal()

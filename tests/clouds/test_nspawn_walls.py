@@ -23,6 +23,8 @@ from vetro.clouds.local.host.processes import process
 from vetro.clouds.local.host.records import load
 from vetro.clouds.local.image.sources import apt_sources
 
+pytestmark = pytest.mark.attack("processes", "walls of guests")
+
 
 class Place:
     """web1 and web2 on one network, web3 on a second one with the same router, web4 on an island."""

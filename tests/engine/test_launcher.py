@@ -326,6 +326,7 @@ def last_usage(process: TaskProcess) -> tuple[float, int]:
     return end.cpu_seconds, end.memory_kib
 
 
+@pytest.mark.attack("processes", "bombs in tasks")
 def test_calls_may_be_deep_and_endless_recursion_fails_cleanly(launcher: Launcher, tmp_path: Path) -> None:
     rest = """
   down:
@@ -417,6 +418,7 @@ SMALL = Budget(cpu_seconds=30, memory_mib=96)
 MEMORY, TIME = (SMALL, "ENG304"), (LITTLE, "LIM202")
 
 
+@pytest.mark.attack("processes", "bombs in tasks")
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -440,12 +442,14 @@ def test_bombs_end_in_a_clean_failure_with_the_model(
     assert last["model"]["Objects"]["?"]["id"] == "root"
 
 
+@pytest.mark.attack("processes", "bombs in tasks")
 def test_steps_are_a_budget_too(launcher: Launcher, tmp_path: Path) -> None:
     path = write_package(tmp_path, main_class("- While: $ != null\n  Do: [$x]"))
     last = run(launcher, path, budget=Budget(steps=10_000))
     assert (last["error"]["code"], last["model"]["Objects"]["?"]["id"]) == ("LIM201", "root")
 
 
+@pytest.mark.attack("processes", "bombs in tasks")
 def test_code_that_does_not_stop_is_ended_by_the_kernel(launcher: Launcher, tmp_path: Path) -> None:
     path = write_package(tmp_path, {"Attacker": "Methods: {}\n"})
     task = Task(id="x", kind="call", method="stubborn", on_class={"name": "t.Attacker"}, packages=[path], budget=LITTLE)

@@ -21,6 +21,8 @@ from vetro.engine.launcher import Launcher
 from vetro.engine.sandbox import LAYERS
 from vetro.engine.sandbox.identity import TASK_ID
 
+pytestmark = pytest.mark.attack("processes", "walls of tasks")
+
 ROOT = Path(__file__).parents[2]
 #: Somebody who owns nothing here, and is not the user of tasks.
 STRANGER = 64_123

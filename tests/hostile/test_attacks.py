@@ -24,8 +24,11 @@ def outcomes(module: str) -> dict[str, Outcome]:
 
 
 def cases() -> list[object]:
-    every = [(module, attack) for module in MODULES for attack in attacks_of(module)]
-    return [pytest.param(module, attack, id=f"{module}-{attack.name}") for module, attack in every]
+    found: list[object] = []
+    for module in MODULES:
+        mark = pytest.mark.attack("language", module)
+        found += [pytest.param(module, each, id=f"{module}-{each.name}", marks=mark) for each in attacks_of(module)]
+    return found
 
 
 @pytest.mark.parametrize(("module", "attack"), cases())

@@ -49,6 +49,7 @@ def group(count: int, of: dict[str, Any]) -> dict[str, Any]:
     return {"type": "OS::Heat::ResourceGroup", "properties": {"count": count, "resource_def": of}}
 
 
+@pytest.mark.attack("templates", "templates that grow")
 def test_files_that_use_files_are_counted_before_they_are_checked(world: World) -> None:
     files = {f"{n}.yaml": json.dumps(hot({f"r{i}": {"type": f"{n + 1}.yaml"} for i in range(60)})) for n in range(3)}
     files["3.yaml"] = json.dumps(hot({"end": value_of(1)}))
@@ -57,6 +58,7 @@ def test_files_that_use_files_are_counted_before_they_are_checked(world: World) 
     assert world.count("resources") == 0
 
 
+@pytest.mark.attack("templates", "templates that grow")
 def test_groups_of_groups_are_refused_before_their_members_are_written_down(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +83,7 @@ LONGER = {"str_replace": {"template": "x" * 3000, "params": {"x": "y" * 4000}}}
 DOUBLED = {f"r{i}": value_of([{"get_attr": [f"r{i - 1}", "value"]}] * 2) for i in range(1, 40)}
 
 
+@pytest.mark.attack("templates", "templates that grow")
 @pytest.mark.parametrize(
     "resources",
     [
@@ -100,6 +103,7 @@ def test_what_a_stack_may_produce_is_limited_as_a_whole(world: World, resources:
     assert size < 300 << 20
 
 
+@pytest.mark.attack("templates", "templates that grow")
 def test_each_change_has_an_allowance_of_its_own(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vetro.clouds.local.stacks.limits.MOST_PRODUCED_TOGETHER", 5000)
     for number in range(8):
@@ -143,6 +147,7 @@ def record_of(world: World, kind: Any, id: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.attack("templates", "neighbours")
 def test_servers_ports_and_addresses_of_a_neighbour_cannot_be_named(world: World) -> None:
     ids = victim(world)
     before = {name: record_of(world, kind, ids[name]) for name, kind in (("port", "port"), ("floating", "floatingip"))}
@@ -168,6 +173,7 @@ def test_servers_ports_and_addresses_of_a_neighbour_cannot_be_named(world: World
     assert [one.status for one in world.cloud.servers(NEIGHBOUR)] == ["ACTIVE"]
 
 
+@pytest.mark.attack("templates", "neighbours")
 def test_user_data_of_other_servers_cannot_be_had_by_its_id(world: World) -> None:
     """Neither a neighbour's nor that of another server of one's own: user data holds passwords."""
     from vetro.clouds.local.wiring import user_data_id
@@ -179,6 +185,7 @@ def test_user_data_of_other_servers_cannot_be_had_by_its_id(world: World) -> Non
         assert record_of(world, "config", id)["config"] == stolen
 
 
+@pytest.mark.attack("templates", "neighbours")
 def test_a_stack_of_a_neighbour_is_neither_seen_nor_taken(world: World) -> None:
     victim(world)
     assert world.cloud.read_stack(OWNER, "", "victim") is None
@@ -190,12 +197,14 @@ def test_a_stack_of_a_neighbour_is_neither_seen_nor_taken(world: World) -> None:
         world.cloud.console(OWNER, world.ids("victim")["server"])
 
 
+@pytest.mark.attack("agent", "neighbours")
 def test_a_queue_of_a_neighbour_is_no_identity(world: World) -> None:
     queue = f"e{NEIGHBOUR.environment.lower()}-hx"
     world.push(hot({"s": server_with(user_data=f"input_queue = {queue}", user_data_format="RAW")}))
     assert record_of(world, "server", world.ids()["s"])["queue"] is None
 
 
+@pytest.mark.attack("templates", "neighbours")
 def test_what_others_make_meanwhile_is_no_leftover(world: World) -> None:
     """Whoever looks for leftovers has asked for what is known before others made more."""
     servers, networks = world.cloud.known()
@@ -207,6 +216,7 @@ def test_what_others_make_meanwhile_is_no_leftover(world: World) -> None:
     assert len(networks) == 2
 
 
+@pytest.mark.attack("networks", "addresses of the machine")
 def test_a_plan_of_addresses_avoids_what_the_machine_uses(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workspaces on one machine do not know each other's plans."""
 
@@ -246,6 +256,7 @@ def answer(host: EffectsHost, key: str, kind: str, args: dict[str, Any]) -> dict
     return errors[0]
 
 
+@pytest.mark.attack("effects", "arguments")
 def test_bad_arguments_of_a_push_do_not_hold_up_those_that_follow(host: EffectsHost) -> None:
     parts = parts_of(hot({"r": value_of(1)}))
     put = [[*part, value] for part, value in parts.items()]
@@ -256,6 +267,7 @@ def test_bad_arguments_of_a_push_do_not_hold_up_those_that_follow(host: EffectsH
     assert answer(host, "0/9", "stack.push", good) is None
 
 
+@pytest.mark.attack("effects", "arguments")
 @pytest.mark.parametrize("name", ["\ud800", "a\udfffb"])
 def test_half_of_a_letter_is_refused_by_name(host: EffectsHost, name: str) -> None:
     for change in ({"name": name}, {"region": name}, {"digest": name}, {"put": [["resources", name, {}]]}):
@@ -265,6 +277,7 @@ def test_half_of_a_letter_is_refused_by_name(host: EffectsHost, name: str) -> No
     assert answer(host, "1", "stack.read", {"name": "s", "region": ""}) is None
 
 
+@pytest.mark.attack("effects", "arguments")
 def test_a_task_cannot_start_threads_without_end(host: EffectsHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agents_module, "MOST_LISTENERS", 5)
     before = threading.active_count()
@@ -283,6 +296,7 @@ def test_a_task_cannot_start_threads_without_end(host: EffectsHost, monkeypatch:
         host.perform("x", "agent.call", args)
 
 
+@pytest.mark.attack("database", "M6")
 def test_a_task_cannot_fill_the_disk_with_reports(tmp_path: Path) -> None:
     """Nor with one large report: what is over the limit is not written."""
     root = str(Path(__file__).parents[2])
@@ -299,6 +313,7 @@ def test_a_task_cannot_fill_the_disk_with_reports(tmp_path: Path) -> None:
 # -- guests ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.attack("agent", "neighbours")
 def test_one_plan_does_not_fill_the_disk_with_answers(tmp_path: Path) -> None:
     queue, folder = f"e{OWNER.environment.lower()}-hx", tmp_path / "guest"
     folder.mkdir()
@@ -322,6 +337,7 @@ def test_one_plan_does_not_fill_the_disk_with_answers(tmp_path: Path) -> None:
         channel.close()
 
 
+@pytest.mark.attack("processes", "neighbours")
 def test_leftovers_are_removed_while_others_make_servers(tmp_path: Path) -> None:
     """Each deployment that begins looks for leftovers of crashes; a server that starts just then is none."""
     images = real_servers()

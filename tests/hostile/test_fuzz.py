@@ -21,6 +21,8 @@ from vetro.yaql.codegen.binding import ALLOWED_NODES
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import ParsingError, VetroError
 
+pytestmark = pytest.mark.attack("language", "generated programs")
+
 LIMITS = Limits(max_steps=20_000, max_sequence=1_000, max_expression_memory=1 << 16)
 TOKENS = (
     "(", ")", "[", "]", "{", "}", ",", ".", "?.", "=>", "->", "$", "$x", "$1", "a", "f", "len", "not", "and", "or", "in", "mod", "+",

@@ -90,6 +90,7 @@ def test_a_folder_is_made_only_for_those_who_ask() -> None:
 # -- hostile archives -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.attack("uploads", "archives")
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -107,16 +108,19 @@ def test_names_that_lead_elsewhere(name: str, why: str) -> None:
     refused(packed((name, "x")), why)
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_a_name_that_hides_its_end_behind_a_nul() -> None:
     data = packed(("aaaa.yaml", "x")).replace(b"aaaa.yaml", b"aa\x00a.yaml")
     refused(data, "control characters")
 
 
+@pytest.mark.attack("uploads", "archives")
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
 def test_links_and_devices(kind: int) -> None:
     refused(packed((info("link", kind | 0o777), "/etc/passwd")), "symbolic link|no ordinary file")
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_duplicates() -> None:
     with pytest.warns(UserWarning, match="Duplicate"):
         data = packed(("a", "1"), ("a", "2"))
@@ -124,21 +128,25 @@ def test_duplicates() -> None:
     refused(packed(("a", "1"), ("./a", "2")), "'a' is there twice")
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_a_file_that_is_a_folder_too() -> None:
     refused(packed(("a", "1"), ("a/b", "2")), "'a' is a file and a folder")
     refused(packed(("a", "1"), ("a/", "")), "'a' is a file and a folder")
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_too_many_entries() -> None:
     refused(packed(*((f"f{i}", "") for i in range(11))), "more than 10 entries", entries=10)
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_many_entries_are_counted_before_they_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     data = packed(*((f"f{i}", os.urandom(1000)) for i in range(1200)), method=zipfile.ZIP_STORED)
     monkeypatch.setattr("vetro.packages.archive._directory", lambda *_: pytest.fail("parsed"))
     refused(data, "more than 1000 entries", entries=1000)
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_bombs() -> None:
     bomb = packed(("bomb", bytes(8 * 1024 * 1024)))
     assert len(bomb) < 20_000
@@ -154,14 +162,17 @@ def forge(data: bytes, offset: int, fmt: str, value: int) -> bytes:
     return data[:at] + struct.pack(fmt, value) + data[at + struct.calcsize(fmt) :]
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_an_entry_that_is_longer_than_stated_is_not_unpacked() -> None:
     refused(forge(packed(("bomb", bytes(3_000_000))), 24, "<I", 10), "damaged")
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_an_entry_that_is_shorter_than_stated() -> None:
     refused(forge(packed(("a", b"xyz")), 24, "<I", 4), "damaged")
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_other_forged_fields() -> None:
     data = packed(("a", b"xyz" * 10))
     refused(forge(data, 16, "<I", 0), "damaged")  # checksum
@@ -173,16 +184,19 @@ def test_other_forged_fields() -> None:
     refused(forge(packed(("a", b"xyz"), method=zipfile.ZIP_STORED), 24, "<I", 4), "two sizes")
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_a_local_header_with_another_name() -> None:
     data = packed(("aaaa", b"x"))
     refused(data.replace(b"aaaa", b"bbbb", 1), "damaged")
 
 
+@pytest.mark.attack("uploads", "archives")
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_methods_are_refused(method: int) -> None:
     refused(packed(("a", b"x" * 100), method=method), "plain zip|other than 'deflate'")
 
 
+@pytest.mark.attack("uploads", "archives")
 @pytest.mark.parametrize("data", [b"", b"PK", b"not a zip", GOOD[:-30], GOOD[40:], b"PK\x05\x06" + bytes(18)[:10]])
 def test_what_is_no_archive(data: bytes) -> None:
     with pytest.raises(ArchiveError):
@@ -192,6 +206,7 @@ def test_what_is_no_archive(data: bytes) -> None:
             tree.read(path)
 
 
+@pytest.mark.attack("uploads", "archives")
 @settings(max_examples=200)
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 255), st.integers(0, 200))
 def test_damage_never_surprises(at: int, byte: int, cut: int) -> None:
@@ -204,6 +219,7 @@ def test_damage_never_surprises(at: int, byte: int, cut: int) -> None:
     assert all(len(content) < 1000 for content in contents.values())
 
 
+@pytest.mark.attack("uploads", "archives")
 def test_a_changed_archive_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     path.write_bytes(packed(("a", b"1" * 50), method=zipfile.ZIP_STORED))

@@ -14,6 +14,7 @@ def test_paths_are_cleaned(path: str, clean: str) -> None:
     assert inner_path(path) == clean
 
 
+@pytest.mark.attack("uploads", "paths")
 @pytest.mark.parametrize(
     ("path", "why"),
     [
@@ -34,6 +35,7 @@ def test_paths_that_leave_are_refused(path: str, why: str) -> None:
         inner_path(path)
 
 
+@pytest.mark.attack("uploads", "paths")
 @given(st.text(alphabet="ab./\\:", max_size=12))
 def test_clean_paths_stay_inside(path: str) -> None:
     try:

@@ -15,7 +15,7 @@ import pytest
 from tests.server.dispatch.shop import archive
 from tests.server.servekit import Service, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.attack("secrets", "canary")]
 
 MANIFEST = """\
 Format: MuranoPL/1.3

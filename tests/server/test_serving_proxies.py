@@ -23,6 +23,7 @@ def test_a_proxy_speaks_for_its_client() -> None:
     assert given == {"REMOTE_ADDR": "203.0.113.7", "wsgi.url_scheme": "https", "HTTP_HOST": "vetro.example.org"}
 
 
+@pytest.mark.attack("bodies", "headers of proxies")
 def test_what_a_client_claims_itself_is_dropped() -> None:
     given = environ("203.0.113.7", x_forwarded_for="10.0.0.1", x_forwarded_proto="https", x_forwarded_host="evil")
     Proxies(["10.0.0.1"]).apply(given)
@@ -46,6 +47,7 @@ def test_the_client_is_the_first_that_no_proxy_is(header: str, client: str) -> N
     assert given["REMOTE_ADDR"] == client
 
 
+@pytest.mark.attack("bodies", "headers of proxies")
 def test_nonsense_from_a_proxy_changes_nothing() -> None:
     given = environ("::ffff:10.0.0.1", x_forwarded_proto="gopher", x_forwarded_host="a/b\r\nX: y")
     Proxies(["10.0.0.1"]).apply(given)

@@ -114,6 +114,7 @@ def test_only_one_agent(store: Storage, tmp_path: Path) -> None:
         Storage(str(tmp_path / "s"))
 
 
+@pytest.mark.attack("agent", "paths")
 def test_working_folders_stay_inside(store: Storage, tmp_path: Path) -> None:
     root = str(tmp_path / "s" / "files")
     for id in ("abc-1", "..", ".", "../x", "/x", "a/b", "", "x" * 300, "ж", "\ud800", ".hidden"):

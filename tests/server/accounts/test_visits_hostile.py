@@ -12,7 +12,7 @@ from tests.server.accounts.test_visits import OPTIONS, Keystone, enter
 from vetro.server import setup
 from vetro.server.accounts.models import LoginFailure
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.attack("accounts", "guessed passwords")]
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ def test_a_process_is_used_again_for_what_its_project_brings(pool: Pool) -> None
     assert [process.owner for process in Process.made] == ["p"]
 
 
+@pytest.mark.attack("uploads", "examiners")
 def test_no_process_sees_archives_of_two_projects(pool: Pool) -> None:
     for owner in ("p", "q", "p", "q"):
         pool.ask(owner, FINE)
@@ -120,6 +121,7 @@ def test_a_defect_refuses_the_package_only(pool: Pool, caplog: pytest.LogCapture
     assert "first\nsecond\\x1b[2J" in caplog.text
 
 
+@pytest.mark.attack("uploads", "examiners")
 def test_a_project_holds_few_threads(pool: Pool, monkeypatch: Any) -> None:
     monkeypatch.setattr(examiner, "MOST_TOGETHER", examiner.MOST_WAITING + 1)
     running, go = threading.Event(), threading.Event()
@@ -209,6 +211,7 @@ def _soon(pool: Pool, count: int) -> bool:
     return pool._waiting.total() == count
 
 
+@pytest.mark.attack("uploads", "examiners")
 def test_a_project_occupies_one_process(pool: Pool) -> None:
     running, go = threading.Event(), threading.Event()
 
@@ -239,6 +242,7 @@ def real() -> Iterator[Pool]:
     found.close()
 
 
+@pytest.mark.attack("uploads", "examiners")
 def test_a_real_process_is_killed_when_it_takes_too_long(real: Pool) -> None:
     with pytest.raises(Invalid, match="more than 0 seconds"):
         real.ask("p", READ, [b"x" * 9_000_000], 0.0)
@@ -254,6 +258,7 @@ def test_a_real_process_that_was_killed_is_replaced(real: Pool) -> None:
     assert "refused" in real.ask("p", READ, [b"no zip"])[0]["facts"]
 
 
+@pytest.mark.attack("uploads", "examiners")
 def test_processes_get_no_secrets_of_the_service(real: Pool, monkeypatch: Any) -> None:
     monkeypatch.setenv("VETRO_DATABASE__URL", "postgresql://u:secret@h/d")
     from vetro.server import walls
@@ -268,6 +273,7 @@ def test_processes_get_no_secrets_of_the_service(real: Pool, monkeypatch: Any) -
         walls.close()
 
 
+@pytest.mark.attack("uploads", "examiners")
 def test_nothing_is_examined_where_a_required_wall_is_missing(real: Pool, monkeypatch: Any) -> None:
     """The same refusal as for tasks."""
     from vetro.server import walls

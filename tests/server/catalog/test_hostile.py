@@ -22,6 +22,8 @@ from vetro.server.catalog.models import Package, PackageTag, RetiredVersion
 from vetro.server.catalog.sources import read_bundle
 from vetro.server.errors import Conflict, Invalid
 
+pytestmark = pytest.mark.attack("uploads", "hostile authors")
+
 BAD = ["a\0b", "\ud800", "\udfff\ud800"]
 
 

@@ -29,6 +29,8 @@ from vetro.server.dispatch import spec
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
 
+pytestmark = pytest.mark.attack("uploads", "walls of examiners")
+
 LIMITS = {"archive": 1 << 20, "entries": 10, "file": 1 << 20, "total": 1 << 20, "ratio": 100}
 
 

@@ -16,6 +16,8 @@ import pytest
 from tests.server.api.v2.conftest import MANIFEST, TREE, archive, part, tree
 from tests.server.api.v2.test_api import send
 
+pytestmark = pytest.mark.attack("database", "hostile clients")
+
 BAD_TEXTS = ["a\0b", "\ud800", "\udfff\ud800"]
 
 

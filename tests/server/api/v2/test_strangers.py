@@ -14,6 +14,8 @@ from django.apps import apps
 from tests.server.api.v2.conftest import tree
 from vetro.server.api.v2.api import api
 
+pytestmark = pytest.mark.attack("routes", "strangers")
+
 #: What is sent, so that no request stops at its body. Operations without a row take none.
 BODIES: dict[str, Any] = {
     "changePackage": {"name": "mine", "enabled": False},
