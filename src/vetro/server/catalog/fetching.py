@@ -16,8 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
-from vetro.server.errors import Forbidden, Invalid, Unavailable
+from vetro.server.catalog.fetched_body import FetchFailed, body_of
+from vetro.server.errors import Forbidden, Invalid
 from vetro.server.setup import config
+
+__all__ = ["FetchFailed", "FetchRefused", "Source", "fetch"]
 
 REDIRECTS = 5
 _PORTS = {"http": 80, "https": 443}
@@ -32,13 +35,6 @@ class FetchRefused(Forbidden):
     """The settings do not allow an import from this address."""
 
     code = "SRV530"
-
-
-class FetchFailed(Unavailable):
-    """The address gave no package: no answer, another status, too much, too slow."""
-
-    code = "SRV531"
-    status = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +77,7 @@ def _one(url: str, source: Source, until: float) -> bytes | str:
     watch = threading.Timer(max(until - time.monotonic(), 0), connection.cut)
     watch.daemon = True
     watch.start()
+    response: http.client.HTTPResponse | None = None
     try:
         connection.request("GET", path, headers={"User-Agent": "vetro", "Accept": "*/*", "Connection": "close"})
         response = connection.getresponse()
@@ -90,23 +87,21 @@ def _one(url: str, source: Source, until: float) -> bytes | str:
                 raise FetchFailed(f"{url[:200]}: it is said to have moved, but not where to")
             return target
         if response.status != 200:
-            raise FetchFailed(f"{url[:200]}: answered {response.status} {response.reason}")
-        data = response.read(source.most + 1)
-        if len(data) > source.most:
-            raise FetchFailed(f"{url[:200]}: it has more than {source.most} bytes")
+            raise FetchFailed(f"{url[:200]}: answered {response.status} {response.reason[:100]}")
+        data = body_of(response, source.most, url)
         if time.monotonic() >= until:
             raise TimeoutError
-        if response.length:
-            raise FetchFailed(f"{url[:200]}: it ended before it was complete")
         return data
     except FetchFailed:
         raise
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= until:
             raise FetchFailed(f"{url[:200]}: it took more than {source.seconds:g} seconds") from None
-        raise FetchFailed(f"{url[:200]}: {error or type(error).__name__}") from None
+        raise FetchFailed(f"{url[:200]}: {str(error)[:200] or type(error).__name__}") from None
     finally:
         watch.cancel()
+        if response is not None:  # it holds the socket, whatever the connection says
+            response.close()
         connection.close()
 
 
