@@ -172,7 +172,6 @@ class TestFirewall:
         [
             SecurityRule(ethertype="IPv6"),
             SecurityRule(remote_group="empty"),
-            SecurityRule(protocol="nonsense; flush ruleset"),
             SecurityRule(direction="egress"),
         ],
     )

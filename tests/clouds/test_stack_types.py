@@ -615,7 +615,7 @@ def test_what_the_driver_gets_of_a_server(world: World) -> None:
     assert [(rule["direction"], rule["protocol"]) for rule in rules] == [
         ("egress", None),
         ("egress", None),
-        ("ingress", "icmp"),
+        ("ingress", 1),
     ]
 
 

@@ -18,6 +18,7 @@ from vetro.clouds.local.drivers.base import (
 )
 from vetro.clouds.local.inventory import Inventory, Record, fixed_id
 from vetro.clouds.local.services import Services
+from vetro.clouds.local.values import DeviceName, Name, interface
 
 ROUTER_INTERFACE = "network:router_interface"
 
@@ -41,6 +42,7 @@ def network_spec(things: Inventory, network: Record) -> NetworkSpec:
         router["id"] if router else None,
         bool(router and router.get("external_gateway_info")),
         bool(network.get("router:external")),
+        network["tenant_id"],
     )
 
 
@@ -69,30 +71,34 @@ def group_spec(group: Record) -> GroupSpec:
             rule["direction"],
             rule["ethertype"],
             rule.get("protocol"),
-            rule.get("port_range_min"),
-            rule.get("port_range_max"),
+            _port(rule.get("port_range_min")),
+            _port(rule.get("port_range_max")),
             rule.get("remote_ip_prefix"),
             rule.get("remote_group_id"),
         )
         for rule in group.get("security_group_rules") or ()
     )
-    return GroupSpec(group["id"], group["name"], rules)
+    return GroupSpec(group["id"], group["name"], rules, group["tenant_id"])
+
+
+def _port(value: int | None) -> int | None:
+    """-1 is any, as EC2 has it."""
+    return None if value == -1 else value
 
 
 def nic_spec(things: Inventory, port: Record) -> NicSpec:
     """One interface, with floating addresses as extra ones."""
     fixed = port.get("fixed_ips") or []
     subnets = {ip["subnet_id"]: things.get("subnet", ip["subnet_id"]) for ip in fixed}
-    extra = [f"{ip['ip_address']}/{_prefix(subnets[ip['subnet_id']])}" for ip in fixed[1:]]
+    extra = [interface(f"{ip['ip_address']}/{_prefix(subnets[ip['subnet_id']])}") for ip in fixed[1:]]
     for floating in things.all("floatingip", holder=port["id"]):
-        address = floating["floating_ip_address"]
-        extra.append(f"{address}/{128 if ':' in address else 32}")
+        extra.append(interface(floating["floating_ip_address"]))
     first = subnets[fixed[0]["subnet_id"]] if fixed else None
     return NicSpec(
         port_id=port["id"],
         network_id=port["network_id"],
         mac=port["mac_address"],
-        ip=fixed[0]["ip_address"] if fixed else "",
+        ip=fixed[0]["ip_address"] if fixed else None,
         prefix=_prefix(first) if first else 0,
         gateway=first.get("gateway_ip") if first else None,
         extra=tuple(extra),
@@ -120,7 +126,7 @@ def server_spec(things: Inventory, server: Record, user_data: str | None = None)
         name=server["name"],
         hostname=server["hostname"],
         owner=Owner(server["tenant_id"], server["environment"], server["user_id"]),
-        region=things.region,
+        region=Name(things.region),
         stack=server["stack"],
         image=server["image_record"] or {},
         flavor=server["flavor_record"],
@@ -147,7 +153,7 @@ def volume_spec(volume: Record, device: str | None = None, boot_index: int | Non
         volume["size"],
         bool(volume.get("read_only")),
         volume.get("source"),
-        device,
+        DeviceName(device) if device is not None else None,
         boot_index,
     )
 

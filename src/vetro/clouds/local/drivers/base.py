@@ -1,4 +1,4 @@
-"""What a driver of servers offers the local cloud, and the plain records it gets.
+"""What a driver of servers offers the local cloud, and the typed records it gets (`Typed`).
 
 The cloud decides (names, addresses, who owns what) and keeps that in its database; a driver makes it so on this
 machine. Every call is *convergent*: doing it again with the same arguments changes nothing, since a process may be
@@ -13,6 +13,29 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.interface import Channel, CloudError, Owner
+from vetro.clouds.local.drivers.typed import Typed
+from vetro.clouds.local.values import (
+    ICMP,
+    NOBODY,
+    Address,
+    DeviceName,
+    Gib,
+    HostName,
+    Id,
+    Interface,
+    IpProtocol,
+    Mac,
+    Name,
+    Network,
+    Place,
+    Port,
+    Prefix,
+    PublicKey,
+    QueueName,
+    Seconds,
+    Text,
+    ValueInvalid,
+)
 
 #: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; see `ServerDriver.statuses`.
 ServerStatus = Literal["BUILD", "ACTIVE", "SHUTOFF", "ERROR"]
@@ -25,116 +48,131 @@ class DriverError(CloudError):
 
 
 @dataclass(frozen=True, slots=True)
-class SecurityRule:
+class SecurityRule(Typed):
     """One rule of a security group. Null fields mean any."""
 
     direction: Literal["ingress", "egress"] = "ingress"
     ethertype: Literal["IPv4", "IPv6"] = "IPv4"
-    #: tcp, udp, icmp, icmpv6, a number as text, or null.
-    protocol: str | None = None
-    port_min: int | None = None
-    port_max: int | None = None
+    #: Its number; names are taken, too.
+    protocol: IpProtocol = None
+    #: The first and last port; with ICMP the type and the code.
+    port_min: Port | None = None
+    port_max: Port | None = None
     #: Only from (to) these addresses; both null: from everywhere.
-    remote_ip_prefix: str | None = None
+    remote_ip_prefix: Network | None = None
     #: Only from (to) the addresses of interfaces that are in this group.
-    remote_group: str | None = None
+    remote_group: Id | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `ValueInvalid` for ports in the wrong order, and for what is no type or code of ICMP."""
+        Typed.__post_init__(self)
+        low, high = self.port_min, self.port_max
+        if self.protocol in ICMP:
+            if max(low or 0, high or 0) > 255:
+                raise ValueInvalid(f"{max(low or 0, high or 0)} is no type or code of ICMP: a number from 0 to 255")
+        elif low is not None and high is not None and low > high:
+            raise ValueInvalid(f"the first port {low} is greater than the last port {high}")
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSpec:
+class GroupSpec(Typed):
     """A security group with all its rules."""
 
-    id: str
-    name: str
+    id: Id
+    name: Name
     rules: Sequence[SecurityRule] = ()
+    #: The project that it belongs to.
+    project: Name = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
-class SubnetSpec:
+class SubnetSpec(Typed):
     """A subnet of a network."""
 
-    id: str
-    cidr: str
-    gateway: str | None = None
-    dns: Sequence[str] = ()
+    id: Id
+    cidr: Network
+    gateway: Address | None = None
+    dns: Sequence[Address] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkSpec:
+class NetworkSpec(Typed):
     """A network with its subnets: one bridge on this machine."""
 
-    id: str
-    name: str
+    id: Id
+    name: Name
     subnets: Sequence[SubnetSpec] = ()
     #: Networks with the same router reach each other; null: the network is an island.
-    router: str | None = None
+    router: Id | None = None
     #: The router leads outside (NAT, where the driver's settings allow it).
     uplink: bool = False
     #: The pool of floating addresses: no bridge is needed, servers get its addresses as extra ones.
     external: bool = False
+    #: The project that it belongs to.
+    project: Name = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
-class NicSpec:
+class NicSpec(Typed):
     """One network interface of a server."""
 
-    port_id: str
-    network_id: str
-    mac: str
-    ip: str
+    port_id: Id
+    network_id: Id
+    mac: Mac
+    #: Null: it has none of its own.
+    ip: Address | None
     #: Length of the network part: 24 of 10.0.0.5/24.
-    prefix: int
-    gateway: str | None = None
-    #: Additional addresses with their prefix length: floating ones, further fixed ones ('172.24.4.7/32').
-    extra: Sequence[str] = ()
+    prefix: Prefix
+    gateway: Address | None = None
+    #: Additional addresses with their prefix length: floating ones, further fixed ones (172.24.4.7/32).
+    extra: Sequence[Interface] = ()
     #: Addresses the server may use besides its own (shared virtual addresses); it sets them itself.
-    allowed: Sequence[str] = ()
+    allowed: Sequence[Network] = ()
     #: Ids of its security groups; empty with ``security`` means that nothing may come in.
-    groups: Sequence[str] = ()
+    groups: Sequence[Id] = ()
     #: False: port security is off, everything passes.
     security: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeSpec:
+class VolumeSpec(Typed):
     """A volume; a sparse file of ``size_gib`` on this machine."""
 
-    id: str
-    name: str
-    size_gib: int
+    id: Id
+    name: Name
+    size_gib: Gib
     read_only: bool = False
     #: Id of the volume, snapshot or image it begins as a copy of.
-    source: str | None = None
+    source: Id | None = None
     #: Where a server sees it ('/dev/vdb'); null while it is attached to none.
-    device: str | None = None
-    boot_index: int | None = None
+    device: DeviceName | None = None
+    boot_index: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSpec:
+class ServerSpec(Typed):
     """Everything that makes a server."""
 
     #: A UUID; the only name by which the cloud speaks of the server.
-    id: str
-    name: str
-    #: Letters, digits and hyphens, at most 63: what the server calls itself.
-    hostname: str
+    id: Id
+    name: Name
+    #: What the server calls itself.
+    hostname: HostName
     owner: Owner
-    region: str
-    stack: str
+    region: Name
+    stack: Name
     #: Records of the catalog: at least id, name, ``properties`` (image); vcpus, ram (MiB), disk (GiB) (flavor).
     image: Mapping[str, Any]
     flavor: Mapping[str, Any]
-    user_data: str = ""
-    #: RAW, HEAT_CFNTOOLS or SOFTWARE_CONFIG.
-    user_data_format: str = "RAW"
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    user_data: Text = ""
+    user_data_format: Literal["RAW", "HEAT_CFNTOOLS", "SOFTWARE_CONFIG"] = "RAW"
+    metadata: Mapping[Name, Text] = field(default_factory=dict)
     nics: Sequence[NicSpec] = ()
     volumes: Sequence[VolumeSpec] = ()
     #: Name and public key (OpenSSH line) of the key pair.
-    key: tuple[str, str] | None = None
+    key: tuple[Name, PublicKey] | None = None
     #: The agent's input queue, which is the server's identity on the channel; null: no agent is expected.
-    queue: str | None = None
+    queue: QueueName | None = None
 
     @property
     def environment(self) -> str:
@@ -143,19 +181,19 @@ class ServerSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigSpec:
+class ConfigSpec(Typed):
     """A software configuration to be applied on a server."""
 
     #: Id of the deployment: the same id is not run a second time, its result is given again.
-    id: str
-    name: str
+    id: Id
+    name: Name
     #: ``script`` runs the text as a program; others need their hook in the image (cloud-init, ansible, puppet…).
-    group: str
-    config: str
+    group: Name
+    config: Text
     #: Given to scripts as environment variables.
     inputs: Mapping[str, Any] = field(default_factory=dict)
     #: Seconds after which it counts as failed.
-    timeout: float = 3600.0
+    timeout: Seconds = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

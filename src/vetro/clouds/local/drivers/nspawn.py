@@ -81,7 +81,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         records.save_server(server.folder / "server.json", spec)
         use(image, server.folder)
         self._networks.restore()
-        names = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
+        names: dict[str, str] = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
         uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
         seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, image.uid)
         seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink)
@@ -99,7 +99,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         launch = records.load(server.folder / "launch.json") or {}
         by_end = {nic["host"]: nic["guest"] for nic in launch.get("nics", [])}
         ends = {nic.port_id: links.port_name(self.cloud, nic.port_id) for nic in spec.nics}
-        names = {port: by_end[end] for port, end in ends.items() if end in by_end}
+        names: dict[str, str] = {port: by_end[end] for port, end in ends.items() if end in by_end}
         free = (f"eth{number}" for number in range(1000) if f"eth{number}" not in names.values())
         names.update({port: next(free) for port in [*ends] if port not in names})
         kept = {nic.port_id for nic in spec.nics}
@@ -223,8 +223,8 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             network = self._networks.get(nic.network_id)
             if network is None or not self._networks.leads_out(nic.network_id):
                 continue
-            found += [nic.gateway] if nic.gateway and ":" not in nic.gateway else []
-            found += [address for net in network.subnets for address in net.dns]
+            found += [str(nic.gateway)] if nic.gateway is not None and nic.gateway.version == 4 else []
+            found += [str(address) for net in network.subnets for address in net.dns]
         return list(dict.fromkeys(found))[:3]
 
     def _socket(self, spec: ServerSpec, image: Image) -> Path | None:

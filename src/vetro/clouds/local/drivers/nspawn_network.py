@@ -11,6 +11,7 @@ from pathlib import Path
 from vetro.clouds.local.drivers.base import GroupSpec, NetworkSpec, NicSpec, ServerSpec
 from vetro.clouds.local.host import firewall, forwarding, links, records
 from vetro.clouds.local.image import sources
+from vetro.clouds.local.values import IPInterface
 
 
 class Networks:
@@ -152,6 +153,9 @@ class Networks:
             os.close(handle)
 
 
-def _single(nics: Sequence[NicSpec], network: str) -> list[str]:
+def _single(nics: Sequence[NicSpec], network: str) -> list[IPInterface]:
     """Floating addresses of a network's interfaces."""
-    return [address for nic in nics if nic.network_id == network for address in nic.extra if address.endswith("/32")]
+    mine = [nic for nic in nics if nic.network_id == network]
+    return [
+        address for nic in mine for address in nic.extra if address.version == 4 and address.network.prefixlen == 32
+    ]

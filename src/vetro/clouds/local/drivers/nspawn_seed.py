@@ -61,9 +61,9 @@ def server_facts(spec: ServerSpec, names: Mapping[str, str], uplink: bool) -> di
     nics = [
         {
             "name": names[nic.port_id],
-            "addresses": [*([f"{nic.ip}/{nic.prefix}"] if nic.ip else []), *nic.extra],
+            "addresses": [*([f"{nic.ip}/{nic.prefix}"] if nic.ip is not None else []), *map(str, nic.extra)],
             # A network that leads nowhere still has a way to this machine's other networks of the same router.
-            "gateway": nic.gateway,
+            "gateway": str(nic.gateway) if nic.gateway is not None else None,
         }
         for nic in spec.nics
     ]

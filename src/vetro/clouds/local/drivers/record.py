@@ -220,7 +220,7 @@ class RecordDriver:
         there = self.store.rows("SELECT stdout, stderr, code FROM configs WHERE id = ?", (config.id,))
         if there:
             return ConfigResult(*there[0])
-        texts = {"name": [config.name], "server": [name], "config": [config.config]}
+        texts: dict[str, list[str]] = {"name": [config.name], "server": [name], "config": [config.config]}
         effects = self.effects("configs", texts)
         self._wait(effects.get("delay", 0))
         if "failure" in effects:
@@ -325,9 +325,9 @@ def _text(spec: object) -> str:
     return _encode(spec)
 
 
-def _members(spec: Any) -> dict[str, Any]:
+def _members(spec: Any) -> Any:
     if not is_dataclass(spec):
-        raise TypeError(f"{type(spec).__name__} is no plain data")
+        return str(spec)  # addresses and networks
     return {item.name: getattr(spec, item.name) for item in fields(spec)}
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from vetro.clouds.local.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityRule
 from vetro.clouds.local.host.links import bridge_name, gateway, port_name
 from vetro.clouds.local.host.run import attempt, run
+from vetro.clouds.local.values import IPAddress, IPInterface
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def _forward(rules: Rules) -> Iterator[str]:
             continue
         router = routers[nic.network_id]
         near = [bridges[key] for key, other in routers.items() if router and other == router and key in bridges]
-        ways = [(", ".join(f'"{name}"' for name in sorted(near)), _plain([nic.ip, *nic.allowed]))] if near else []
+        ways = [(", ".join(f'"{name}"' for name in sorted(near)), _plain([nic.ip, *_allowed(nic)]))] if near else []
         if _plain(nic.extra):
             outside = [bridges[net.id] for net in rules.networks if net.uplink and net.id in bridges]
             ways.append((", ".join(f'"{name}"' for name in sorted(outside)), _plain(nic.extra)))
@@ -184,36 +185,40 @@ def _match(rules: Rules, rule: SecurityRule) -> str | None:
         if not members:
             return None
         words.append(f"ip {side} {{ {', '.join(members)} }}")
-    elif rule.remote_ip_prefix and not rule.remote_ip_prefix.endswith("/0"):
+    elif rule.remote_ip_prefix is not None and rule.remote_ip_prefix.prefixlen:
+        if rule.remote_ip_prefix.version != 4:
+            return None
         words.append(f"ip {side} {rule.remote_ip_prefix}")
-    protocol = (rule.protocol or "").lower()
-    if protocol in ("tcp", "udp", "6", "17"):
-        name = {"6": "tcp", "17": "udp"}.get(protocol, protocol)
+    if rule.protocol in (6, 17):
+        name = "tcp" if rule.protocol == 6 else "udp"
         low, high = rule.port_min, rule.port_max
         if low is None and high is None:
             words.append(f"meta l4proto {name}")
         else:
             first, last = low if low is not None else high, high if high is not None else low
             words.append(f"{name} dport {first}" if first == last else f"{name} dport {first}-{last}")
-    elif protocol in ("icmp", "1"):
+    elif rule.protocol == 1:
         words.append("meta l4proto icmp")
-        if rule.port_min is not None and rule.port_min >= 0:
+        if rule.port_min is not None:
             words.append(f"icmp type {rule.port_min}")
-    elif protocol not in ("", "any", "-1", "0"):
-        if not protocol.isdigit():
-            return None
-        words.append(f"meta l4proto {protocol}")
+    elif rule.protocol is not None:
+        words.append(f"meta l4proto {rule.protocol}")
     return " ".join(words)
 
 
 def _addresses(nic: NicSpec) -> list[str]:
-    return _plain([nic.ip, *nic.extra, *nic.allowed])
+    return _plain([nic.ip, *nic.extra, *_allowed(nic)])
 
 
-def _plain(addresses: Sequence[str]) -> list[str]:
-    """Addresses (of version 4) without the length of their network; whole networks may only be allowed ones."""
-    plain = [address.partition("/")[0] for address in addresses if address and ":" not in address]
-    return list(dict.fromkeys(plain))
+def _allowed(nic: NicSpec) -> list[IPAddress]:
+    """The addresses that are allowed besides; of a whole network the first."""
+    return [network.network_address for network in nic.allowed]
+
+
+def _plain(addresses: Sequence[IPAddress | IPInterface | None]) -> list[str]:
+    """Addresses (of version 4) without the length of their network."""
+    four = [address for address in addresses if address is not None and address.version == 4]
+    return list(dict.fromkeys(str(address).partition("/")[0] for address in four))
 
 
 def _sources(rules: Rules) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from vetro.clouds.local.drivers.base import NetworkSpec, SubnetSpec
 from vetro.clouds.local.host.errors import AddressTaken, HostFailed
 from vetro.clouds.local.host.run import attempt, run
+from vetro.clouds.local.values import IPInterface, IPNetwork
 
 SYS = Path("/sys/class/net")
 
@@ -50,7 +51,7 @@ def exists(name: str) -> bool:
 def ensure_bridge(name: str, network: NetworkSpec) -> None:
     """Makes the bridge, gives it the gateways' addresses, sets it up. Raises `AddressTaken`, `HostFailed`."""
     wanted = {address for subnet in network.subnets if (address := gateway(subnet)) is not None}
-    _check_free(name, [subnet.cidr for subnet in network.subnets if ":" not in subnet.cidr])
+    _check_free(name, [subnet.cidr for subnet in network.subnets if subnet.cidr.version == 4])
     if not exists(name):
         # No address of IPv6 on the bridge: guests reach nothing of this machine by it.
         run(["ip", "link", "add", name, "type", "bridge", "forward_delay", "0"])
@@ -69,9 +70,9 @@ def ensure_bridge(name: str, network: NetworkSpec) -> None:
 
 def gateway(subnet: SubnetSpec) -> str | None:
     """The address of this machine in a subnet, with its prefix length; None: it has none there and reaches nobody."""
-    if subnet.gateway is None or ":" in subnet.cidr:
+    if subnet.gateway is None or subnet.cidr.version == 6:
         return None
-    return f"{subnet.gateway}/{ipaddress.ip_network(subnet.cidr, strict=False).prefixlen}"
+    return f"{subnet.gateway}/{subnet.cidr.prefixlen}"
 
 
 def remove(name: str) -> bool:
@@ -83,11 +84,11 @@ def remove(name: str) -> bool:
     return True
 
 
-def set_routes(bridge: str, addresses: Sequence[str]) -> None:
+def set_routes(bridge: str, addresses: Sequence[IPInterface]) -> None:
     """Leads these single addresses (floating ones) to a bridge, and none else. Raises `AddressTaken`."""
     shown = json.loads(run(["ip", "-j", "-4", "route", "show", "dev", bridge, "proto", "static"]) or "[]")
     present = {str(route["dst"]) for route in shown}
-    wanted = {address.partition("/")[0] for address in addresses}
+    wanted = {str(address.ip) for address in addresses}
     others = taken() if wanted - present else {}
     for address in sorted(wanted - present):
         if others.get(address, bridge) != bridge:
@@ -113,11 +114,12 @@ def uplinks() -> list[str]:
     return sorted({str(route["dev"]) for route in routes if route.get("dev")})
 
 
-def _check_free(bridge: str, cidrs: Sequence[str]) -> None:
-    wanted = [ipaddress.ip_network(cidr, strict=False) for cidr in cidrs]
+def _check_free(bridge: str, wanted: Sequence[IPNetwork]) -> None:
     for found, device in taken().items():
         if device != bridge and any(net.overlaps(ipaddress.ip_network(found, strict=False)) for net in wanted):
             whose = "another local cloud's network" if device.startswith("vt") else f"the interface {device}"
-            error = AddressTaken(f"the network {', '.join(cidrs)} overlaps {found} of {whose} on this machine")
+            error = AddressTaken(
+                f"the network {', '.join(map(str, wanted))} overlaps {found} of {whose} on this machine"
+            )
             error.hint = "delete the other environment, or give this network another range"
             raise error

@@ -75,7 +75,7 @@ def overview(directory: Path, images: ImageStore | None = None) -> Overview:
         )
     for name, driver in real.items():
         for network in driver.networks():
-            cidrs = [subnet.cidr for subnet in network.subnets]
+            cidrs = [str(subnet.cidr) for subnet in network.subnets]
             found.networks.append({"name": network.name, "id": network.id, "driver": name, "subnets": cidrs})
         driver.close()
     return found

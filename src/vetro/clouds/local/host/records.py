@@ -7,19 +7,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from vetro.clouds.interface import Owner
-from vetro.clouds.local.drivers.base import (
-    GroupSpec,
-    NetworkSpec,
-    NicSpec,
-    SecurityRule,
-    ServerSpec,
-    SubnetSpec,
-    VolumeSpec,
-)
+from vetro.clouds.local.drivers.base import GroupSpec, NetworkSpec, ServerSpec
+from vetro.clouds.local.drivers.typed import Typed
 from vetro.clouds.local.host.links import digest
+from vetro.clouds.local.values import ValueInvalid
+
+SpecT = TypeVar("SpecT", bound=Typed)
 
 
 def save(path: Path, data: Any, mode: int = 0o600) -> None:
@@ -27,7 +22,7 @@ def save(path: Path, data: Any, mode: int = 0o600) -> None:
     fresh = path.with_name(f"{path.name}.new{os.getpid()}")
     handle = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, mode)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(data, file)
+        json.dump(data, file, default=str)  # addresses and networks
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
@@ -47,15 +42,15 @@ def save_server(path: Path, spec: ServerSpec) -> None:
 
 
 def load_server(path: Path) -> ServerSpec | None:
-    """A server's record, or None."""
-    data = load(path)
-    if not isinstance(data, dict):
+    """A server's record, or None; also for one that holds what no server can have."""
+    return _made(ServerSpec, load(path))
+
+
+def _made(kind: type[SpecT], data: Any) -> SpecT | None:
+    try:
+        return kind(**data)
+    except (TypeError, ValueInvalid):
         return None
-    data["owner"] = Owner(**data["owner"])
-    data["nics"] = [NicSpec(**nic) for nic in data["nics"]]
-    data["volumes"] = [VolumeSpec(**volume) for volume in data["volumes"]]
-    data["key"] = tuple(data["key"]) if data["key"] else None
-    return ServerSpec(**data)
 
 
 class Table:
@@ -94,10 +89,9 @@ class Table:
 
 def networks(table: Table) -> list[NetworkSpec]:
     """Networks of a table."""
-    return [NetworkSpec(**{**item, "subnets": [SubnetSpec(**sub) for sub in item["subnets"]]}) for item in table.raw()]
+    return [found for item in table.raw() if (found := _made(NetworkSpec, item)) is not None]
 
 
 def groups(table: Table) -> dict[str, GroupSpec]:
     """Security groups of a table by id."""
-    found = [GroupSpec(**{**item, "rules": [SecurityRule(**rule) for rule in item["rules"]]}) for item in table.raw()]
-    return {group.id: group for group in found}
+    return {found.id: found for item in table.raw() if (found := _made(GroupSpec, item)) is not None}

@@ -13,6 +13,7 @@ import yaml
 from vetro.clouds.local.drivers.base import ConfigSpec
 from vetro.clouds.local.stacks.functions import FunctionError, text_of
 from vetro.clouds.local.stacks.types.base import Call, Prop, ResourceFailed, ResourceType
+from vetro.clouds.local.values import Id, Name
 
 #: Fixed, so that the same parts give the same text: redeployments compare it.
 _BOUNDARY = "===============vetro-multipart=="
@@ -207,8 +208,8 @@ class SoftwareDeployment(ResourceType):
         # Each application has an id of its own, so that a driver which died in mid-run does not run it twice.
         turn = call.data.get("turn", 0) + 1
         spec = ConfigSpec(
-            id=f"{call.id}-{turn}",
-            name=props.get("name") or call.name,
+            id=Id(f"{call.id}-{turn}"),
+            name=Name(props.get("name") or call.name),
             group=config["group"],
             config=text_of(text),
             inputs={key: text_of(value) for key, value in inputs.items()},
