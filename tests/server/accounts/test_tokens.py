@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
 
-from vetro.server.accounts import service, usage
+from vetro.server.accounts import revocation, service, usage
 from vetro.server.accounts.authentication import caller_of_token
 from vetro.server.accounts.models import Token
 from vetro.server.caller import SYSTEM
@@ -189,3 +190,115 @@ def test_there_is_no_other_first_link_where_one_can_sign_in_otherwise(otherwise:
     else:
         service.create_user(SYSTEM, "bea")
     assert first_account() is None
+
+
+@pytest.fixture
+def both(ann: Any) -> Any:
+    """ann belongs to project others, too."""
+    project = service.create_project(SYSTEM, "others")
+    service.grant(SYSTEM, service.find_user("ann"), project, "member")
+    return project
+
+
+def by(text: str) -> dict[str, Any]:
+    return {"headers": {"x-auth-token": text}}
+
+
+@pytest.mark.attack("tokens", "A3")
+def test_by_token_there_are_tokens_for_its_project_only(ann: Any, both: Any) -> None:
+    for name in ("others", both.id):
+        answer = ann.post("/v2/tokens", {"name": "x", "project": name})
+        assert (answer.status_code, "own project only" in answer.json()["error"]["message"]) == (403, True)
+    assert ann.post("/v2/tokens", {"name": "x", "project": "demo"}).status_code == 201
+
+
+@pytest.mark.attack("tokens", "A3")
+@pytest.mark.parametrize("days", [None, 0, 400])
+def test_a_token_made_by_a_token_ends_no_later(ann: Any, days: int | None) -> None:
+    token, text = made(ann, days=2)
+    answer = ann.post("/v2/tokens", {"name": "x", "days": days}, **by(text)).json()
+    assert token.expires is not None
+    assert abs(datetime.fromisoformat(answer["expires"]) - token.expires) < timedelta(milliseconds=1)
+    sooner = ann.post("/v2/tokens", {"name": "x", "days": 1}, **by(text)).json()
+    assert datetime.fromisoformat(sooner["expires"]) < token.expires
+
+
+@pytest.mark.attack("tokens", "A3")
+def test_tokens_end_with_the_one_they_were_made_with_however_deep(ann: Any) -> None:
+    chain = [made(ann, days=2)[1]]
+    for _ in range(4):
+        chain.append(ann.post("/v2/tokens", {"name": "deeper"}, **by(chain[-1])).json()["token"])
+    aside = ann.post("/v2/tokens", {"name": "aside"}).json()["token"]
+    assert all(ann.get("/v2/me", **by(text)).status_code == 200 for text in chain)
+    assert ann.post("/v2/auth/logout", **by(chain[1])).status_code == 204
+    assert [ann.get("/v2/me", **by(text)).status_code for text in chain] == [200, 401, 401, 401, 401]
+    assert ann.get("/v2/me", **by(aside)).status_code == 200
+
+
+@pytest.mark.attack("tokens", "A3")
+def test_nothing_is_made_with_a_token_that_was_revoked_meanwhile(ann: Any) -> None:
+    _, text = made(ann)
+    caller = caller_of_token(text)
+    service.revoke_token(ann.caller, str(caller.token_id))
+    with pytest.raises(NotSignedIn):
+        service.create_token(caller, service.find_user("ann"), service.find_project("demo"))
+
+
+@pytest.mark.attack("tokens", "A3")
+def test_by_token_the_tokens_of_its_project_are_seen_and_ended(ann: Any, both: Any, root: Any) -> None:
+    here, there = made(ann, name="here")[0], service.create_token(SYSTEM, service.find_user("ann"), both)[0]
+    assert there.id not in {row["id"] for row in ann.get("/v2/tokens").json()["items"]}
+    assert ann.delete(f"/v2/tokens/{there.id}").status_code == 404
+    assert ann.delete(f"/v2/tokens/{here.id}").status_code == 204
+    assert there.id in {row["id"] for row in root.get("/v2/tokens?user=ann").json()["items"]}
+    assert root.delete(f"/v2/tokens/{there.id}").status_code == 204
+
+
+@pytest.mark.attack("tokens", "A7")
+def test_the_last_role_takes_the_tokens_of_a_project_along(ann: Any, both: Any, root: Any) -> None:
+    user = service.find_user("ann")
+    token, text = service.create_token(SYSTEM, user, both)
+    _, link = service.create_link(SYSTEM, user, both)
+    service.grant(SYSTEM, user, both, "reader")
+    assert root.delete("/v2/admin/memberships?user=ann&project=others&role=reader").status_code == 204
+    assert caller_of_token(text).project_name == "others"
+    assert root.delete("/v2/admin/memberships?user=ann&project=others").status_code == 204
+    service.grant(SYSTEM, user, both, "member")  # what was taken is not given back with a new role
+    with pytest.raises(NotSignedIn):
+        caller_of_token(text)
+    with pytest.raises(NotSignedIn):
+        service.redeem_link(link)
+    assert caller_of_token(ann.token).project_name == "demo"
+    assert revocation.drop(datetime.now(UTC)) == 0
+    assert revocation.drop(datetime.now(UTC) + revocation.KEPT + timedelta(seconds=5)) == 2
+    assert not Token.objects.filter(pk=token.pk).exists()
+
+
+@pytest.mark.attack("tokens", "A7")
+def test_tokens_whose_roles_went_before_are_found(ann: Any) -> None:
+    token, _text = made(ann)
+    service.find_user("ann").memberships.all().delete()
+    revocation.drop(datetime.now(UTC))
+    assert Token.objects.get(pk=token.pk).revoked is not None
+
+
+@pytest.mark.attack("accounts", "A7")
+@pytest.mark.parametrize("change", ["password", "own", "lock", "remove", "role"])
+def test_links_end_with_password_lock_account_and_role(ann: Any, root: Any, change: str) -> None:
+    user, project = service.find_user("ann"), service.find_project("demo")
+    url = root.post("/v2/admin/users/ann/link?project=demo").json()["url"]
+    if change == "password":
+        assert root.patch("/v2/admin/users/ann", {"password": "correct horse"}).status_code == 200
+    elif change == "own":
+        service.set_password(ann.caller, user, "correct horse")
+    elif change == "lock":
+        for enabled in (False, True):
+            assert root.patch("/v2/admin/users/ann", {"enabled": enabled}).status_code == 200
+    elif change == "remove":
+        assert root.delete("/v2/admin/users/ann").status_code == 204
+    else:
+        service.revoke_role(SYSTEM, user, project, "member")
+        user.memberships.create(project=service.create_project(SYSTEM, "else"))
+    answer = Client().post(url[url.index("/app/") :])
+    assert (answer.status_code, "/app/login" in answer.get("Location", "")) == (302, True)
+    assert "vetro_session" not in answer.cookies or not answer.cookies["vetro_session"].value

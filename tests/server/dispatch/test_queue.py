@@ -481,7 +481,7 @@ def test_old_journals_and_events_are_dropped(ann: Any, drain: Callable[..., int]
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
     made = shop.deploy(ann.caller, environment, package)
     drain()
-    assert sweep(config()) == {"journals": 0, "events": 0, "audit": 0, "sessions": 0}
+    assert sweep(config()) == {"journals": 0, "events": 0, "audit": 0, "sessions": 0, "tokens": 0}
     assert JournalEntry.objects.filter(task=made).exists()
     found = sweep(config(), datetime.now(UTC) + timedelta(days=8))
     assert found["journals"] == 1

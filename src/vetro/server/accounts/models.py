@@ -61,6 +61,8 @@ class Token(models.Model):
     expires = models.DateTimeField(null=True)
     revoked = models.DateTimeField(null=True)
     last_used = models.DateTimeField(null=True)
+    #: The token that this one was made with: it lives no longer than that, and ends with it.
+    parent = models.ForeignKey("self", models.CASCADE, null=True, related_name="children")
     #: A link for the first login is a token that works once.
     single_use = models.BooleanField(default=False)
 

@@ -10,6 +10,7 @@ from django.db import IntegrityError, models, transaction
 
 from vetro.server.accounts.models import Membership, Project, Token, User
 from vetro.server.accounts.policy import enforce
+from vetro.server.accounts.revocation import end_links, end_without_role
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import Conflict, Invalid, NotFound
@@ -38,21 +39,27 @@ def create_user(caller: Caller, name: str, *, password: str | None = None, email
 
 
 def set_password(caller: Caller, user: User, password: str) -> None:
-    """Gives a user another password. Web sessions end with it, tokens do not. Raises `Invalid`."""
+    """Gives a user another password. Web sessions and links end with it, tokens do not. Raises `Invalid`."""
     if caller.user_id != user.id:
         enforce(caller, _MANAGE)
     user.password = make_password(checked_password(password))
     with transaction.atomic():
         user.save(update_fields=["password"])
+        end_links(user)
         record(caller, "user.password", user.id, user.username)
 
 
 def set_active(caller: Caller, user: User, active: bool) -> None:
-    """Locks an account or unlocks it; tokens and sessions of a locked one work no longer, at once."""
+    """Locks an account or unlocks it; tokens and sessions of a locked one work no longer, at once.
+
+    Those work again once it is unlocked, links for signing in do not.
+    """
     enforce(caller, _MANAGE)
     user.is_active = active
     with transaction.atomic():
         user.save(update_fields=["is_active"])
+        if not active:
+            end_links(user)
         record(caller, "user.enable" if active else "user.disable", user.id, user.username)
 
 
@@ -98,13 +105,15 @@ def grant(caller: Caller, user: User, project: Project, role: str) -> bool:
 
 
 def revoke_role(caller: Caller, user: User, project: Project, role: str) -> None:
-    """Takes a role from a user. Raises `NotFound` when it does not have it."""
+    """Takes a role from a user; the last one in a project ends its tokens there. Raises `NotFound` when it has not."""
     enforce(caller, _MANAGE)
     with transaction.atomic():
         count, _ = Membership.objects.filter(user=user, project=project, role=role).delete()
         if not count:
             raise NotFound(f"'{user.username}' does not have role '{role}' in project '{project.name}'.")
-        record(caller, "membership.revoke", user.id, user.username, project=project.name, role=role)
+        ended = end_without_role(Token.objects.filter(user=user, project=project))
+        more = {"tokens": ended} if ended else {}
+        record(caller, "membership.revoke", user.id, user.username, project=project.name, role=role, **more)
 
 
 def roles_of(user: User) -> dict[str, list[str]]:

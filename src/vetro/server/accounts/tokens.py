@@ -2,6 +2,9 @@
 
 A token is ``vetro_`` and 43 random characters. The database holds its SHA-256 only: a copy of the database signs
 nobody in. Being random, it needs no slow hash.
+
+What a token makes is its child: for the same project, ending no later, and revoked with it. So who got hold of a token
+for an hour has nothing left after it, and who revokes a token need not look for others.
 """
 
 from __future__ import annotations
@@ -11,15 +14,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from vetro.server.accounts.authentication import digest_of
 from vetro.server.accounts.models import Membership, Project, Token, User
 from vetro.server.accounts.people import checked_name
 from vetro.server.accounts.policy import allows, enforce
+from vetro.server.accounts.revocation import end
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.errors import Invalid, NotFound, NotSignedIn
+from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
 from vetro.server.setup import config
 
 #: How long a link for signing in works.
@@ -32,8 +36,9 @@ def create_token(
 ) -> tuple[Token, str]:
     """A token and its text, which nobody can read again. ``days``: life; 0 for ever, None as configured.
 
-    People make tokens for themselves (rule ``manage_own_tokens``), administrators for everybody. Raises `Invalid` for
-    a user who does not belong to the project.
+    People make tokens for themselves (rule ``manage_own_tokens``), administrators for everybody. Whoever came by token
+    makes them for its project only; they end with it at the latest. Raises `Invalid` for a user who does not belong to
+    the project, `Forbidden`.
     """
     _may(caller, user.id)
     days = config()["accounts.token_days"] if days is None else days
@@ -54,7 +59,8 @@ def first_link_again(caller: Caller, name: str, project: str) -> str | None:
     users = list(User.objects.all()[:2])
     if len(users) != 1 or users[0].username != name or users[0].has_usable_password() or not users[0].is_active:
         return None
-    if Token.objects.exclude(single_use=True, revoked=None).exists():  # a token, or a link that was used
+    # A token, or a link that was used.
+    if users[0].last_login is not None or Token.objects.exclude(single_use=True, revoked=None).exists():
         return None
     place = Project.objects.filter(name=project, enabled=True, memberships__user=users[0]).first()
     return None if place is None else create_link(caller, users[0], place)[1]
@@ -70,18 +76,23 @@ def redeem_link(text: str, address: str = "") -> tuple[User, Project]:
         and (link.expires is None or link.expires > now)
         and link.user.is_active
         and link.project.enabled
+        and Membership.objects.filter(user=link.user, project=link.project).exists()
     )
     with transaction.atomic():
         if not usable or link is None or not Token.objects.filter(pk=link.pk, revoked=None).update(revoked=now):
             raise NotSignedIn("The link is unknown, expired or was used.", hint="'vetro admin link create' makes one")
         caller = Caller(link.user_id, link.user.username, link.project_id, link.project.name, address=address)
+        User.objects.filter(pk=link.user_id).update(last_login=now)
         record(caller, "login.link", link.id, link.user.username)
     return link.user, link.project
 
 
 def list_tokens(caller: Caller, user: User | None = None) -> list[dict[str, Any]]:
-    """Tokens that are not revoked: the caller's own or ``user``'s; administrators see everybody's where it is None."""
-    found = Token.objects.filter(revoked=None, single_use=False)
+    """Tokens that are not revoked: the caller's own or ``user``'s; administrators see everybody's where it is None.
+
+    Whoever came by token, and is no administrator, sees those of its project.
+    """
+    found = _within_reach(caller, Token.objects.filter(revoked=None, single_use=False))
     if user is not None:
         _may(caller, user.id)
         found = found.filter(user=user)
@@ -105,15 +116,25 @@ def list_tokens(caller: Caller, user: User | None = None) -> list[dict[str, Any]
 
 
 def revoke_token(caller: Caller, token: str) -> None:
-    """Ends a token, named by its id or its whole text; from then on it is refused. Raises `NotFound`."""
+    """Ends a token, named by its id or its whole text, and those made with it; from then on they are refused.
+
+    Raises `NotFound`.
+    """
     with transaction.atomic():
-        found = Token.objects.filter(Q(pk=token) | Q(digest=digest_of(token)), revoked=None).first()
+        named = Token.objects.filter(Q(pk=token) | Q(digest=digest_of(token)), revoked=None)
+        found = _within_reach(caller, named).first()
         if found is None or (found.user_id != caller.user_id and not allows(caller, "manage_accounts")):
             raise NotFound("There is no such token, or it was revoked before.")
         _may(caller, found.user_id)
-        found.revoked = datetime.now(UTC)
-        found.save(update_fields=["revoked"])
-        record(caller, "token.revoke", found.id, found.name)
+        count = end(named)
+        record(caller, "token.revoke", found.id, found.name, **({"tokens": count} if count > 1 else {}))
+
+
+def _within_reach(caller: Caller, tokens: QuerySet[Token]) -> QuerySet[Token]:
+    """Those of these that the caller's way of signing in lets them see."""
+    if caller.token_id is None or allows(caller, "manage_accounts"):
+        return tokens
+    return tokens.filter(project_id=caller.project_id)
 
 
 def _may(caller: Caller, user_id: str) -> None:
@@ -123,13 +144,22 @@ def _may(caller: Caller, user_id: str) -> None:
 def _create(
     caller: Caller, user: User, project: Project, name: str, expires: datetime | None, single_use: bool
 ) -> tuple[Token, str]:
-    if not Membership.objects.filter(user=user, project=project).exists():
-        raise Invalid(
-            f"'{user.username}' does not belong to project '{project.name}'.",
-            hint="'vetro admin project grant' gives a role in it",
-        )
     text = "vetro_" + secrets.token_urlsafe(32)
     with transaction.atomic():
+        # Locked: neither the role nor the token goes while this is made, and is then not found by who takes it away.
+        if not list(Membership.objects.select_for_update().filter(user=user, project=project)):
+            raise Invalid(
+                f"'{user.username}' does not belong to project '{project.name}'.",
+                hint="'vetro admin project grant' gives a role in it",
+            )
+        parent = _parent(caller)
+        if parent is not None and parent.project_id != project.id and not single_use:
+            raise Forbidden(
+                f"A token makes tokens for its own project only, not for '{project.name}'.",
+                hint="sign in with your password to that project: 'vetro login --project', or your profile",
+            )
+        if parent is not None and parent.expires is not None:
+            expires = min(expires or parent.expires, parent.expires)
         token = Token.objects.create(
             user=user,
             project=project,
@@ -138,6 +168,17 @@ def _create(
             prefix=text[:10],
             expires=expires,
             single_use=single_use,
+            parent=parent,
         )
         record(caller, "link.create" if single_use else "token.create", token.id, name, user=user.username)
     return token, text
+
+
+def _parent(caller: Caller) -> Token | None:
+    """The token that the caller came by. Raises `NotSignedIn` when it has just ended."""
+    if caller.token_id is None:
+        return None
+    parent = Token.objects.select_for_update().filter(pk=caller.token_id, revoked=None).first()
+    if parent is None:
+        raise NotSignedIn("The token is unknown, expired or revoked.")
+    return parent

@@ -1,5 +1,5 @@
 """What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``); web
-sessions that have expired, blobs, logins at the broker, tasks without environment.
+sessions that have expired, tokens that ended, blobs, logins at the broker, tasks without environment.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from django.contrib.sessions.models import Session
 from django.db import Error, connections
 from django.db.models import Model
 
+from vetro.server.accounts import revocation
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import garbage
 from vetro.server.config import Config
@@ -28,9 +29,9 @@ _TOGETHER = 500
 
 
 def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
-    """Drops what is too old; how many of each: {journals, events, audit, sessions}."""
+    """Drops what is too old; how many of each: {journals, events, audit, sessions, tokens}."""
     now = now or clock.read()  # a machine with a wrong clock must not drop what is young
-    found = {"journals": 0, "events": 0, "audit": 0, "sessions": 0}
+    found = {"journals": 0, "events": 0, "audit": 0, "sessions": 0, "tokens": 0}
     before = now - timedelta(days=config["retention.journal_days"])
     # Nothing ends before it begins: only journals that are old enough are looked at, by their index.
     old = JournalTask.objects.filter(
@@ -44,6 +45,7 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     if days:
         found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
     found["sessions"] = _drop(Session, "session_key", now, "expire_date")
+    found["tokens"] = revocation.drop(now)
     return found
 
 

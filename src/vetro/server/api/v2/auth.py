@@ -168,7 +168,7 @@ def list_tokens(
         str | None, Query(max_length=255, description="Name or id of another user (administrators).")
     ] = None,
 ) -> Any:
-    """The caller's tokens that are not revoked."""
+    """The caller's tokens that are not revoked; with a token those of its project."""
     caller = who(request)
     wanted = _user(caller, user)
     if wanted is None:
@@ -179,7 +179,10 @@ def list_tokens(
 
 @routes.add("POST", "/tokens", "createToken", "manage_own_tokens", NewToken, status=201)
 def create_token(request: HttpRequest, given: TokenWanted) -> Answer:
-    """Makes a token of the caller's own. Its text is in this answer only."""
+    """Makes a token of the caller's own. Its text is in this answer only.
+
+    With a token it is one for the same project, which ends no later than that and is revoked with it.
+    """
     caller = who(request)
     user = _user(caller, None)
     if user is None:
@@ -192,7 +195,7 @@ def create_token(request: HttpRequest, given: TokenWanted) -> Answer:
 
 @routes.add("DELETE", "/tokens/{token_id}", "revokeToken", "manage_own_tokens", status=204)
 def revoke_token(request: HttpRequest, token_id: str) -> Answer:
-    """Revokes a token; from then on it is refused."""
+    """Revokes a token and those made with it; from then on they are refused."""
     accounts.revoke_token(who(request), token_id)
     return nothing()
 
