@@ -24,6 +24,7 @@ from vetro.yaql.values import FROZEN, MISSING, FDict, freeze
 
 if TYPE_CHECKING:
     from vetro.muranopl.store import ObjectStore
+    from vetro.muranopl.types import MuranoType
 
 log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # silent unless the program that embeds us listens
@@ -66,6 +67,9 @@ class Filler(ABC):
         self._trail: list[tuple[Any, MuranoObject]] | None = None
         #: Definitions met before the contract got to them, by identity.
         self.ahead: dict[int, tuple[Any, MuranoObject]] = {}
+        #: Classes that ObjectsCopy names for objects of the model, where they differ from those they have now; None
+        #: where there is no such class any more.
+        self.stored_types: dict[MuranoObject, MuranoType | None] = {}
         self._cursor = 0
         self._property = ""
         self._depth = 0
@@ -105,6 +109,8 @@ class Filler(ABC):
             if self.excluded is not None:
                 plan = self._without_excluded(obj, plan)
             if fill is Fill.FULL:
+                if self.shadow:
+                    self._undeclared(obj, values, plan)
                 if plan.fast_load is not None and plan.fast_load(obj, values, self):
                     continue
                 for index, level in enumerate(plan.levels):
@@ -183,6 +189,8 @@ class Filler(ABC):
             except ContractViolation as error:
                 if not plan.runtime or given:
                     self._violated(error, obj, None if checking is plan else plan)
+                    if given and shape is not OPEN:  # only what is to be destroyed gets here
+                        self._definitions_in(raw, obj)
             else:
                 setattr(obj, plan.attr, value)
         return waiting
@@ -240,7 +248,17 @@ class Filler(ABC):
                 break
 
     def _shadow(self, obj: MuranoObject, values: Mapping[Any, Any], plan: LoadPlan) -> None:
-        """Meets the definitions inside without touching the object; what it had before need not fit any more."""
+        """Meets the definitions inside without touching the object; what it had before need not fit any more.
+
+        The values are those of the class that wrote them: a newer one may lack the property that owned objects.
+        """
+        if obj in self.stored_types:
+            stored = self.stored_types[obj]
+            if stored is None:
+                self._definitions_in([value for name, value in values.items() if name != "?"], obj)
+                return
+            plan = self.store.plans[stored]
+        self._undeclared(obj, values, plan)
         for level in plan.levels:
             for prop in level:
                 raw = values.get(prop.name) if prop.from_model else None
@@ -257,8 +275,16 @@ class Filler(ABC):
                 finally:
                     obj._loader = loading
 
+    def _undeclared(self, obj: MuranoObject, values: Mapping[Any, Any], plan: LoadPlan) -> None:
+        """Meets the definitions in values of ObjectsCopy whose properties the class does not have any more."""
+        declared = {prop.name for level in plan.levels for prop in level} | plan.init_arguments
+        for name, raw in values.items():
+            if name != "?" and name not in declared and holds_definition(raw):
+                log.info("%r has no property %s any more: what it owned there is met all the same", obj, name)
+                self._definitions_in(raw, obj)
+
     def _definitions_in(self, raw: Any, owner: MuranoObject) -> None:
-        """Meets every definition in a value whose contract, which makes objects of them, failed."""
+        """Meets every definition in a value without a contract that makes objects of them."""
         work = [raw]
         while work:
             item = work.pop()

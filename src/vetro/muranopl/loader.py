@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.errors import DeclarationError, NestingLimit
+from vetro.muranopl.errors import ClassNotFound, DeclarationError, NestingLimit, PackageNotFound
 from vetro.muranopl.filling import Fill, Filler
 from vetro.muranopl.header import Header, parse_type_text, split
 from vetro.muranopl.objects import (
@@ -67,15 +67,22 @@ class Loader(Filler):
     ) -> MuranoObject:
         """The object of a definition; its properties are filled in later. Raises `MissingType`, `ClassNotFound`."""
         raw = mapping.get("?")
-        if (raw.__class__ is dict or raw.__class__ is FDict) and len(raw) == 2:
-            # Most headers are just a type and an id.
-            written, given = raw.get("type"), raw.get("id")
-            if written.__class__ is str and given.__class__ is str and given:
-                type_ = self._types.get(written)
-                if type_ is None:
-                    type_ = self._types[written] = self.session.type_for(*parse_type_text(written))
-                return self._bare(type_, given, None, mapping, owner)
-        header, values = split(self.session, mapping, context)
+        try:
+            if (raw.__class__ is dict or raw.__class__ is FDict) and len(raw) == 2:
+                # Most headers are just a type and an id.
+                written, given = raw.get("type"), raw.get("id")
+                if written.__class__ is str and given.__class__ is str and given:
+                    type_ = self._types.get(written)
+                    if type_ is None:
+                        type_ = self._types[written] = self.session.type_for(*parse_type_text(written))
+                    return self._bare(type_, given, None, mapping, owner)
+            header, values = split(self.session, mapping, context)
+        except (ClassNotFound, PackageNotFound):
+            # What ObjectsCopy says of an object of the model matters for what is inside only, whatever class it had.
+            known = self.store.get(str(raw.get("id"))) if self.shadow and isinstance(raw, Mapping) else None
+            if known is None:
+                raise
+            return self._shadowed(known, None, mapping, self._depth + 1)
         type_ = header.type or default
         if type_ is None:
             raise MissingType("an object definition must name its class", hint="add a '?' header with 'type'")
@@ -115,8 +122,7 @@ class Loader(Filler):
             if self.shadow:
                 known = self.store.get(given)
                 if known is not None:
-                    self.queue.append((known, values, Fill.SHADOW, depth))
-                    return known
+                    return self._shadowed(known, type_, values, depth)
         plan = self.store.plans[type_]
         kept = given if given is not None and self.keep_ids else self.session.new_id()
         obj = new_object(plan.pyclass, kept, name, owner, self)
@@ -133,6 +139,14 @@ class Loader(Filler):
             self.gone.append(obj)
         self.queue.append((obj, values, Fill.GONE if destroyed else Fill.FULL, depth))
         return obj
+
+    def _shadowed(
+        self, known: MuranoObject, type_: MuranoType | None, values: Mapping[Any, Any], depth: int
+    ) -> MuranoObject:
+        if known._type is not type_:
+            self.stored_types[known] = type_
+        self.queue.append((known, values, Fill.SHADOW, depth))
+        return known
 
     def _again(
         self, known: MuranoObject, type_: MuranoType, values: Mapping[Any, Any], owner: MuranoObject | None, depth: int
