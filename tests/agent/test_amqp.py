@@ -141,8 +141,9 @@ def test_what_is_no_text_does_not_come_again(channel: AmqpChannel, raw: RawChann
     raw.queue_declare(RESULTS, durable=True, auto_delete=False, arguments=QUEUE_ARGUMENTS)
     raw.basic_publish(RawMessage(b"\xff\xfe", message_id="1"), "", RESULTS)
     raw.basic_publish(RawMessage(b"{}", message_id="2"), "", RESULTS)
-    message = channel.receive(RESULTS, PATIENCE)
-    assert message is not None
+    refused, message = (channel.receive(RESULTS, PATIENCE) for _ in range(2))
+    assert refused is not None and message is not None
+    assert "refused: it is not UTF-8" in json.loads(refused.body)["Body"]["Message"]
     assert message.id == "2"
 
 

@@ -120,7 +120,7 @@ def test_only_own_plans_are_answered(world: World) -> None:
         (QUEUE, "mine", "{}", "answers go to"),
         ("", "mine", "{}", "answers go to"),
         (RESULTS, "mine", "no json", "not JSON"),
-        (RESULTS, "mine", "[" * 200_000, "not JSON"),
+        (RESULTS, "mine", "[" * 200_000, "nested deeper"),
         (RESULTS, "mine", '"\ud800"', "not JSON"),
         (RESULTS, "\ud800", "{}", "not JSON"),
     ]
@@ -246,7 +246,7 @@ def test_dripping_small_frames_does_not_extend_the_greeting(world: World, monkey
 
 def test_memory_for_unfinished_frames_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     channel, path, other = world
-    monkeypatch.setattr(hub, "MOST_WAITING", 4 << 20)
+    monkeypatch.setattr(hub, "MOST_HELD", 4 << 20)
     guest = RawPeer(path).greet(QUEUE)
     try:
         guest.sock.sendall(struct.pack(">I", LARGEST) + b"{" * (LARGEST - 1))

@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 import collections
-import json
+import logging
 import math
 import threading
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from kombu.entity import Queue
-from kombu.messaging import Consumer, Producer
+from amqp.basic_message import Message as Content
 
+from vetro.agent.amqp_frames import Incoming
 from vetro.agent.amqp_link import ANSWER_TIME, BrokerSettings, Link
 from vetro.agent.errors import ChannelClosed, MessageInvalid
-from vetro.agent.guest.framing import LARGEST
+from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_HELD, read_json, refusal
 from vetro.agent.local import queue_prefix, results_prefix
 from vetro.clouds.interface import Message, NotFound, Owner
 
+log = logging.getLogger(__name__)
+
 #: The library has types in part only.
-_Queue: Any = Queue
-_Consumer: Any = Consumer
-_Producer: Any = Producer
+_Content: Any = Content
 
 #: Arguments of every queue, old agents' and ours: a queue that nobody used for a day vanishes.
 QUEUE_ARGUMENTS = {"x-ha-policy": "all", "x-expires": 86_400_000}
 #: How many ids of messages are remembered to drop those that come again.
 _REMEMBERED = 65_536
+#: Messages of one queue that the broker sends before the first of them is acknowledged.
+PREFETCH = 64
+
+
+@dataclass(slots=True)
+class _Delivery:
+    """A message that is not acknowledged yet. ``tag`` is None after the connection broke."""
+
+    tag: int | None
+    size: int
 
 
 class AmqpChannel:
@@ -59,10 +70,12 @@ class AmqpChannel:
         self._closed = False
         self._declared: set[str] = set()
         self._consumed: set[str] = set()
-        self._consumers: list[Any] = []
+        #: Queues that the broker sends from now, with the tags of their consumers.
+        self._consumers: dict[str, str] = {}
         self._inbox: dict[str, collections.deque[Message]] = {}
-        #: Delivery tags of what was not acknowledged yet; None after the connection broke.
-        self._open: dict[tuple[str, str], int | None] = {}
+        self._open: dict[tuple[str, str], _Delivery] = {}
+        #: Queues of which a refused message was written to the log.
+        self._reported: set[str] = set()
         self._done: dict[tuple[str, str], None] = {}
         self._sent: dict[tuple[str, str], None] = {}
 
@@ -82,21 +95,20 @@ class AmqpChannel:
         if message.until is not None:
             headers["patience"] = max(0, math.ceil(message.until - time.time()))
 
+        properties: dict[str, Any] = {"message_id": message.id, "application_headers": headers}
+        if message.reply_to is not None:
+            properties["reply_to"] = message.reply_to
+        content = _Content(
+            message.body.encode(),
+            content_type="application/json",
+            content_encoding="utf-8",
+            delivery_mode=2,
+            **properties,
+        )
+
         def publish(channel: Any) -> None:
             self._declare(channel, queue)
-            _Producer(channel).publish(
-                message.body,
-                exchange="",
-                routing_key=queue,
-                content_type="application/json",
-                content_encoding="utf-8",
-                delivery_mode=2,
-                message_id=message.id,
-                reply_to=message.reply_to,
-                headers=headers,
-                retry=False,
-                confirm_timeout=ANSWER_TIME,
-            )
+            channel.basic_publish(content, "", queue, confirm_timeout=min(ANSWER_TIME, self._patience))
 
         self._use().submit(publish, self._patience).result()
         _remember(self._sent, (queue, message.id))
@@ -133,9 +145,10 @@ class AmqpChannel:
 
         def acknowledge(channel: Any) -> None:
             with self._guard:
-                tag = self._open.pop(key, None)
-            if tag is not None:
-                channel.basic_ack(tag)
+                delivery = self._open.pop(key, None)
+            if delivery is not None and delivery.tag is not None:
+                channel.basic_ack(delivery.tag)
+                self._release(channel, delivery.size)
 
         with self._guard:
             # If the connection breaks before the broker knows, the message comes again and is dropped then.
@@ -173,7 +186,8 @@ class AmqpChannel:
                 for message in messages:
                     self._open.pop((queue, message.id), None)
                 messages.clear()
-            self._open = dict.fromkeys(self._open)
+            for delivery in self._open.values():
+                delivery.tag = None
 
     def _declare(self, channel: Any, queue: str) -> None:
         if queue not in self._declared:
@@ -183,53 +197,68 @@ class AmqpChannel:
             self._declared.add(queue)
 
     def _consume(self, channel: Any, queue: str) -> None:
-        if any(consumer.queues[0].name == queue for consumer in self._consumers):
+        if queue in self._consumers:
             return
         self._declare(channel, queue)
-        consumer = _Consumer(
-            channel,
-            [_Queue(queue, no_declare=True)],
-            on_message=lambda message: self._arrived(queue, message),
-            accept=["json", "text/plain", "application/data"],
-        )
-        consumer.consume()
-        self._consumers.append(consumer)
+        channel.basic_qos(0, PREFETCH, False)
+        tag = uuid.uuid4().hex
+        self._consumers[queue] = tag
+        channel.basic_consume(queue, tag, callback=lambda content: self._arrived(channel, queue, content))
 
-    def _arrived(self, queue: str, raw: Any) -> None:
-        body = raw.body
-        try:
-            text = body if isinstance(body, str) else bytes(body).decode()
-        except UnicodeDecodeError:
-            raw.ack()  # nobody can use it and it would come again for ever
+    def _release(self, channel: Any, size: int) -> None:
+        """Memory is free again; the broker sends on when half of it is."""
+        reception = self._use().reception
+        reception.release(size)
+        if reception.held <= MOST_HELD // 2:
+            for queue in self._consumed - self._consumers.keys():
+                self._consume(channel, queue)
+
+    def _arrived(self, channel: Any, queue: str, content: Incoming) -> None:
+        tag = content.delivery_info["delivery_tag"]
+        if content.postponed:
+            # The broker keeps it, and sends nothing more before there is room.
+            for consumer in self._consumers.values():
+                channel.basic_cancel(consumer, nowait=True)
+            self._consumers.clear()
+            channel.basic_reject(tag, requeue=True)
             return
-        id = raw.properties.get("message_id") or _source(text) or uuid.uuid4().hex
-        key = (queue, str(id))
+        message = self._read(queue, content)
+        key = (queue, message.id)
         with self._guard:
-            known = key in self._open
-            if key not in self._done:
-                self._open[key] = raw.delivery_tag
-                if not known:
-                    signature = (raw.headers or {}).get("signature")
-                    message = Message(
-                        key[1],
-                        text,
-                        signature if isinstance(signature, bytes) else None,
-                        raw.properties.get("reply_to"),
-                    )
+            known = self._open.get(key)
+            if key not in self._done and (known is None or known.tag is None):
+                self._open[key] = _Delivery(tag, content.body_size)
+                if known is None:
                     self._inbox.setdefault(queue, collections.deque()).append(message)
                     self._guard.notify_all()
                 return
-        raw.ack()
+        channel.basic_ack(tag)
+        self._release(channel, content.body_size)
 
-
-def _source(text: str) -> str | None:
-    """The plan that an answer without message id belongs to."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    source = found.get("SourceID") if isinstance(found, dict) else None
-    return source if isinstance(source, str) else None
+    def _read(self, queue: str, content: Incoming) -> Message:
+        """The message; one that cannot be used says why to whoever waits for it."""
+        properties = content.properties
+        id, reply_to = properties.get("message_id"), properties.get("reply_to")
+        reason = content.refusal
+        text, value = "", None
+        if reason is None:
+            try:
+                value = read_json(content.body)
+                text = content.body.decode()
+            except MessageInvalid as error:
+                reason = error.message
+        if not id and isinstance(value, dict) and isinstance(value.get("SourceID"), str):
+            id = value["SourceID"]
+        if id is not None and len(id) > LONGEST_NAME:
+            id, reason = None, "its id is too long"
+        id = id or uuid.uuid4().hex
+        if reason is not None:
+            # A server that floods must not flood the log.
+            level = logging.DEBUG if queue in self._reported else logging.WARNING
+            self._reported.add(queue)
+            log.log(level, "the message %r in queue '%s' was refused: %s", id[:100], queue, reason)
+            return Message(id, refusal(id, reason))
+        return Message(id, text, None, reply_to)
 
 
 def _remember(ids: dict[tuple[str, str], None], key: tuple[str, str]) -> None:

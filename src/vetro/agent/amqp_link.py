@@ -14,8 +14,10 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from typing import Any
 
+from amqp.exceptions import MessageNacked
 from kombu.connection import Connection
 
+from vetro.agent.amqp_frames import Reception
 from vetro.agent.errors import AccountRefused, BrokerUnavailable, ChannelClosed
 
 log = logging.getLogger(__name__)
@@ -54,11 +56,13 @@ class BrokerSettings:
     def __repr__(self) -> str:
         return f"<broker {self.login}@{self.host}:{self.port}{self.virtual_host}>"
 
-    def connection(self) -> Any:
-        """A kombu connection that is not open yet."""
+    def connection(self, reception: Reception | None = None) -> Any:
+        """A kombu connection that is not open yet; ``reception`` takes its messages."""
         options: dict[str, Any] | bool = False
         if self.ssl:
-            options = {"cert_reqs": ssl.CERT_NONE if self.insecure else ssl.CERT_REQUIRED, "server_hostname": self.host}
+            options = {"cert_reqs": ssl.CERT_NONE if self.insecure else ssl.CERT_REQUIRED}
+            if not self.insecure:
+                options["server_hostname"] = self.host
             if self.ca_certs:
                 options["ca_certs"] = self.ca_certs
         return _Connection(
@@ -71,7 +75,12 @@ class BrokerSettings:
             heartbeat=HEARTBEAT,
             connect_timeout=CONNECT_TIME,
             transport="pyamqp",
-            transport_options={"confirm_publish": True, "read_timeout": ANSWER_TIME, "write_timeout": ANSWER_TIME},
+            transport_options={
+                "confirm_publish": True,
+                "read_timeout": ANSWER_TIME,
+                "write_timeout": ANSWER_TIME,
+                "frame_handler": (reception or Reception()).frames,
+            },
         )
 
 
@@ -106,6 +115,9 @@ class Link:
         self._pause = FIRST_PAUSE
         self._next_try = 0.0
         self._trouble = "it was not tried yet"
+        #: What of the messages that came is in memory.
+        self.reception = Reception(self._was_blocked)
+        self._blocked: str | None = None
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="vetro-agent-amqp", daemon=True)
         self._thread.start()
@@ -153,11 +165,13 @@ class Link:
             self._wake_out.close()
 
     def _connect(self) -> None:
-        connection = self._settings.connection()
+        connection = self._settings.connection(self.reception)
+        self._blocked = None
         try:
             self._prepare()
             connection.ensure_connection(max_retries=0)  # this thread does the waiting, where it can be interrupted
             self._connection, self._channel = connection, connection.channel()
+            self._channel.auto_decode = False  # by whatever character set a sender names
             self._opened(self._channel)
             self._pause = FIRST_PAUSE
         except Exception as error:  # whatever the library raises: it is tried again
@@ -168,9 +182,19 @@ class Link:
                 # Waiting does not help against a wrong password; who sends shall hear of it now.
                 self._drop_late(everything=True)
 
+    def _was_blocked(self, reason: str | None) -> None:
+        """The broker takes no messages until its memory or disk has room again; it still sends."""
+        if reason is not None and self._blocked is None:
+            log.warning("the message broker %s takes no messages at present: %s", self._settings, reason)
+        self._blocked = reason
+
     def _failed(self, error: BaseException) -> None:
         self._trouble = str(error) or type(error).__name__
+        if self._blocked is not None:
+            self._trouble = f"it takes no messages at present: {self._blocked} (an alarm of its memory or disk)"
         log.warning("the message broker %s cannot be used: %s", self._settings, self._trouble)
+        if self._connection is not None:
+            self._connection.collect()  # without farewell: who does not answer would not answer that either
         self._disconnect()
         self._next_try = time.monotonic() + self._pause
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
@@ -191,6 +215,9 @@ class Link:
             entry = self._jobs[0]
             try:
                 answer = entry.work(self._channel)
+            except MessageNacked:
+                self._jobs.popleft()
+                _settle(entry.done, error=BrokerUnavailable("the message broker refuses a message: its queue is full"))
             except Exception as error:
                 # An error of the protocol that concerns this job only closes the channel, and repeating it is useless.
                 if isinstance(error, self._connection.channel_errors):

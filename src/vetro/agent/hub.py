@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vetro.agent.errors import ChannelClosed, ChannelStoreError
+from vetro.agent.limits import MOST_HELD
 from vetro.agent.peer import Peer, Refused
 from vetro.agent.store import QueueStore
 
@@ -29,8 +30,6 @@ log = logging.getLogger(__name__)
 POLL = 0.1
 #: Connections that one server may hold open.
 MOST_PEERS = 4
-#: Bytes of incomplete frames of all servers together.
-MOST_WAITING = 128 << 20
 _SOCKET = "agent.sock"
 
 
@@ -233,7 +232,7 @@ class Hub:
             for other in tuple(self._peers.get(peer.queue, ())):
                 if other is not peer and other.greeted:
                     self._hang_up(other, "another connection took its place")
-        if peer.waiting > 1 << 20 and self._waiting() > MOST_WAITING:
+        if peer.waiting > 1 << 20 and self._waiting() > MOST_HELD:
             self._hang_up(peer, "too many large messages at once, try again later")
 
     def _waiting(self) -> int:

@@ -7,14 +7,15 @@ the messages of its own queue only, and answer only what was sent to it, each on
 from __future__ import annotations
 
 import base64
-import json
 import logging
 import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
-from vetro.agent.guest.framing import LARGEST, Decoder, FrameError, encode
+from vetro.agent.errors import MessageInvalid
+from vetro.agent.guest.framing import Decoder, FrameError, encode
+from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_ANSWERS, read_json
 from vetro.agent.store import QueueStore
 from vetro.clouds.interface import Message
 
@@ -25,10 +26,6 @@ GREETING_TIME = 10.0
 FRAME_TIME = 60.0
 #: With more than this many bytes to write, nothing more is read from the other side.
 MOST_UNSENT = LARGEST + (1 << 20)
-#: Longest name of a queue or a message.
-LONGEST_NAME = 400
-#: Queues on which one plan may be answered: that of the agent's settings and that of the plan.
-MOST_ANSWERS = 2
 RESULTS = "-execution-results-"
 
 
@@ -46,7 +43,7 @@ class Peer:
         self.greeted = False
         self._store = store
         self._arrived = arrived
-        self._decoder = Decoder()
+        self._decoder = Decoder(_frame)
         self._out = bytearray()
         self._delivering: str | None = None
         self._deadline: float | None = time.monotonic() + GREETING_TIME
@@ -168,9 +165,11 @@ class Peer:
         try:
             body.encode()
             id.encode()
-            answer = json.loads(body)
-        except (ValueError, RecursionError):
+            answer = read_json(body)
+        except UnicodeEncodeError:
             return "the answer is not JSON in Unicode"
+        except MessageInvalid as error:
+            return f"the answer cannot be taken: {error.message}"
         sent, reply_to = self._store.had(self.queue, id)
         if not sent:
             return "there was no plan with this id for this server"
@@ -181,3 +180,11 @@ class Peer:
         if self._store.answered(id, by=self.queue, on=queue) >= MOST_ANSWERS:
             return "this plan was answered on other queues"
         return None
+
+
+def _frame(data: bytes | bytearray) -> Any:
+    """The value of a frame. Raises ValueError for what is none, or too much."""
+    try:
+        return read_json(data)
+    except MessageInvalid as error:
+        raise ValueError(error.message) from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
 from typing import Any
 
 #: Largest frame in bytes. Plans and results are smaller by far; a server must not fill the host's memory.
@@ -31,10 +32,11 @@ def encode(frame: dict[str, Any]) -> bytes:
 
 
 class Decoder:
-    """Frames out of a stream of bytes."""
+    """Frames out of a stream of bytes. ``read`` makes a value of JSON, raises ValueError; hosts have a stricter one."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytearray], Any] = json.loads) -> None:
         self._buffer = bytearray()
+        self._read = read
 
     @property
     def waiting(self) -> int:
@@ -53,7 +55,7 @@ class Decoder:
             if len(self._buffer) < end:
                 break
             try:
-                frame = json.loads(self._buffer[_LENGTH.size : end])
+                frame = self._read(self._buffer[_LENGTH.size : end])
             except (ValueError, RecursionError) as error:
                 raise FrameError(f"a message is not JSON: {error}") from None
             del self._buffer[:end]
