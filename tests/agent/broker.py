@@ -23,6 +23,13 @@ class Broker:
     tls_port: int
     management_port: int
     ca_file: Path
+    #: Of its programs.
+    variables: dict[str, str]
+
+    def control(self, *arguments: str) -> None:
+        """Has ``rabbitmqctl`` do something."""
+        command = [str(rabbitmq.PROGRAM.with_name("rabbitmqctl")), *arguments]
+        subprocess.run(command, env=self.variables, check=True, capture_output=True, timeout=_START)
 
 
 def missing_broker() -> str | None:
@@ -62,7 +69,7 @@ def start_broker(folder: Path) -> Iterator[Broker]:
         )
         try:
             _wait_until_started(server)
-            yield Broker(ports[0], ports[1], ports[4], folder / "cert.pem")
+            yield Broker(ports[0], ports[1], ports[4], folder / "cert.pem", environment)
         finally:
             _end(server, folder / "pid")
             assert server.stdout is not None

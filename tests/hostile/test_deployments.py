@@ -15,8 +15,8 @@ from tests.agent.rawpeer import RawPeer
 from tests.clouds.local_world import OWNER, World, hot
 from tests.engine.test_worker import Bench
 from tests.support.servers import free_block, network, real_servers, server
-from vetro.agent.local import LocalChannel
 from vetro.agent.limits import MOST_ANSWERS
+from vetro.agent.local import LocalChannel
 from vetro.clouds.interface import CloudError, Conflict, Message, NotFound, Owner, TemplateInvalid
 from vetro.clouds.local import LocalSettings
 from vetro.clouds.local.drivers.nspawn import NspawnDriver

@@ -35,6 +35,12 @@ _REMEMBERED = 64
 _PASSING = frozenset({408, 429})
 #: What names of accounts begin with.
 _PREFIX = "vetro-"
+#: What a login may open. That of an environment is shared by servers that were made before servers had their own.
+CONNECTIONS, CHANNELS = 256, 512
+#: Queues of a virtual host, and bytes that wait in each: more is refused to who sends, and nobody else notices.
+QUEUES, QUEUE_BYTES = 2048, 64 << 20
+#: Answers of brokers that know no limits of logins (RabbitMQ before 3.8.10).
+_UNKNOWN = frozenset({404, 405})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,16 @@ class BrokerAccounts:
         self._request("PUT", f"users/{place}", {"password": self.password(owner), "tags": ""})
         own = {"configure": "^$", "write": r"^amq\.default$", "read": queues}
         self._request("PUT", f"permissions/{place}/{place}", own)
+        self._limit_login(name, CONNECTIONS, CHANNELS)
+        self._request("PUT", f"vhost-limits/{place}/max-queues", {"value": QUEUES})
+        full = {"max-length-bytes": QUEUE_BYTES, "overflow": "reject-publish"}
+        policy = {"pattern": ".*", "apply-to": "queues", "priority": 0, "definition": full}
+        self._request("PUT", f"policies/{place}/vetro", policy)
+
+    def _limit_login(self, name: str, connections: int, channels: int) -> None:
+        place = quote(name, safe="")
+        for what, most in (("max-connections", connections), ("max-channels", channels)):
+            self._request("PUT", f"user-limits/{place}/{what}", {"value": most}, passing=_UNKNOWN)
 
     def remove(self, owner: Owner) -> None:
         """Removes the account with its queues and what they hold; nothing when there is none. Raises as `ensure`."""
@@ -155,7 +171,8 @@ class BrokerAccounts:
             found |= {name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)}
         return found
 
-    def _request(self, method: str, path: str, body: Any = None) -> bytes:
+    def _request(self, method: str, path: str, body: Any = None, *, passing: frozenset[int] = frozenset()) -> bytes:
+        """What the management says; nothing for codes in ``passing``. Raises as `ensure`."""
         settings = self._management
         login = base64.b64encode(f"{settings.login}:{settings.password}".encode()).decode()
         request = urllib.request.Request(
@@ -173,7 +190,7 @@ class BrokerAccounts:
                 return said
         except urllib.error.HTTPError as error:
             with error:
-                if method == "DELETE" and error.code == 404:
+                if (method == "DELETE" and error.code == 404) or error.code in passing:
                     return b""
                 if error.code >= 500 or error.code in _PASSING:
                     raise BrokerUnavailable(f"the management of the message broker answers {error.code}") from None
