@@ -188,8 +188,13 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("forms.media_folders", list, [], "folders with files that UI definitions name in widgetMedia"),
     Setting("accounts.token_days", int, 365, "days until a new token expires; 0: never", least=0),
     Setting(
-        "accounts.login_attempts", int, 10, "wrong passwords for one name or from one address in five minutes", least=1
+        "accounts.login_attempts",
+        int,
+        10,
+        "wrong passwords for one name from one address, before each further one has to wait twice as long",
+        least=1,
     ),
+    Setting("accounts.address_attempts", int, 100, "wrong passwords from one address in five minutes", least=1),
     Setting("accounts.policy_file", str, "", "rules that replace the default ones", "[oslo_policy] policy_file"),
     Setting("accounts.admin_role", str, "admin", "role that may do everything", "[murano] admin_role"),
     Setting(

@@ -2,63 +2,74 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
 
-from vetro.server.accounts.models import LoginFailure, User
+from vetro.server.accounts import throttle
+from vetro.server.accounts.models import User
 from vetro.server.accounts.people import LONGEST_PASSWORD
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn, TooMany
-from vetro.server.queries import fetch, on_sqlite
-from vetro.server.setup import config
 
-#: Wrong passwords are counted over this time (setting ``accounts.login_attempts``).
-WINDOW = timedelta(minutes=5)
-#: Any number that nobody else locks.
-_LOCK = 5120938467
+#: Passwords that a process compares at once: each takes 100 MiB and a tenth of a second of several processors.
+_COMPARED = 2
+#: Requests that wait for that, besides; of one address, both together. Others come again: they hold no threads.
+_WAITING, _OF_ONE = 4, 4
 _dummies: dict[str, str] = {}
+_turns = threading.BoundedSemaphore(_COMPARED)
+_lock = threading.Lock()
+_here: Counter[str] = Counter()
 
 
-def sign_in(name: str, password: str, address: str = "") -> User:
+def sign_in(name: str, password: str, address: str = "", counted_as: str | None = None) -> User:
     """The account. Raises `NotSignedIn` for a wrong name or password, `TooMany` after too many of them.
 
-    An attempt is counted before the password is compared, so that many at once are no way around the limit. Nothing
-    tells a name that exists from one that does not: neither answer nor time.
+    An attempt is counted (as one for ``counted_as``) before the password is compared, so that many at once are no way
+    around the limit. Nothing tells a name that exists from one that does not: neither answer nor time.
     """
     name = name[:255]
-    attempt = count(name, address[:64])
-    user = User.objects.filter(username=name).first()
-    known = user is not None and user.has_usable_password()
-    # An unknown name costs what a known one does.
-    expected = user.password if user is not None and known else _dummy()
-    fits = check_password(password[:LONGEST_PASSWORD], expected)
+    counted_as = name if counted_as is None else counted_as
+    with _place(throttle.network_of(address)):
+        throttle.count(counted_as, address)
+        user = User.objects.filter(username=name).first()
+        known = user is not None and user.has_usable_password()
+        # An unknown name costs what a known one does.
+        expected = user.password if user is not None and known else _dummy()
+        with _turns:
+            fits = check_password(password[:LONGEST_PASSWORD], expected)
     if user is None or not known or not fits or not user.is_active:
+        throttle.report(counted_as, address)
         raise NotSignedIn("The name or the password is wrong.")
     with transaction.atomic():
-        LoginFailure.objects.filter(pk=attempt).delete()
-        LoginFailure.objects.filter(username=name).delete()
+        throttle.forget(counted_as, address)
         User.objects.filter(pk=user.pk).update(last_login=datetime.now(UTC))
         record(Caller(user.id, user.username, "", "", address=address), "login.password", user.id, user.username)
     return user
 
 
-def count(name: str, address: str = "") -> int:
-    """Notes an attempt; the row's number. Raises `TooMany` after too many for the name or from the address."""
-    limit = int(config()["accounts.login_attempts"])
-    since = datetime.now(UTC) - WINDOW
-    with transaction.atomic():
-        if not on_sqlite():  # there one transaction writes at a time; here many would count before any has written
-            fetch("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-        LoginFailure.objects.filter(at__lt=since).delete()
-        for key in ({"username": name}, {"address": address}) if address else ({"username": name},):
-            times = list(LoginFailure.objects.filter(**key).order_by("-at").values_list("at", flat=True)[:limit])
-            if len(times) >= limit:
-                wait = max(1, int((times[-1] + WINDOW - datetime.now(UTC)).total_seconds()) + 1)
-                raise TooMany(f"Too many wrong passwords; come again in {wait} seconds.", details={"retry_after": wait})
-        return int(LoginFailure.objects.create(username=name, address=address).pk)
+@contextmanager
+def _place(network: str) -> Iterator[None]:
+    """Around comparing a password. Raises `TooMany` while too many others do."""
+    with _lock:
+        if _here.total() >= _COMPARED + _WAITING or _here[network] >= _OF_ONE:
+            raise TooMany(
+                "Too many people sign in at this moment.", hint="try again in a moment", details={"retry_after": 1}
+            )
+        _here[network] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _here[network] -= 1
+            if not _here[network]:
+                del _here[network]
 
 
 def _dummy() -> str:

@@ -68,8 +68,14 @@ class Token(models.Model):
 
 
 class LoginFailure(models.Model):
-    """A wrong password: counted by name and by address (setting ``accounts.login_attempts``)."""
+    """A wrong password (`vetro.server.accounts.throttle`). ``address``: the part of it that counts as one."""
 
-    at = models.DateTimeField(auto_now_add=True, db_index=True)
-    username = models.CharField(max_length=255, db_index=True)
-    address = models.CharField(max_length=64, db_index=True)
+    at = models.DateTimeField(db_index=True)
+    username = models.CharField(max_length=255)
+    address = models.CharField(max_length=64)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["username", "address", "at"], name="failures_of_pair"),
+            models.Index(fields=["address", "at"], name="failures_of_address"),
+        ]

@@ -11,9 +11,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vetro.server.accounts import login
+from vetro.server.accounts import login, throttle
 from vetro.server.accounts.keystone import caller_of_keystone, checker
-from vetro.server.accounts.models import LoginFailure, User
+from vetro.server.accounts.models import User
 from vetro.server.accounts.people import LONGEST_PASSWORD
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
@@ -61,18 +61,17 @@ def sign_in(name: str, password: str, address: str = "", project: str | None = N
     `Forbidden` for somebody without projects, or who does not belong to this one, and `Unavailable`.
     """
     name = name[:255]
-    try:
+    if not config()["keystone.url"] or User.objects.filter(username=name).exists():
         return login.sign_in(name, password, address)
-    except NotSignedIn:  # counted, as an attempt at Keystone has to be
-        if not config()["keystone.url"] or User.objects.filter(username=name).exists():
-            raise
     domain, _, bare = name.rpartition("\\")
     given = config()["keystone.options"].get("login_domain")
     home = {"name": domain} if domain else {"name": str(given)} if given else {"id": "default"}
     # One account of Keystone has many spellings, and each of them must not get attempts of its own.
     spelled = f"keystone {domain or given or 'default'}\\{bare.strip()}".casefold()[:255]
-    login.count(spelled)
-    user = {"name": bare, "password": password[:LONGEST_PASSWORD], "domain": home}
+    try:
+        return login.sign_in(name, password, address, spelled)
+    except NotSignedIn:  # counted, as an attempt at Keystone has to be
+        user = {"name": bare, "password": password[:LONGEST_PASSWORD], "domain": home}
     unscoped, _said = _token({"methods": ["password"], "password": {"user": user}}, None)
     rows = checker().ask("GET", "/auth/projects", headers={"X-Auth-Token": unscoped}).get("projects") or ()
     found = sorted(((str(row["id"]), str(row["name"])) for row in rows if row.get("enabled", True)), key=lambda p: p[1])
@@ -82,7 +81,7 @@ def sign_in(name: str, password: str, address: str = "", project: str | None = N
         raise Forbidden(text, details={"projects": [called for _, called in found]})
     visit = _scoped(unscoped, chosen[0], tuple(found))
     caller = visit.caller(address)
-    LoginFailure.objects.filter(username__in=(name, spelled)).delete()
+    throttle.forget(spelled, address)
     record(caller, "login.keystone", caller.user_id, caller.user_name)
     return visit
 

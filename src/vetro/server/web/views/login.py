@@ -32,7 +32,10 @@ def login(request: HttpRequest, caller: Any) -> HttpResponse:
             user = sign_in(name, request.POST.get("password", ""), request.META.get("REMOTE_ADDR", ""))
         except ServiceError as error:
             context = {"name": name, "problem": error.message, "next": _next(request)}
-            return render(request, "login.html", context, error.status)
+            answer = render(request, "login.html", context, error.status)
+            if isinstance(error.details, dict) and "retry_after" in error.details:
+                answer["Retry-After"] = str(error.details["retry_after"])
+            return answer
         if isinstance(user, Visit):
             begin_visit(request, user)
         else:
