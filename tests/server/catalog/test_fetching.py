@@ -98,9 +98,9 @@ def test_hosts_that_are_not_named_are_not_asked(site: Site) -> None:
 
 
 def test_everything_means_everything_public(site: Site, monkeypatch: Any) -> None:
-    with pytest.raises(FetchRefused, match="private network"):
+    with pytest.raises(FetchRefused, match="no public host"):
         fetch(f"{site.url}/a", source("*"))
-    with pytest.raises(FetchRefused, match="private network"):
+    with pytest.raises(FetchRefused, match="no public host"):
         fetch(f"http://[::1]:{site.port}/a", source("*"))
     for address in (
         "10.1.2.3",
@@ -113,15 +113,33 @@ def test_everything_means_everything_public(site: Site, monkeypatch: Any) -> Non
     ):
         answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80))]
         monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *_, answer=answer, **__: answer)
-        with pytest.raises(FetchRefused, match="private network"):
+        with pytest.raises(FetchRefused, match="no public host"):
             fetch("http://innocent.example/a", source("*"))
     # One private address among public ones is enough: nobody knows which one a connection takes.
     for both in (("127.0.0.1", "93.184.215.14"), ("93.184.215.14", "127.0.0.1")):
         mixed = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, site.port)) for address in both]
         monkeypatch.setattr(fetching.socket, "getaddrinfo", lambda *_, answer=mixed, **__: answer)
-        with pytest.raises(FetchRefused, match="private network"):
+        with pytest.raises(FetchRefused, match="no public host"):
             fetch(f"http://innocent.example:{site.port}/a", source("*"))
     assert site.asked == []
+
+
+@pytest.mark.attack("uploads", "A7")
+def test_names_that_there_are_not_are_answered_like_private_ones(monkeypatch: Any) -> None:
+    def resolve(host: str, *_: Any, **__: Any) -> Any:
+        if host == "absent.corp":
+            raise socket.gaierror(-2, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.1.2.3", 80))]
+
+    monkeypatch.setattr(fetching.socket, "getaddrinfo", resolve)
+    answers = []
+    for host in ("inside.corp", "absent.corp"):
+        with pytest.raises(FetchRefused) as caught:
+            fetch(f"http://{host}/a", source("*"))
+        answers.append((caught.value.message.replace(host, "HOST"), caught.value.hint, caught.value.code))
+    assert answers[0] == answers[1]
+    with pytest.raises(FetchFailed, match=r"there is no host 'absent\.corp'"):
+        fetch("http://absent.corp/a", source("absent.corp"))
 
 
 def test_the_address_that_was_checked_is_the_one_that_is_used(site: Site, monkeypatch: Any) -> None:

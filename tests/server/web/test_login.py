@@ -100,3 +100,33 @@ def test_a_page_that_is_not_there_says_so(ann: Any, browser: Callable[[Any], Cli
     answer = browser(ann).get("/app/nowhere/at/all")
     assert answer.status_code == 404
     assert b"There is no such page" in answer.content
+
+
+@pytest.mark.attack("accounts", "L")
+def test_a_csrf_token_that_was_planted_before_is_worth_nothing_after_signing_in(carol: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.get("/app/login")
+    planted = client.cookies["vetro_csrf"].value
+    given = {"name": "carol", "password": "a long enough phrase", "csrfmiddlewaretoken": planted}
+    assert client.post("/app/login", given).status_code == 302
+    own = client.cookies["vetro_csrf"].value
+    assert own != planted
+    wanted = {"language": "de"}
+    client.cookies["vetro_csrf"] = own
+    header = {"x-csrftoken": planted}
+    assert client.post("/app/people/me/settings", {**wanted, "csrfmiddlewaretoken": planted}).status_code == 403
+    assert client.post("/v2/environments", {"name": "e"}, "application/json", headers=header).status_code == 403
+    assert client.post("/app/people/me/settings", {**wanted, "csrfmiddlewaretoken": own}).status_code == 302
+
+
+@pytest.mark.attack("accounts", "L")
+def test_a_link_gives_a_new_csrf_token(carol: User) -> None:
+    from vetro.server.accounts import service
+    from vetro.server.caller import SYSTEM
+
+    client = Client(enforce_csrf_checks=True)
+    link = service.create_link(SYSTEM, carol, Project.objects.get(name="demo"))[1]
+    client.get("/app/login")
+    planted = client.cookies["vetro_csrf"].value
+    assert client.post(f"/app/link/{link}", {"csrfmiddlewaretoken": planted}).status_code == 302
+    assert client.cookies["vetro_csrf"].value != planted

@@ -71,7 +71,7 @@ class AmqpTransport:
             raise ConfigInvalid(f"[rabbitmq] ssl_version '{config.ssl_version}' is not supported; leave it empty")
         if config.insecure:
             context.check_hostname = False
-            context.verify_mode = ssl.CERT_OPTIONAL if config.ca_certs else ssl.CERT_NONE
+            context.verify_mode = ssl.CERT_NONE
         try:
             if config.ca_certs:
                 context.load_verify_locations(config.ca_certs)

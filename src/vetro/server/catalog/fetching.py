@@ -159,7 +159,11 @@ def _parts(url: str) -> tuple[str, str, int, str]:
 
 
 def _address(host: str, port: int, source: Source, url: str) -> str:
-    """The address to connect to. Raises `FetchRefused`, `FetchFailed`."""
+    """The address to connect to. Raises `FetchRefused`, `FetchFailed`.
+
+    Of hosts that nobody named, private ones and such that there are not get one answer, and take about the same time:
+    that of asking the name service. So nobody learns from here which names the network behind has.
+    """
     listed = {entry.lower() for entry in source.hosts}
     named = host in listed or f"{host}:{port}" in listed or f"[{host}]:{port}" in listed
     if not named and "*" not in listed:
@@ -169,11 +173,13 @@ def _address(host: str, port: int, source: Source, url: str) -> str:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise FetchFailed(f"{url[:200]}: there is no host '{host}'") from None
+        if named:
+            raise FetchFailed(f"{url[:200]}: there is no host '{host}'") from None
+        found = []
     addresses = [str(item[4][0]) for item in found]
-    if not named and not all(_public(address) for address in addresses):
+    if not named and not (addresses and all(_public(address) for address in addresses)):
         raise FetchRefused(
-            f"{host} is in a private network", hint="an administrator may name it in packages.import_hosts"
+            f"there is no public host '{host}'", hint="an administrator may name a private one in packages.import_hosts"
         )
     return addresses[0]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.http import HttpRequest
+from django.middleware.csrf import rotate_token
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from vetro.server.accounts.policy import is_admin
@@ -72,9 +73,10 @@ def mark_of(password: str) -> str:
 
 
 def sign_in_session(request: HttpRequest, user: User, project_id: str = "") -> None:
-    """Signs somebody in; the session gets a new key, so that one planted before is worth nothing."""
+    """Signs somebody in; session and CSRF token are new ones, so that those planted before are worth nothing."""
     request.session.flush()
     request.session.cycle_key()
+    rotate_token(request)
     request.session.update(session_of(user, project_id))
 
 
@@ -91,6 +93,8 @@ def begin_visit(request: HttpRequest, visit: Visit) -> None:
     chosen = {
         key: request.session[key] for key in (LANGUAGE, ZONE) if VISIT in request.session and key in request.session
     }
+    if VISIT not in request.session:
+        rotate_token(request)
     request.session.flush()
     request.session.cycle_key()
     request.session.update({**chosen, VISIT: visit.kept()})

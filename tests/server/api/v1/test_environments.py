@@ -70,7 +70,7 @@ def test_a_trailing_slash_is_another_path(ann: Any) -> None:
     assert ann.post(f"/v1/environments/{make(ann, 'f')}/services/x", {"?": {"type": "T"}}).status_code == 404
 
 
-@pytest.mark.parametrize("id", ["%00", "%ff", "..%2f..", "x" * 3000, "%F0%9F%98%80", "a%20b"])
+@pytest.mark.parametrize("id", ["%ff", "..%2f..", "x" * 3000, "%F0%9F%98%80", "a%20b"])
 def test_odd_ids_are_not_found(ann: Any, id: str) -> None:
     for path in (f"/v1/environments/{id}", f"/v1/environments/{id}/deployments", f"/v1/templates/{id}"):
         assert ann.get(path).status_code == 404

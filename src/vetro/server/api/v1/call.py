@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest, QueryDict
 
+from vetro.server.api.v2.parsing import check_storable
 from vetro.server.caller import Caller
 from vetro.server.environments.limits import check_parts
 from vetro.server.errors import Invalid, UnsupportedType
@@ -62,9 +63,11 @@ class Call:
         """The body as JSON, whatever its type says. Raises `Invalid`."""
         check_parts(self.request.body, "the body")
         try:
-            return json.loads(self.request.body, parse_constant=_no_number)
+            value = json.loads(self.request.body, parse_constant=_no_number)
         except (ValueError, RecursionError):
             raise Invalid("Malformed request body") from None
+        check_storable(self.request.body, value)
+        return value
 
     @property
     def body(self) -> bytes:

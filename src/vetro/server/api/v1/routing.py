@@ -23,7 +23,7 @@ from django.http.multipartparser import MultiPartParserError
 from vetro.server.accounts.authentication import caller_of
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.call import Call, Raw
-from vetro.server.errors import NotAcceptable, NotFound, NotSignedIn, ServiceError
+from vetro.server.errors import Invalid, NotAcceptable, NotFound, NotSignedIn, ServiceError
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.api")
@@ -138,6 +138,9 @@ def respond(request: HttpRequest, path: str) -> Plain:
 
 
 def _respond(request: HttpRequest, path: str) -> Plain:
+    query = request.META.get("QUERY_STRING", "")
+    if "\0" in path or "%00" in query or "\0" in query or "\0" in request.META.get("HTTP_X_CONFIGURATION_SESSION", ""):
+        raise Invalid("The address holds the character U+0000.")
     if request.method == "OPTIONS":
         return Plain(200, b"", {"Content-Type": "text/html; charset=utf-8"})
     try:

@@ -34,9 +34,7 @@ def body_of(request: HttpRequest) -> Any:
         raise Invalid("The body is nested too deeply.") from None
     except ValueError as error:
         raise Invalid(f"The body is no JSON: {str(error)[:200]}") from None
-    lowered = text.lower()
-    if b"\\u0000" in lowered or b"\\ud" in lowered:
-        _check(value)
+    check_storable(text, value)
     request.META["vetro.body"] = value
     return value
 
@@ -44,7 +42,11 @@ def body_of(request: HttpRequest) -> Any:
 _UNREAD = object()
 
 
-def _check(value: Any) -> None:
+def check_storable(body: bytes, value: Any) -> None:
+    """Raises `Invalid` where texts in a value, which was made of this JSON, are such that no database holds them."""
+    lowered = body.lower()
+    if b"\\u0000" not in lowered and b"\\ud" not in lowered:
+        return
     text = json.dumps(value, ensure_ascii=False)
     if "\\u0000" in text and _has_nul(value):
         raise Invalid("The body holds the character U+0000, which cannot be stored.")
