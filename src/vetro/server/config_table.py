@@ -38,6 +38,16 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("server.streams", int, 32, "event streams that a process sends at once, besides", least=1),
     Setting("server.trusted_proxies", list, [], "addresses or networks of proxies whose X-Forwarded-* counts"),
     Setting("server.max_body_mib", int, 64, "largest body of a request, in MiB", least=1),
+    Setting("server.body_seconds", float, 300.0, "how long a body may take to arrive", least=1),
+    Setting("server.body_rate_kib", int, 8, "KiB of a body that have to arrive in a second, on average", least=1),
+    Setting("server.body_places", int, 16, "bodies that a process receives at once while they arrive slowly", least=1),
+    Setting(
+        "server.body_places_each",
+        int,
+        4,
+        "how many of these are for one project, or for one address from which nobody is signed in",
+        least=1,
+    ),
     Setting(
         "database.url",
         str,

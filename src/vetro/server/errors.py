@@ -68,6 +68,14 @@ class NotAcceptable(ServiceError):
     status = 406
 
 
+class TooSlow(ServiceError):
+    """The body of the request did not arrive in time."""
+
+    kind = "limit"
+    code = "SRV408"
+    status = 408
+
+
 class TooLarge(ServiceError):
     """The body is larger than the service takes."""
 

@@ -18,6 +18,7 @@ from django.middleware.locale import LocaleMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.utils import timezone, translation
 
+from vetro.server.web.page import receive
 from vetro.server.web.signed_in import LANGUAGE, ZONE
 
 #: Nothing from other hosts, no scripts or styles in the page itself, no frames, no plug-ins.
@@ -93,7 +94,10 @@ class Csrf(_PagesOnly, CsrfViewMiddleware):
         """The check itself; Django calls it for every view."""
         if not is_page(request):
             return None
-        return super().process_view(request, callback, callback_args, callback_kwargs)
+        refused = receive(request)
+        return (
+            refused if refused is not None else super().process_view(request, callback, callback_args, callback_kwargs)
+        )
 
 
 class Account(_PagesOnly, AuthenticationMiddleware):

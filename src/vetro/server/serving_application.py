@@ -33,15 +33,6 @@ from vetro.server.serving_static import PREFIX, Static
 from vetro.server.setup import config
 
 StartResponse = Callable[..., Any]
-#: What of the server's variables the application sees besides headers. Its own environment holds secrets and is
-#: mixed into them by the server.
-_WANTED = frozenset(
-    {
-        "REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "REMOTE_ADDR",
-        "CONTENT_TYPE", "CONTENT_LENGTH", "wsgi.input", "wsgi.errors", "wsgi.url_scheme", "wsgi.version",
-        "wsgi.multithread", "wsgi.multiprocess", "wsgi.run_once", "wsgi.file_wrapper", "wsgi.input_terminated",
-    }
-)  # fmt: skip
 _ROOT = f"{STATUS} {HTTPStatus(STATUS).phrase}"
 
 
@@ -59,10 +50,7 @@ class Application(WSGIHandler):
         settings = settings or config()
         self._proxies = Proxies(settings["server.trusted_proxies"])
         self._static = Static(settings)
-        self._bodies = Bodies(int(settings["server.max_body_mib"]) << 20, int(settings["server.threads"]))
-        self._wanted = _Wanted()
-        # Variables of the process whose names look like headers; a header of that name wins.
-        self._own = {name: value for name, value in os.environ.items() if name.startswith("HTTP_")}
+        self._bodies = Bodies(settings)
         load()
 
     def __call__(  # type: ignore[override]
@@ -70,12 +58,7 @@ class Application(WSGIHandler):
     ) -> Iterable[bytes]:
         """The answer to one request. Never raises, short of a defect in this module."""
         began = time.perf_counter()
-        wanted = self._wanted
-        environ = {name: value for name, value in given.items() if wanted[name]}
-        for name, value in self._own.items():
-            if environ.get(name) == value:
-                del environ[name]
-        environ["SCRIPT_NAME"] = ""
+        environ = {**given, "SCRIPT_NAME": ""}
         environ["vetro.request_id"] = request_id = new_request_id()
         self._proxies.apply(environ)
         root = at_root(environ)
@@ -93,20 +76,20 @@ class Application(WSGIHandler):
                 answered(environ, refused.status, time.perf_counter() - began)
                 return [body]
             if environ["PATH_INFO"].startswith(PREFIX):
-                self._bodies.drain(environ)
                 return self._static(environ, start_response)
-            request = WSGIRequest(environ)
-            path = request.path_info
-            if path.startswith("/v1/") or path == "/v1":
-                plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves
+            with self._bodies.close(environ):
+                request = WSGIRequest(environ)
+                path = request.path_info
+                if path.startswith("/v1/") or path == "/v1":
+                    plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves
+                    self._bodies.drain(environ)
+                    answered(environ, plain.status, time.perf_counter() - began)
+                    headers = [*plain.headers.items(), ("X-Openstack-Request-Id", request_id)]
+                    start_response(f"{plain.status} {responses[plain.status]}", headers)
+                    return [plain.body]
+                set_script_prefix("/")
+                response: HttpResponseBase = self.get_response(request)
                 self._bodies.drain(environ)
-                answered(environ, plain.status, time.perf_counter() - began)
-                headers = [*plain.headers.items(), ("X-Openstack-Request-Id", request_id)]
-                start_response(f"{plain.status} {responses[plain.status]}", headers)
-                return [plain.body]
-            set_script_prefix("/")
-            response: HttpResponseBase = self.get_response(request)
-            self._bodies.drain(environ)
             answered(environ, response.status_code, time.perf_counter() - began, request.resolver_match)
         finally:
             current.reset(token)
@@ -146,16 +129,6 @@ def new_request_id() -> str:
     """``req-`` and a random UUID."""
     digits = os.urandom(16).hex()
     return f"req-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
-
-
-class _Wanted(dict[str, bool]):
-    """Whether the application sees a variable of the server, by name; remembered, since few names come again."""
-
-    def __missing__(self, name: str) -> bool:
-        found = name in _WANTED or name.startswith("HTTP_")
-        if len(self) < 1000:
-            self[name] = found
-        return found
 
 
 class _Stream:

@@ -1,18 +1,42 @@
-"""`Bodies`: bodies of requests, bounded in size before or while they are read, and in number while they arrive."""
+"""`Bodies`: bodies of requests, bounded in size, in time, and in how many of them arrive at once, by whom.
+
+Nothing is read before the application asks for it: who may not send anything is told so first. Then all of it is
+received, into a file beyond a small size, and the application reads that. A body that is not there at once needs one of
+the places of the process, and has to arrive at a least rate: who sends slowly holds a thread. No project has more than
+some of the places, nor has an address from which somebody sends who is not signed in; the last quarter is for those who
+hold none yet.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import tempfile
 import threading
-from collections.abc import Callable
-from typing import Any
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, Final
 
 from django.core.exceptions import RequestDataTooBig
 
-from vetro.server.errors import Unavailable
+from vetro.server.config import Config
+from vetro.server.errors import Invalid, TooSlow, Unavailable
 
-#: Bytes of an unwanted body that are read all the same.
-_DRAINED = 8 << 20
+#: Bytes of a body of somebody who is not signed in.
+STRANGER: Final = 65_536
+#: Bytes of a body that is parsed as a whole: JSON, and forms without files.
+PARSED: Final = 24 << 20
+#: Bytes of a body that are kept in memory while it arrives.
+_SMALL: Final = 1 << 20
+#: Seconds that a body may take without a place, and before its rate counts.
+_AT_ONCE: Final = 0.25
+_GRACE: Final = 5.0
+#: Bytes of an unwanted body that are read all the same, and seconds for it.
+_DRAINED, _DRAIN_SECONDS = 8 << 20, 5.0
+_STEP: Final = 1 << 16
+_WITH_FILES: Final = ("multipart/form-data", "application/octet-stream")
 
 
 class BodyRefused(Exception):
@@ -24,80 +48,193 @@ class BodyRefused(Exception):
         self.status_line = f"{status} {title}"
 
 
+class Places:
+    """``total`` places, of which nobody has more than ``each``, strangers together not more than half, and the last
+    quarter is for those who have none."""
+
+    def __init__(self, total: int, each: int) -> None:
+        self._total, self._each = total, min(each, total)
+        self._lock = threading.Lock()
+        self._held: Counter[str] = Counter()
+        self._strangers = 0
+
+    @property
+    def taken(self) -> int:
+        """How many are held."""
+        return self._held.total()
+
+    def take(self, whose: str, stranger: bool) -> None:
+        """Takes one. Raises `Unavailable`."""
+        with self._lock:
+            mine, all_of_them = self._held[whose], self._held.total()
+            most = self._total - self._total // 4 if mine else self._total
+            if mine >= self._each or all_of_them >= most or (stranger and self._strangers >= max(self._total // 2, 1)):
+                raise Unavailable(
+                    "Too many bodies are being received.",
+                    hint="send fewer at the same time, and without pauses",
+                    details={"retry_after": 2},
+                )
+            self._held[whose] += 1
+            self._strangers += stranger
+
+    def give(self, whose: str, stranger: bool) -> None:
+        """Gives one back."""
+        with self._lock:
+            self._held[whose] -= 1
+            self._strangers -= stranger
+            if not self._held[whose]:
+                del self._held[whose]
+
+
 class Bodies:
-    """``largest``: bytes of a body; ``at_once``: how many a process receives at the same time.
+    """Limits of all bodies of a process, as the settings ``server.max_body_mib`` and ``server.body_*`` say."""
 
-    A client that sends slowly holds a thread. Beyond ``at_once`` of them further bodies are refused with 503, and
-    threads are left for requests without one.
-    """
-
-    def __init__(self, largest: int, at_once: int) -> None:
-        self._largest = largest
-        self._places = threading.BoundedSemaphore(at_once)
+    def __init__(self, settings: Config) -> None:
+        self.largest = int(settings["server.max_body_mib"]) << 20
+        self.seconds = float(settings["server.body_seconds"])
+        self.rate = int(settings["server.body_rate_kib"]) << 10
+        self.places = Places(int(settings["server.body_places"]), int(settings["server.body_places_each"]))
 
     def prepare(self, environ: dict[str, Any]) -> None:
         """Sees to it that a body has a ``CONTENT_LENGTH`` of at most ``largest`` bytes. Raises `BodyRefused`.
 
         Django reads as many bytes as are announced; a body that comes in chunks announces none, so it gets the largest
-        length, and reading beyond raises `RequestDataTooBig`. Nothing is read here: who may not send anything is told
-        so before it is read.
+        length, and reading beyond raises `RequestDataTooBig`. Nothing is read here.
         """
         length = environ.get("CONTENT_LENGTH") or ""
         if length:
             if not length.isascii() or not length.isdigit():
                 raise BodyRefused(400, "Bad Request", "Content-Length is no number\n")
-            if len(length) > 18 or int(length) > self._largest:
-                message = f"the body of a request has at most {self._largest >> 20} MiB\n"
+            if len(length) > 18 or int(length) > self.largest:
+                message = f"the body of a request has at most {self.largest >> 20} MiB\n"
                 raise BodyRefused(413, "Request Entity Too Large", message)
         elif "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
-            environ["CONTENT_LENGTH"] = str(self._largest)
+            environ["CONTENT_LENGTH"] = str(self.largest)
         else:
+            environ["wsgi.input"] = io.BytesIO()
             return
-        environ["wsgi.input"] = _Input(environ["wsgi.input"], self._largest, self._places)
+        environ["wsgi.input"] = _Input(self, environ)
 
     def drain(self, environ: dict[str, Any]) -> None:
-        """Reads what is left of a body that was not wanted, up to 8 MiB that were announced.
+        """Reads what is left of a body that was not wanted.
 
         A client that still sends when the connection is closed never sees the answer, so one that was refused would
-        not learn why. Who sends more than that, or does not say how much, has to live with it.
+        not learn why. Of strangers no more is read than came with the request.
         """
         body = environ["wsgi.input"]
-        announced = "HTTP_TRANSFER_ENCODING" not in environ
-        if isinstance(body, _Input) and announced and 0 < int(environ["CONTENT_LENGTH"]) - body.received <= _DRAINED:
-            with contextlib.suppress(Unavailable, RequestDataTooBig, OSError):
-                while body.read(1 << 16):
-                    pass
+        if isinstance(body, _Input):
+            body.drain(announced="HTTP_TRANSFER_ENCODING" not in environ)
+
+    @contextmanager
+    def close(self, environ: dict[str, Any]) -> Iterator[None]:
+        """Around answering: what was received is forgotten afterwards."""
+        try:
+            yield
+        finally:
+            body = environ["wsgi.input"]
+            if isinstance(body, _Input):
+                body.close()
 
 
 class _Input:
-    """A body whose end shows itself."""
+    """``wsgi.input``: a body that is received as a whole when somebody reads it for the first time."""
 
-    def __init__(self, source: Any, largest: int, places: threading.BoundedSemaphore) -> None:
-        self._source = source
-        self._left = self._largest = largest
-        self._places = places
-
-    @property
-    def received(self) -> int:
-        """Bytes read so far."""
-        return self._largest - self._left
+    def __init__(self, bodies: Bodies, environ: dict[str, Any]) -> None:
+        self._bodies = bodies
+        self._environ = environ
+        self._source = environ["wsgi.input"]
+        self._announced = int(environ["CONTENT_LENGTH"])
+        self._file: IO[bytes] | None = None
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; nothing at the end."""
-        return self._received(self._source.read, size)
+        return self._received().read(size)
 
     def readline(self, size: int = -1) -> bytes:
         """The same up to the end of a line."""
-        return self._received(self._source.readline, size)
+        return self._received().readline(size)
 
-    def _received(self, read: Callable[[int], bytes], size: int) -> bytes:
-        if not self._places.acquire(blocking=False):
-            raise Unavailable("Too many bodies are being received.", hint="try again in a moment")
+    def close(self) -> None:
+        """Forgets what was received."""
+        if self._file is not None:
+            self._file.close()
+
+    def drain(self, announced: bool) -> None:
+        """Reads the body for nothing, if nobody has read it."""
+        if self._file is not None:
+            return
+        known = self._environ.get("vetro.caller") is not None
+        most, seconds = (_DRAINED, _DRAIN_SECONDS) if known else (STRANGER, _AT_ONCE)
+        if not announced or self._announced > most:
+            return
+        with contextlib.suppress(Unavailable, TooSlow, RequestDataTooBig, Invalid):
+            for _ in self._parts(most, seconds):
+                pass
+
+    def _received(self) -> IO[bytes]:
+        if self._file is None:
+            most = self._most()
+            if self._announced > most and "HTTP_TRANSFER_ENCODING" not in self._environ:
+                raise _too_big(most)
+            file = tempfile.SpooledTemporaryFile(_SMALL)  # noqa: SIM115 - closed when the request is over
+            try:
+                for part in self._parts(most, self._bodies.seconds):
+                    file.write(part)
+            except BaseException:
+                file.close()
+                raise
+            file.seek(0)
+            self._file = file
+        return self._file
+
+    def _most(self) -> int:
+        """Bytes that this body may have, from whom it is and of its type."""
+        if self._environ.get("vetro.caller") is None:
+            return min(STRANGER, self._bodies.largest)
+        kind = (self._environ.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()
+        return self._bodies.largest if kind in _WITH_FILES else min(PARSED, self._bodies.largest)
+
+    def _parts(self, most: int, seconds: float) -> Iterator[bytes]:
+        """The body as it comes. Raises `RequestDataTooBig`, `TooSlow`, `Unavailable` where there is no place."""
+        caller = self._environ.get("vetro.caller")
+        whose = (
+            f"project {caller.project_id}" if caller is not None else f"address {self._environ.get('REMOTE_ADDR', '')}"
+        )
+        began, received, placed = time.monotonic(), 0, False
         try:
-            part = read(self._left if size < 0 else min(size, self._left))
-            self._left -= len(part)
-            if not self._left and self._source.read(1):
-                raise RequestDataTooBig(f"the body of a request has at most {self._largest >> 20} MiB")
+            while True:
+                waited = time.monotonic() - began
+                if waited >= _AT_ONCE and not placed and seconds > _AT_ONCE:
+                    self._bodies.places.take(whose, caller is None)
+                    placed = True
+                until = min(seconds, _GRACE + received / self._bodies.rate) if placed else min(seconds, _AT_ONCE)
+                try:
+                    part = self._part(until - waited)
+                except TimeoutError:
+                    if placed or seconds <= _AT_ONCE:
+                        raise TooSlow(
+                            f"The body came too slowly: {received:,} bytes in {time.monotonic() - began:.0f} seconds.",
+                            hint=f"send at least {self._bodies.rate >> 10} KiB a second",
+                        ) from None
+                    continue
+                except OSError:
+                    raise Invalid("The connection ended before the body did.") from None
+                if not part:
+                    return
+                received += len(part)
+                if received > most:
+                    raise _too_big(most)
+                yield part
         finally:
-            self._places.release()
-        return part
+            if placed:
+                self._bodies.places.give(whose, caller is None)
+
+    def _part(self, seconds: float) -> bytes:
+        part = getattr(self._source, "part", None)  # of a `Gateway`
+        found: bytes = self._source.read(_STEP) if part is None else part(seconds)
+        return found
+
+
+def _too_big(most: int) -> RequestDataTooBig:
+    size = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most:,} bytes"
+    return RequestDataTooBig(f"the body of a request has at most {size} here")

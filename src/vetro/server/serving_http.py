@@ -1,12 +1,11 @@
-"""The HTTP server: ``python -m vetro.server.serving_http`` (`vetro serve` starts it). Granian runs the WSGI application
-in ``server.processes`` processes with a pool of threads each."""
+"""The HTTP server: ``python -m vetro.server.serving_http`` (`vetro serve` starts it). Granian speaks HTTP in
+``server.processes`` processes; in each, a `Gateway` hands requests to the application in a pool of threads."""
 
 from __future__ import annotations
 
 import gc
 import os
 import resource
-import warnings
 
 from vetro.server.config import Config
 
@@ -48,7 +47,7 @@ def _load() -> None:
 def main() -> None:
     """Serves until SIGTERM."""
     from granian import Granian
-    from granian.constants import Interfaces
+    from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
 
@@ -57,21 +56,17 @@ def main() -> None:
     die_with_parent()
     os.environ[PARENT] = str(os.getpid())  # those that are forked must not outlive this one (`serving_housekeeping`)
     settings = Config.load()
-    threads = int(settings["server.threads"]) + int(settings["server.streams"])
     count = processes(settings)
     if count > 1:
         _load()
-    # Granian takes a number of threads beyond that of processors for a mistake; ours wait for the database.
-    warnings.simplefilter("ignore")
     Granian(
-        "vetro.server.wsgi:application",
+        "vetro.server.wsgi:gateway",
         address=str(settings["server.host"]),
         port=int(settings["server.port"]),
-        interface=Interfaces.WSGI,
+        interface=Interfaces.ASGINL,
+        # It waits for the first bytes of a connection without a limit where it has to find out the version.
+        http=HTTPModes.http1,
         workers=count,
-        blocking_threads=threads,
-        # A thread has a connection to the database, which the next one would have to open again.
-        blocking_threads_idle_timeout=600,
         # It counts connections, also those that are merely kept open, and lets nobody in beyond. Requests that no
         # thread is free for wait all the same.
         backpressure=_connections(),

@@ -1,4 +1,5 @@
-"""The WSGI application, as HTTP servers load it: ``vetro.server.wsgi:application``."""
+"""The application, as HTTP servers load it: ``vetro.server.wsgi:gateway`` (ASGI), which ours does, or
+``vetro.server.wsgi:application`` (WSGI)."""
 
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ _config = setup()
 
 from vetro.server.observe import logs, traces  # noqa: E402 - Django has to be set up before
 from vetro.server.serving_application import Application  # noqa: E402
+from vetro.server.serving_gateway import Gateway  # noqa: E402
 from vetro.server.serving_housekeeping import begin  # noqa: E402
 
 logs.configure(_config)
 traces.configure(_config)
 begin()
 application = Application(_config)
+gateway = Gateway(application, int(_config["server.threads"]) + int(_config["server.streams"]))
 # What is there now stays; looking through it for garbage stops all requests for a tenth of a second.
 gc.collect()
 gc.freeze()

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from django.core.exceptions import RequestDataTooBig
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -84,6 +85,25 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
         return view
 
     return make
+
+
+def receive(request: HttpRequest) -> HttpResponse | None:
+    """Receives the form that was sent, as one of who is signed in; the page that says why it cannot be taken."""
+    if request.method != "POST":
+        return None
+    try:
+        try:
+            caller = caller_of_session(request)
+        except Unavailable:  # the view says so, if it matters
+            caller = None
+        if caller is not None:
+            request.META["vetro.caller"] = caller
+        assert request.POST is not None
+    except RequestDataTooBig as error:
+        return error_page(request, 413, _("What was sent is too large."), str(error))
+    except ServiceError as error:
+        return error_page(request, *_in_words(error))
+    return None
 
 
 def _keystone_away(request: HttpRequest, error: Unavailable) -> HttpResponse:

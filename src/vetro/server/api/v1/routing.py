@@ -39,8 +39,8 @@ _routes: dict[tuple[str, int], list[tuple[Places, Places, Endpoint, str, tuple[s
 _open_routes: list[tuple[str, tuple[str, ...], Endpoint, str, tuple[str, ...]]] = []
 _TITLES = {
     400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 406: "Not Acceptable",
-    409: "Conflict", 413: "Request Entity Too Large", 415: "Unsupported Media Type", 429: "Too Many Requests",
-    500: "Internal Server Error", 503: "Service Unavailable",
+    408: "Request Timeout", 409: "Conflict", 413: "Request Entity Too Large", 415: "Unsupported Media Type",
+    429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
 JSON = ("application/json",)
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode

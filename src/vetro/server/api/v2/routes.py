@@ -17,7 +17,7 @@ from vetro.server.errors import TooLarge
 F = TypeVar("F", bound=Callable[..., Any])
 #: What endpoints return that say their status.
 Answer: TypeAlias = Status[Any]
-_FAILURES = frozenset({400, 401, 403, 404, 409, 413, 415, 429, 503})
+_FAILURES = frozenset({400, 401, 403, 404, 408, 409, 413, 415, 429, 503})
 _BODY = frozenset({"POST", "PUT", "PATCH"})
 #: Bytes of a body of somebody who is not known.
 _SMALL = 65_536

@@ -1,0 +1,182 @@
+"""`Gateway`: the edge of the service. What the HTTP server hands over (ASGI) becomes a request of the application
+(WSGI) in one of a fixed number of threads, and its answer goes back.
+
+A body is read only when the application asks for it, and each step has a time limit, which the body itself cannot
+stretch (`vetro.server.serving_bodies`). Headers whose names hold an underscore are dropped: WSGI could not tell them
+from those with a hyphen, and proxies that check ``X-Forwarded-For`` let ``X_Forwarded_For`` pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, cast
+from urllib.parse import unquote_to_bytes
+from wsgiref.util import FileWrapper
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+#: Seconds within which a client takes a part of an answer that is sent in parts.
+SEND_SECONDS: Final = 60.0
+_BLOCK: Final = 1 << 18
+_JOINED: Final = {"cookie": "; "}
+
+
+class Gateway:
+    """ASGI: ``gateway(scope, receive, send)``. ``threads``: requests that are answered at once, streams among them."""
+
+    def __init__(self, application: Application, threads: int) -> None:
+        self._application = application
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        if scope["type"] != "http":
+            return
+        if self._pool is None:  # not before the process was forked
+            self._pool = ThreadPoolExecutor(self._threads, "request")
+        loop = asyncio.get_running_loop()
+        body = Body(receive, loop)
+        try:
+            await loop.run_in_executor(self._pool, self._answer, environ_of(scope, body), body, send)
+        finally:
+            body.close()
+
+    def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> None:
+        """Runs in a thread of the pool."""
+        start = _Start()
+        parts = self._application(environ, start)
+        head = {"type": "http.response.start", "status": start.status, "headers": start.headers}
+        if isinstance(parts, list):
+            # Such a message is never waited for, so that nobody has to wake the loop for it.
+            _send_now(send(head))
+            _send_now(send({"type": "http.response.body", "body": b"".join(parts)}))
+            return
+        try:
+            body.call(_awaited(send(head)), SEND_SECONDS)
+            for part in parts:
+                if body.gone():
+                    return
+                if part:
+                    message = {"type": "http.response.body", "body": part, "more_body": True}
+                    body.call(_awaited(send(message)), SEND_SECONDS)
+            body.call(_awaited(send({"type": "http.response.body", "body": b""})), SEND_SECONDS)
+        except TimeoutError:  # it does not read what it asked for
+            return
+        finally:
+            close = getattr(parts, "close", None)
+            if close is not None:
+                close()
+
+
+class Body:
+    """The body of a request as it arrives, for the thread that answers it."""
+
+    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
+        self._receive = receive
+        self._loop = loop
+        self._pending: Future[dict[str, Any]] | None = None
+        self._ended = False
+        self._watch: Future[None] | None = None
+
+    def part(self, seconds: float) -> bytes:
+        """What came next; b"" at the end. Raises `TimeoutError` when nothing came in time, and may be called again
+        then; `ConnectionError` when the client went away before the end."""
+        while not self._ended:
+            if self._pending is None:
+                self._pending = asyncio.run_coroutine_threadsafe(_awaited(self._receive()), self._loop)
+            message = self._pending.result(max(seconds, 0.0))
+            self._pending = None
+            if message["type"] != "http.request":
+                raise ConnectionError("the connection ended before the body did")
+            self._ended = not message.get("more_body")
+            if message.get("body"):
+                return cast(bytes, message["body"])
+        return b""
+
+    def call(self, waiting: Any, seconds: float) -> None:
+        """Waits for something that has to happen in the loop. Raises `TimeoutError`."""
+        future = asyncio.run_coroutine_threadsafe(waiting, self._loop)
+        try:
+            future.result(seconds)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+    def gone(self) -> bool:
+        """Whether the client went away, as far as is known."""
+        if self._watch is None:
+            self._watch = asyncio.run_coroutine_threadsafe(self._until_gone(), self._loop)
+        return self._watch.done()
+
+    async def _until_gone(self) -> None:
+        while (await self._receive())["type"] == "http.request":
+            continue
+
+    def close(self) -> None:
+        """Ends what still waits for the client."""
+        for future in (self._pending, self._watch):
+            if future is not None:
+                future.cancel()
+
+
+def environ_of(scope: dict[str, Any], body: Any) -> dict[str, Any]:
+    """The variables of WSGI for a request."""
+    found: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": scope["server"][0],
+        "SERVER_PORT": str(scope["server"][1]),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": scope["client"][0] if scope["client"] else "",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": body,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        "wsgi.file_wrapper": _blocks,
+    }
+    for raw, value in scope["headers"]:
+        name = raw.decode("latin-1")
+        if "_" in name:
+            continue
+        key = name.replace("-", "_").upper()
+        if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+            key = f"HTTP_{key}"
+        text = value.decode("latin-1")
+        found[key] = f"{found[key]}{_JOINED.get(name, ',')}{text}" if key in found else text
+    return found
+
+
+def _blocks(file: Any, size: int = _BLOCK) -> FileWrapper:
+    """The parts of a file; each is a turn of the loop, so they are large."""
+    return FileWrapper(file, max(size, _BLOCK))
+
+
+class _Start:
+    """``start_response`` of WSGI."""
+
+    status = 500
+    headers: list[tuple[bytes, bytes]] = []  # noqa: RUF012 - replaced, never changed
+
+    def __call__(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
+        self.status = int(status[:3])
+        self.headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+async def _awaited(waiting: Awaitable[Any]) -> Any:
+    return await waiting
+
+
+def _send_now(waiting: Awaitable[None]) -> None:
+    for _ in waiting.__await__():
+        raise RuntimeError("the HTTP server does not take a whole answer at once")

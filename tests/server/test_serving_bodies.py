@@ -1,0 +1,161 @@
+"""Bodies that come slowly, never, or from too many at once: who sends them waits, and nobody else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vetro.server import serving_bodies, setup
+from vetro.server.errors import TooSlow, Unavailable
+from vetro.server.serving_bodies import Bodies, Places
+
+pytestmark = pytest.mark.attack("bodies", "H5")
+
+
+class Clock:
+    """Time that passes while a body is waited for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Slow:
+    """Sends ``size`` bytes after each of so many ``pauses`` (seconds), then nothing any more."""
+
+    def __init__(self, clock: Clock, pauses: list[float], size: int = 1) -> None:
+        self._clock, self._size = clock, size
+        self._left = list(pauses)
+
+    def part(self, seconds: float) -> bytes:
+        pause = self._left[0] if self._left else 1e9
+        if pause > seconds:
+            self._clock.now += max(seconds, 0)
+            if self._left:
+                self._left[0] -= max(seconds, 0)
+            raise TimeoutError
+        self._clock.now += pause
+        del self._left[0]
+        return b"x" * self._size
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(serving_bodies, "time", found)
+    return found
+
+
+@pytest.fixture
+def bodies() -> Bodies:
+    return Bodies(setup.config().changed({"server.body_seconds": 60, "server.body_rate_kib": 1}))
+
+
+def arriving(bodies: Bodies, source: Any, length: int = 1 << 20, project: str = "p") -> Any:
+    caller = SimpleNamespace(project_id=project) if project else None
+    environ = {
+        "CONTENT_LENGTH": str(length), "CONTENT_TYPE": "application/json", "wsgi.input": source,
+        "REMOTE_ADDR": "192.0.2.1", "vetro.caller": caller,
+    }  # fmt: skip
+    bodies.prepare(environ)
+    return environ["wsgi.input"]
+
+
+def test_a_body_that_never_comes_is_given_up_soon(bodies: Bodies, clock: Clock) -> None:
+    with pytest.raises(TooSlow, match="0 bytes in 5 seconds"):
+        arriving(bodies, Slow(clock, [])).read()
+    assert clock.now == pytest.approx(5, abs=0.5) and not bodies.places.taken
+
+
+def test_a_body_that_drips_is_given_up_though_it_never_stops(bodies: Bodies, clock: Clock) -> None:
+    with pytest.raises(TooSlow):
+        arriving(bodies, Slow(clock, [0.5] * 1000)).read()
+    assert clock.now < 6
+
+
+def test_a_body_that_keeps_the_rate_has_its_time_and_no_more(bodies: Bodies, clock: Clock) -> None:
+    with pytest.raises(TooSlow):
+        arriving(bodies, Slow(clock, [1.0] * 1000, 2048), 10 << 20).read()
+    assert clock.now == pytest.approx(60, abs=2)
+    assert not bodies.places.taken
+
+
+def test_what_is_there_at_once_needs_no_place(bodies: Bodies, clock: Clock) -> None:
+    bodies.places = Places(1, 1)
+    bodies.places.take("project p", False)
+    found = arriving(bodies, _Whole(b"x" * 1000), 1000)
+    assert found.read() == b"x" * 1000
+    found.close()
+    with pytest.raises(Unavailable) as caught:
+        arriving(bodies, Slow(clock, [])).read()
+    assert caught.value.details == {"retry_after": 2} and clock.now < 1
+
+
+class _Whole:
+    def __init__(self, data: bytes) -> None:
+        self._parts = [data, b""]
+
+    def part(self, seconds: float) -> bytes:
+        return self._parts.pop(0)
+
+
+@contextmanager
+def held(places: Places, *whose: str, stranger: bool = False) -> Iterator[None]:
+    for name in whose:
+        places.take(name, stranger)
+    yield
+    for name in whose:
+        places.give(name, stranger)
+
+
+def test_nobody_takes_all_places() -> None:
+    places = Places(16, 4)
+    with held(places, *["a"] * 4):
+        with pytest.raises(Unavailable):
+            places.take("a", False)
+        with held(places, *["b"] * 4, *["c"] * 4):
+            assert places.taken == 12
+            with held(places, "d"):  # the last quarter is for those who have none
+                with pytest.raises(Unavailable):
+                    places.take("d", False)
+                with held(places, "e", "f", "g"), pytest.raises(Unavailable):
+                    places.take("h", False)
+    assert not places.taken
+
+
+def test_strangers_leave_half_of_them() -> None:
+    places = Places(16, 4)
+    with held(places, *(f"address {number}" for number in range(8)), stranger=True):
+        with pytest.raises(Unavailable):
+            places.take("address 9", True)
+        places.take("p", False)
+        places.give("p", False)
+    assert not places.taken
+
+
+def test_the_places_are_free_again_whatever_happens(bodies: Bodies, clock: Clock) -> None:
+    class Gone:
+        def part(self, seconds: float) -> bytes:
+            clock.now += seconds
+            if clock.now < 1:
+                raise TimeoutError
+            raise ConnectionError
+
+    threads = [threading.Thread(target=lambda: _fails(arriving(bodies, Gone()))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not bodies.places.taken
+
+
+def _fails(body: Any) -> None:
+    with pytest.raises(Exception, match=r"ended before|too slowly|Too many"):
+        body.read()
