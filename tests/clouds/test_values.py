@@ -41,7 +41,7 @@ GOOD: dict[Callable[[Any], Any], list[Any]] = {
 }
 
 
-WORDS: tuple[Any, ...] = (values.Id, values.HostName, values.QueueName)  # which these are
+WORDS: tuple[Any, ...] = (values.Id, values.HostName, values.QueueName)
 
 
 @pytest.mark.attack("templates", "C1")
@@ -54,7 +54,7 @@ def test_a_type_takes_its_values_and_nothing_hostile(parse: Callable[[Any], Any]
     for value in HOSTILE:
         if parse is values.protocol and value in ("", None):
             continue  # any
-        if (parse is values.seconds and value == 1.5) or (parse in WORDS and str(value) in ("1e9", "0x10")):
+        if (parse is values.seconds and value == 1.5) or (parse in WORDS and value in ("1e9", "0x10")):
             continue
         if parse is values.QueueName and value == "010.0.0.1":
             continue
