@@ -420,7 +420,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"x": {"type": "OS::Neutron::FloatingIP", "properties": {"floating_network": "private"}}}, "is not external"),
     ({"x": {"type": "OS::Cinder::Volume"}}, "'size' .* is required"),
     ({"x": {"type": "OS::Cinder::Volume", "properties": {"size": "big"}}}, "size must be a whole number"),
-    ({"x": {"type": "OS::Cinder::Volume", "properties": {"size": 0}}}, "size must be at least 1"),
+    ({"x": {"type": "OS::Cinder::Volume", "properties": {"size": 0}}}, "size: 0 is no size of a volume"),
     ({"x": {"type": "OS::Heat::RandomString", "properties": {"length": 100_000}}}, "length must be from 1 to 512"),
     (
         {"x": {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": {"type": "Foo::Bar"}}}},

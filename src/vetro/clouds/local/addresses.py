@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.clouds.interface import CloudError, Conflict
+from vetro.clouds.local import values
 from vetro.clouds.local.database import Database
 
 #: Places of a subnet that are handed out at most: SQLite's integers end, and nobody needs more.
@@ -50,14 +51,11 @@ class Addresses:
         """An address for ``holder`` (an id), the wanted one or the next. Raises `NoAddressLeft`, `Conflict`."""
         net = network_of(subnet)
         if wanted is not None:
-            try:
-                address = ipaddress.ip_address(wanted)
-            except ValueError:
-                raise Conflict(f"'{wanted}' is no address") from None
+            address = values.address(wanted)
             if address not in net:
                 raise Conflict(f"the address {wanted} is not in the subnet {net}")
             place = int(address) - int(net.network_address)
-            self._put(subnet, place, holder, wanted)
+            self._put(subnet, place, holder, str(address))
             return str(address)
         gateway = subnet.get("gateway_ip")
         taken = int(ipaddress.ip_address(gateway)) - int(net.network_address) if gateway else -1

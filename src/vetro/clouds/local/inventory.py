@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from vetro.clouds.interface import Conflict, NotFound
 from vetro.clouds.local.database import Database
+from vetro.clouds.local.values import short
 
 Kind = Literal[
     "image",
@@ -129,14 +130,15 @@ class Inventory:
         # One's own comes before what is for all.
         seen = [row for row in seen if row[1]] or seen
         if len(seen) > 1:
-            raise Conflict(f"there are {len(seen)} {word(kind)} records named '{ref}'; use the id")
+            raise Conflict(f"there are {len(seen)} {word(kind)} records named {short(ref)}; use the id")
         return json.loads(seen[0][0]) if seen else None
 
     def get(self, kind: Kind, ref: str) -> Record:
         """A record by id or name. Raises `NotFound`, `Conflict`."""
         found = self.find(kind, ref)
         if found is None:
-            raise NotFound(f"there is no {word(kind)} '{ref}'" + (f" in region '{self.region}'" if self.region else ""))
+            where = f" in region '{self.region}'" if self.region else ""
+            raise NotFound(f"there is no {word(kind)} {short(ref)}{where}")
         return found
 
     def all(self, kind: Kind, *, parent: str | None = None, holder: str | None = None) -> list[Record]:

@@ -36,6 +36,11 @@ PROTOCOLS = {
 #: Protocols whose "ports" are a type and a code.
 ICMP = (1, 58)
 _ANY = ("", "any", "-1", "0")
+#: "This network", loopback, link-local (where clouds keep credentials), groups and what is reserved.
+_NO_SUBNETS = tuple(
+    ipaddress.ip_network(net)
+    for net in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3", "::/127", "fe80::/10", "ff00::/8")
+)
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
@@ -224,9 +229,28 @@ def protocol(value: Any) -> int | None:
     raise ValueInvalid(f"{short(value)} is no protocol: a name as tcp, udp, icmp, or a number from 0 to 255")
 
 
+def subnet(value: Any) -> IPNetwork:
+    """A network that servers can be in: no addresses that a machine uses for itself or for groups."""
+    found = network(value)
+    for other in _NO_SUBNETS:
+        if other.version == found.version and other.overlaps(found):
+            raise ValueInvalid(f"{found} cannot be a subnet: it holds addresses of {other}")
+    return found
+
+
 def port(value: Any) -> int:
     """A port of TCP or UDP, or a type or code of ICMP."""
     return number(value, 0, 65_535, "port")
+
+
+def any_port(value: Any) -> int:
+    """A port; -1 is any, as EC2 has it."""
+    return number(value, -1, 65_535, "port")
+
+
+def count(value: Any) -> int:
+    """How many there are to be of something."""
+    return number(value, 0, 1_000_000, "count")
 
 
 def prefix(value: Any) -> int:
@@ -273,8 +297,11 @@ def text(value: Any) -> str:
 
 def short(value: Any) -> str:
     """A value for a message: at most 60 characters, nothing that moves a cursor or turns a line around."""
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 192:
+    if isinstance(value, int) and value.bit_length() > 192:
         return "a number of more than 57 digits"
+    if not (value is None or isinstance(value, (str, int, float))):
+        words = {"list": "a list", "dict": "a mapping"}
+        return words.get(type(value).__name__, f"a value of the type {type(value).__name__}")
     shown = ascii(value[:80] if isinstance(value, str) else value)
     if isinstance(value, str) and value.isprintable():
         shown = repr(value[:80])

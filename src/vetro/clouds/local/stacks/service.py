@@ -25,6 +25,7 @@ from vetro.clouds.local.stacks import healing
 from vetro.clouds.local.stacks.interpreter import Interpreter, StackBroken
 from vetro.clouds.local.stacks.live import LiveStack
 from vetro.clouds.local.stacks.rows import StackRow
+from vetro.clouds.local.values import Name, ValueInvalid, short
 from vetro.library.stackdata import EMPTY, Part, changed_digest, whole_of
 
 
@@ -89,6 +90,10 @@ class Stacks:
         self._region(region)
         if not name:
             raise TemplateInvalid("a stack needs a name")
+        try:
+            Name(name)
+        except ValueInvalid as error:
+            raise TemplateInvalid(f"a stack cannot have the name {short(name)}: {error}") from None
         with self._locks.held(owner.project, region, name):
             row = self.interpreter.rows.find(owner.project, region, name)
             if row is not None and row.owner.environment != owner.environment:

@@ -24,8 +24,9 @@ from vetro.clouds.local.stacks.limits import (
 )
 from vetro.clouds.local.stacks.live import LiveStack, TemplateScope
 from vetro.clouds.local.stacks.parameters import values_of
-from vetro.clouds.local.stacks.types.base import checked, missing
+from vetro.clouds.local.stacks.types.base import PENDING, checked, missing
 from vetro.clouds.local.stacks.types.registry import TYPES, handler_of, is_template
+from vetro.clouds.local.values import short
 from vetro.library.stackdata import ENVIRONMENT, FILES, VALUES, Part
 
 _OWN = (VALUES, FILES, ENVIRONMENT)
@@ -69,11 +70,16 @@ class Stage:
 
     def _measure(self, part: Part, value: Any) -> None:
         try:
-            size = len(json.dumps(value))
+            shown = json.dumps(value)
+            size = len(shown)
         except (ValueError, RecursionError, TypeError) as error:
             raise TemplateInvalid(f"{part[0]}.{part[1]} is no plain data: {error}") from None
         if size > LARGEST_PART:
             raise TemplateTooLarge(f"{part[0]}.{part[1]} has {size:,} characters, more than {LARGEST_PART:,}")
+        if "\\ud" in shown and (place := _half_character(value)) is not None:
+            raise TemplateInvalid(
+                f"{part[0]}.{part[1]}{place} holds half of a character (a surrogate), so it is no text"
+            )
         self.live.size += size - self.live.sizes.get(part, 0)
         self.live.sizes[part] = size
 
@@ -325,7 +331,7 @@ def check_properties(live: LiveStack, name: str, things: Inventory, *, inert: bo
             values[key] = resolve(raw, scope)
             known.add(key)
         except Unknown:
-            values[key] = None
+            values[key] = _partly(raw, scope)
         except CloudError as error:
             raise type(error)(f"{where}.properties.{key}: {error}") from None
     try:
@@ -345,6 +351,37 @@ def check_properties(live: LiveStack, name: str, things: Inventory, *, inert: bo
         if isinstance(error, TemplateInvalid):
             raise type(error)(f"{where}: {error}") from None
         raise TemplateInvalid(f"{where}: {error}") from None
+
+
+def _half_character(value: Any) -> str | None:
+    """Where in plain data a text is that cannot be encoded; None when there is none."""
+    waiting = [("", value)]
+    while waiting:
+        place, item = waiting.pop()
+        if isinstance(item, dict):
+            for key, below in item.items():
+                there = f"{place}.{key if key.isprintable() and len(key) < 60 else short(key)}"
+                waiting += [(there, key), (there, below)]
+        elif isinstance(item, list):
+            waiting += [(f"{place}[{number}]", below) for number, below in enumerate(item)]
+        elif isinstance(item, str) and not item.isascii():
+            try:
+                item.encode()
+            except UnicodeEncodeError:
+                return place
+    return None
+
+
+def _partly(node: Any, scope: TemplateScope) -> Any:
+    """A value of which not everything is known yet: `PENDING` stands for what is not. Raises what functions raise."""
+    if isinstance(node, list):
+        return [_partly(item, scope) for item in node]
+    if isinstance(node, dict) and not (len(node) == 1 and next(iter(node)) in scope.functions):
+        return {key: _partly(item, scope) for key, item in node.items()}
+    try:
+        return resolve(node, scope)
+    except Unknown:
+        return PENDING
 
 
 def _known_attribute(live: LiveStack, value: Any, used: str, *, inert: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from vetro.clouds.interface import TemplateInvalid
 from vetro.clouds.local.stacks.hints import meant
 from vetro.clouds.local.stacks.limits import check_depth
+from vetro.clouds.local.values import Name, ValueInvalid, short
 
 #: ``(what, name)``: resource, attr, param, file, condition.
 Use = tuple[str, str]
@@ -129,7 +130,11 @@ def resource(name: str, body: Any, dialect: Dialect, conditions: Mapping[str, bo
     """One resource. Raises `TemplateInvalid`, `TemplateTooLarge`."""
     where = f"resources.{name}"
     if not name or "/" in name:
-        raise TemplateInvalid(f"a resource cannot have the name '{name}': it must not be empty or hold a slash")
+        raise TemplateInvalid(f"a resource cannot have the name {short(name)}: it must not be empty or hold a slash")
+    try:
+        Name(name)
+    except ValueInvalid as error:
+        raise TemplateInvalid(f"a resource cannot have the name {short(name)}: {error}") from None
     if not isinstance(body, Mapping):
         raise TemplateInvalid(f"{where} must be a mapping with a type")
     check_depth(body, where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.clouds.local import values
 from vetro.clouds.local.inventory import Kind
 from vetro.clouds.local.stacks.types.base import Call, Prop, ResourceType
 
@@ -35,7 +36,7 @@ class Pool(_Kept):
         "subnet": Prop(constraint="neutron.subnet"),
         "subnet_id": Prop(constraint="neutron.subnet"),
         "lb_method": Prop(required=True, update=True, allowed=("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP")),
-        "name": Prop(),
+        "name": Prop(parse=values.Name),
         "description": Prop(update=True),
         "admin_state_up": Prop("boolean", default=True, update=True),
         "vip": Prop("map", required=True),
@@ -50,8 +51,8 @@ class PoolMember(_Kept):
 
     properties: Mapping[str, Prop] = {
         "pool_id": Prop(required=True, update=True),
-        "address": Prop(required=True),
-        "protocol_port": Prop("integer", required=True),
+        "address": Prop(required=True, parse=values.address),
+        "protocol_port": Prop("integer", required=True, parse=values.port),
         "weight": Prop("integer", update=True),
         "admin_state_up": Prop("boolean", default=True, update=True),
     }
@@ -64,7 +65,7 @@ class LoadBalancer(_Kept):
 
     properties: Mapping[str, Prop] = {
         "pool_id": Prop(required=True, update=True),
-        "protocol_port": Prop("integer", required=True),
+        "protocol_port": Prop("integer", required=True, parse=values.port),
         "members": Prop("list", update=True),
     }
     attributes = ("id",)

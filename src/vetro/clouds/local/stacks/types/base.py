@@ -6,8 +6,9 @@ again with the same id must lead to the same state.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,11 +17,18 @@ from vetro.clouds.local.inventory import Inventory, Kind
 from vetro.clouds.local.services import Services
 from vetro.clouds.local.stacks.functions import ReferenceInvalid, walk
 from vetro.clouds.local.stacks.hints import meant
+from vetro.clouds.local.values import LONGEST_NAME, ValueInvalid, short
 
 if TYPE_CHECKING:
     from vetro.clouds.local.stacks.nesting import Nesting
 
+#: Stands for a part of a value that is not known before other resources are made.
+PENDING: Any = object()
+
 PropertyKind = Literal["string", "integer", "number", "boolean", "list", "map", "any"]
+
+#: A number as text: no digits of other scripts, no underscores or blanks, as many as are of use.
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 
 #: Names of custom constraints and the kind of record whose name or id they stand for.
 CONSTRAINTS: Mapping[str, Kind] = {
@@ -65,6 +73,8 @@ class Prop:
     #: Kind of the items of a list; properties of the maps in it (or of the map itself).
     items: PropertyKind | None = None
     fields: Mapping[str, Prop] | None = None
+    #: A parser of `vetro.clouds.local.values`: of the value, of each item of a list or mapping with ``items``.
+    parse: Callable[[Any], Any] | None = None
 
 
 @dataclass(slots=True)
@@ -97,7 +107,8 @@ class Call:
     @property
     def physical_name(self) -> str:
         """The name of what is made when the template gives none."""
-        return f"{self.stack_name}-{self.name}-{self.id[:8]}"
+        end = f"-{self.name[:100]}-{self.id[:8]}"
+        return self.stack_name[: LONGEST_NAME - len(end)] + end
 
 
 class ResourceType(ABC):
@@ -183,12 +194,13 @@ def checked(
         return {name: value for name, value in raw.items() if name in known}
     for name in raw:
         if name not in handler.properties:
-            raise PropertyInvalid(f"{type_name} has no property '{name}'{meant(name, handler.properties)}")
+            raise PropertyInvalid(f"{type_name} has no property {short(name)}{meant(name, handler.properties)}")
     for name, prop in handler.properties.items():
         value = raw.get(name)
         if value is None and prop.default is None and not prop.required:
             continue
         if name in raw and name not in known:
+            converted(name, prop, value)  # of a part of it the value may be known
             continue
         if value is None:
             if prop.required:
@@ -222,9 +234,13 @@ def missing(constraint: str, value: Any, things: Inventory) -> str | None:
 
 def converted(where: str, prop: Prop, value: Any) -> Any:
     """``value`` as the property wants it. Raises `PropertyInvalid`."""
+    if value is PENDING:
+        return value
     made = _converted(where, prop.kind, value)
+    if prop.parse is not None:
+        _parse(where, prop, made)
     if prop.allowed and made not in prop.allowed:
-        raise PropertyInvalid(f"{where} must be one of {', '.join(map(str, prop.allowed))}, not {made!r}")
+        raise PropertyInvalid(f"{where} must be one of {', '.join(map(str, prop.allowed))}, not {short(made)}")
     if prop.kind == "list" and (prop.items or prop.fields):
         return [
             _fields(f"{where}[{place}]", prop.fields, item)
@@ -239,13 +255,30 @@ def converted(where: str, prop: Prop, value: Any) -> Any:
     return made
 
 
-def _fields(where: str, fields: Mapping[str, Prop], value: Any) -> dict[str, Any]:
+def _parse(where: str, prop: Prop, made: Any) -> None:
+    """What nothing is given for ('') is left to the handler. Raises `PropertyInvalid`."""
+    assert prop.parse is not None
+    items: Iterable[tuple[str, Any]] = [(where, made)]
+    if prop.items and prop.kind in ("list", "map"):
+        pairs = made.items() if prop.kind == "map" else enumerate(made)
+        items = ((f"{where}[{short(key)}]", item) for key, item in pairs)
+    for place, item in items:
+        if item not in (None, "") and item is not PENDING:
+            try:
+                prop.parse(_converted(place, prop.items, item) if prop.items else item)
+            except ValueInvalid as error:
+                raise PropertyInvalid(f"{place}: {error}") from None
+
+
+def _fields(where: str, fields: Mapping[str, Prop], value: Any) -> Any:
+    if value is PENDING:
+        return value
     if not isinstance(value, Mapping):
         raise PropertyInvalid(f"{where} must be a mapping with keys of {', '.join(fields)}")
     made = {}
     for key in value:
         if key not in fields:
-            raise PropertyInvalid(f"{where} has an unknown key '{key}'{meant(key, fields)}")
+            raise PropertyInvalid(f"{where} has an unknown key {short(key)}{meant(key, fields)}")
     for key, prop in fields.items():
         item = value.get(key)
         if item is not None:
@@ -258,7 +291,7 @@ def _fields(where: str, fields: Mapping[str, Prop], value: Any) -> dict[str, Any
 
 
 def _converted(where: str, kind: PropertyKind, value: Any) -> Any:
-    if kind == "any":
+    if kind == "any" or value is PENDING:
         return value
     if kind == "string" and isinstance(value, (str, int, float)):
         return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
@@ -267,7 +300,7 @@ def _converted(where: str, kind: PropertyKind, value: Any) -> Any:
             return value
         if isinstance(value, float) and value.is_integer():
             return int(value)
-        if isinstance(value, str):
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
             for read in (int, float) if kind == "number" else (int,):
                 try:
                     return read(value)
@@ -276,18 +309,13 @@ def _converted(where: str, kind: PropertyKind, value: Any) -> Any:
     if kind == "boolean":
         if isinstance(value, bool):
             return value
-        if str(value).lower() in ("true", "yes", "on", "1", "t", "y"):
+        if isinstance(value, (str, int)) and str(value).lower() in ("true", "yes", "on", "1", "t", "y"):
             return True
-        if str(value).lower() in ("false", "no", "off", "0", "f", "n"):
+        if isinstance(value, (str, int)) and str(value).lower() in ("false", "no", "off", "0", "f", "n"):
             return False
     if kind == "list" and isinstance(value, list):
         return value
     if kind == "map" and isinstance(value, Mapping):
         return dict(value)
     words = {"string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false"}
-    raise PropertyInvalid(f"{where} must be {words.get(kind, 'a ' + kind)}, not {_short(value)}")
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    raise PropertyInvalid(f"{where} must be {words.get(kind, 'a ' + kind)}, not {short(value)}")

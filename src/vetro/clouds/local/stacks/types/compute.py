@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Conflict
+from vetro.clouds.local import values
 from vetro.clouds.local.inventory import Inventory, Record
 from vetro.clouds.local.keys import fingerprint, make_key
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
@@ -17,7 +18,7 @@ class ServerGroup(ResourceType):
     plain = True
 
     properties: Mapping[str, Prop] = {
-        "name": Prop(),
+        "name": Prop(parse=values.Name),
         "policies": Prop("list", default=["anti-affinity"], items="string"),
         "rules": Prop("map"),
     }
@@ -28,7 +29,7 @@ class ServerGroup(ResourceType):
         """Policies are known ones."""
         for policy in props.get("policies") or ():
             if policy not in ("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"):
-                raise PropertyInvalid(f"policies: '{policy}' is no policy of server groups")
+                raise PropertyInvalid(f"policies: {values.short(policy)} is no policy of server groups")
 
     def create(self, call: Call) -> None:
         """The record."""
@@ -44,8 +45,8 @@ class KeyPair(ResourceType):
     plain = True
 
     properties: Mapping[str, Prop] = {
-        "name": Prop(required=True),
-        "public_key": Prop(),
+        "name": Prop(required=True, parse=values.Name),
+        "public_key": Prop(parse=values.PublicKey),
         "save_private_key": Prop("boolean", default=False),
         "type": Prop(),
         "user": Prop(),
@@ -58,7 +59,8 @@ class KeyPair(ResourceType):
         there = call.things.find("keypair", call.props["name"])
         if there is not None and there["id"] != call.id:
             raise Conflict(f"there is a key pair '{call.props['name']}' already")
-        public = call.props.get("public_key")
+        given = call.props.get("public_key")
+        public = str(values.PublicKey(given)) if given else ""
         private = ""
         if not public:
             public, private = make_key(call.props["name"])

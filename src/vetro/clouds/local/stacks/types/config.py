@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
+from vetro.clouds.local import values
 from vetro.clouds.local.drivers.base import ConfigSpec
 from vetro.clouds.local.stacks.functions import FunctionError, text_of
 from vetro.clouds.local.stacks.types.base import Call, Prop, ResourceFailed, ResourceType
-from vetro.clouds.local.values import Id, Name
 
 #: Fixed, so that the same parts give the same text: redeployments compare it.
 _BOUNDARY = "===============vetro-multipart=="
@@ -22,15 +22,22 @@ _HEADER = re.compile(r"[^\x00-\x1f\"\\\x7f]*")
 #: The C library where PyYAML was built with it.
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
+
+def _header(value: Any) -> None:
+    """Raises `ValueInvalid` for what cannot stand in a header of a message."""
+    if not _HEADER.fullmatch(value):
+        raise values.ValueInvalid(f"{values.short(value)} cannot stand in a header of a multipart message")
+
+
 _INPUT = {
-    "name": Prop(required=True),
+    "name": Prop(required=True, parse=values.Name),
     "description": Prop(),
     "type": Prop(),
     "default": Prop("any"),
     "replace_on_change": Prop("boolean"),
 }
 _OUTPUT = {
-    "name": Prop(required=True),
+    "name": Prop(required=True, parse=values.Name),
     "description": Prop(),
     "type": Prop(),
     "error_output": Prop("boolean", default=False),
@@ -58,8 +65,8 @@ class SoftwareConfig(ResourceType):
     plain = True
 
     properties: Mapping[str, Prop] = {
-        "group": Prop(default="Heat::Ungrouped"),
-        "config": Prop(),
+        "group": Prop(default="Heat::Ungrouped", parse=values.Name),
+        "config": Prop(parse=values.text),
         "inputs": Prop("list", fields=_INPUT),
         "outputs": Prop("list", fields=_OUTPUT),
         "options": Prop("map"),
@@ -113,8 +120,8 @@ class MultipartMime(ResourceType):
             "list",
             fields={
                 "config": Prop(required=True),
-                "filename": Prop(),
-                "subtype": Prop(),
+                "filename": Prop(parse=_header),
+                "subtype": Prop(parse=_header),
                 "type": Prop(default="text", allowed=("text", "multipart")),
             },
         ),
@@ -139,9 +146,6 @@ class MultipartMime(ResourceType):
 def _part(text: str, part: Mapping[str, Any]) -> str:
     """One part with its headers; the content is Base64, so nothing in it can end the part."""
     kind, name = part.get("subtype") or _subtype(text), part.get("filename")
-    for value in (kind, name or ""):
-        if not _HEADER.fullmatch(value):
-            raise ResourceFailed(f"{value!r} cannot stand in a header of a multipart message")
     head = f'Content-Type: text/{kind}; charset="utf-8"\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\n'
     if name:
         head += f'Content-Disposition: attachment; filename="{name}"\n'
@@ -164,8 +168,8 @@ class SoftwareDeployment(ResourceType):
         "input_values": Prop("map", update=True),
         "signal_transport": Prop(default="CFN_SIGNAL"),
         "actions": Prop("list", update=True, default=["CREATE", "UPDATE"], items="string"),
-        "name": Prop(update=True),
-        "deploy_timeout": Prop("number", update=True, default=3600),
+        "name": Prop(update=True, parse=values.Name),
+        "deploy_timeout": Prop("number", update=True, default=3600, parse=values.seconds),
     }
     attributes = ("deploy_stdout", "deploy_stderr", "deploy_status_code")
     driven = True
@@ -208,8 +212,8 @@ class SoftwareDeployment(ResourceType):
         # Each application has an id of its own, so that a driver which died in mid-run does not run it twice.
         turn = call.data.get("turn", 0) + 1
         spec = ConfigSpec(
-            id=Id(f"{call.id}-{turn}"),
-            name=Name(props.get("name") or call.name),
+            id=values.Id(f"{call.id}-{turn}"),
+            name=values.Name(props.get("name") or call.name),
             group=config["group"],
             config=text_of(text),
             inputs={key: text_of(value) for key, value in inputs.items()},

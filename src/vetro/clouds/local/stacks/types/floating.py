@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Conflict
+from vetro.clouds.local import values
 from vetro.clouds.local.inventory import Inventory, Record
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
 from vetro.clouds.local.wiring import changed_server
@@ -19,10 +20,10 @@ class FloatingIP(ResourceType):
         "floating_network_id": Prop(constraint="neutron.network"),
         "floating_subnet": Prop(constraint="neutron.subnet"),
         "port_id": Prop(update=True),
-        "fixed_ip_address": Prop(update=True),
-        "floating_ip_address": Prop(),
-        "dns_name": Prop(update=True),
-        "dns_domain": Prop(update=True),
+        "fixed_ip_address": Prop(update=True, parse=values.address),
+        "floating_ip_address": Prop(parse=values.address),
+        "dns_name": Prop(update=True, parse=values.Name),
+        "dns_domain": Prop(update=True, parse=values.Name),
         "value_specs": Prop("map"),
         "pool": Prop(),
     }
@@ -108,7 +109,7 @@ class FloatingIPAssociation(ResourceType):
     properties: Mapping[str, Prop] = {
         "floatingip_id": Prop(required=True, update=True),
         "port_id": Prop(required=True, update=True),
-        "fixed_ip_address": Prop(update=True),
+        "fixed_ip_address": Prop(update=True, parse=values.address),
     }
     attributes = ("id",)
 

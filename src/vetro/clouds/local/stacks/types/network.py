@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Conflict
+from vetro.clouds.local import values
 from vetro.clouds.local.addresses import pools_of
 from vetro.clouds.local.inventory import Inventory, Record, fixed_id
 from vetro.clouds.local.seed import interface_record, router_record
@@ -20,14 +20,14 @@ class Net(ResourceType):
     plain = True
 
     properties: Mapping[str, Prop] = {
-        "name": Prop(update=True),
+        "name": Prop(update=True, parse=values.Name),
         "admin_state_up": Prop("boolean", default=True, update=True),
         "shared": Prop("boolean", default=False, update=True),
         "port_security_enabled": Prop("boolean", default=True, update=True),
         "dhcp_agent_ids": Prop("list", update=True),
         "value_specs": Prop("map", update=True),
         "qos_policy": Prop(update=True),
-        "dns_domain": Prop(update=True),
+        "dns_domain": Prop(update=True, parse=values.Name),
         "tags": Prop("list", update=True),
         "tenant_id": Prop(),
         "availability_zone_hints": Prop("list"),
@@ -87,16 +87,28 @@ class Subnet(ResourceType):
     properties: Mapping[str, Prop] = {
         "network": Prop(constraint="neutron.network"),
         "network_id": Prop(constraint="neutron.network"),
-        "cidr": Prop(),
+        "cidr": Prop(parse=values.subnet),
         "ip_version": Prop("integer", default=4, allowed=(4, 6)),
-        "name": Prop(update=True),
-        "gateway_ip": Prop(update=True),
-        "dns_nameservers": Prop("list", update=True, items="string"),
+        "name": Prop(update=True, parse=values.Name),
+        "gateway_ip": Prop(update=True, parse=values.address),
+        "dns_nameservers": Prop("list", update=True, items="string", parse=values.address),
         "enable_dhcp": Prop("boolean", default=True, update=True),
         "allocation_pools": Prop(
-            "list", update=True, fields={"start": Prop(required=True), "end": Prop(required=True)}
+            "list",
+            update=True,
+            fields={
+                "start": Prop(required=True, parse=values.address),
+                "end": Prop(required=True, parse=values.address),
+            },
         ),
-        "host_routes": Prop("list", update=True),
+        "host_routes": Prop(
+            "list",
+            update=True,
+            fields={
+                "destination": Prop(required=True, parse=values.network),
+                "nexthop": Prop(required=True, parse=values.address),
+            },
+        ),
         "subnetpool": Prop(),
         "prefixlen": Prop("integer"),
         "segment": Prop(update=True),
@@ -126,14 +138,14 @@ class Subnet(ResourceType):
         if not {"network", "network_id"} & (props.keys() | (_GIVEN - set(known))):
             raise PropertyInvalid("the property 'network' of OS::Neutron::Subnet is required")
         if "cidr" in props:
-            net = _network(props["cidr"])
+            net = values.network(props["cidr"])
             if net.version != props.get("ip_version", 4):
                 raise PropertyInvalid(f"cidr {net} is not of the ip_version {props['ip_version']}")
             gateway = props.get("gateway_ip")
-            if gateway and _address(gateway) not in net:
+            if gateway and values.address(gateway) not in net:
                 raise PropertyInvalid(f"gateway_ip {gateway} is not in {net}")
             for pool in props.get("allocation_pools") or ():
-                if _address(pool["start"]) not in net or _address(pool["end"]) not in net:
+                if values.address(pool["start"]) not in net or values.address(pool["end"]) not in net:
                     raise PropertyInvalid(f"the allocation pool {pool['start']} to {pool['end']} is not in {net}")
         elif "cidr" in known:
             raise PropertyInvalid("the property 'cidr' of OS::Neutron::Subnet is required: there are no subnet pools")
@@ -141,9 +153,9 @@ class Subnet(ResourceType):
     def create(self, call: Call) -> None:
         """The record, and the network anew with it."""
         network = call.things.get("network", call.props.get("network") or call.props["network_id"])
-        net = _network(call.props["cidr"])
+        net = values.network(call.props["cidr"])
         for other in call.things.all("subnet", parent=network["id"]):
-            if other["id"] != call.id and _network(other["cidr"]).overlaps(net):
+            if other["id"] != call.id and values.network(other["cidr"]).overlaps(net):
                 raise Conflict(f"the subnet {net} overlaps {other['cidr']} of the same network")
         record = {
             "id": call.id,
@@ -163,7 +175,7 @@ class Subnet(ResourceType):
         sync_network(call.services, call.things, record["network_id"])
 
     def _save(self, call: Call, record: Record) -> None:
-        props, net = call.props, _network(record["cidr"])
+        props, net = call.props, values.network(record["cidr"])
         gateway = props.get("gateway_ip")
         record["name"] = props.get("name") or call.physical_name
         record["gateway_ip"] = (
@@ -192,32 +204,20 @@ class Subnet(ResourceType):
 _GIVEN = {"network", "network_id"}
 
 
-def _network(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    try:
-        return ipaddress.ip_network(cidr, strict=False)
-    except ValueError as error:
-        raise PropertyInvalid(f"cidr: {error}") from None
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError as error:
-        raise PropertyInvalid(str(error)) from None
-
-
 class Router(ResourceType):
     """OS::Neutron::Router."""
 
     properties: Mapping[str, Prop] = {
-        "name": Prop(update=True),
+        "name": Prop(update=True, parse=values.Name),
         "external_gateway_info": Prop(
             "map",
             update=True,
             fields={
                 "network": Prop(required=True, constraint="neutron.network"),
                 "enable_snat": Prop("boolean"),
-                "external_fixed_ips": Prop("list"),
+                "external_fixed_ips": Prop(
+                    "list", fields={"ip_address": Prop(parse=values.address), "subnet": Prop(), "subnet_id": Prop()}
+                ),
             },
         ),
         "admin_state_up": Prop("boolean", default=True, update=True),
@@ -295,7 +295,7 @@ class RouterInterface(ResourceType):
         everything = call.services.things(call.region, None)
         for other in everything.all("port", holder=router["id"]):
             theirs = everything.get("subnet", other["fixed_ips"][0]["subnet_id"])
-            if other["id"] != port and _network(theirs["cidr"]).overlaps(_network(subnet["cidr"])):
+            if other["id"] != port and values.network(theirs["cidr"]).overlaps(values.network(subnet["cidr"])):
                 raise Conflict(
                     f"the router {router['name']} has the subnet {theirs['cidr']}, which overlaps {subnet['cidr']}"
                 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Conflict
+from vetro.clouds.local import values
 from vetro.clouds.local.addresses import mac_of
 from vetro.clouds.local.inventory import Inventory, Record, fixed_id
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
@@ -51,7 +51,7 @@ def make_port(
         "device_id": device,
         "device_owner": "compute:nova" if device else "",
         "fixed_ips": addresses,
-        "mac_address": mac or mac_of(id),
+        "mac_address": values.Mac(mac or mac_of(id)),
         "security_groups": group_ids(call, groups) if security else [],
         "allowed_address_pairs": pairs or [],
         "port_security_enabled": security,
@@ -64,7 +64,7 @@ def make_port(
 
 def _holding(subnets: list[Record], address: str | None) -> Record:
     for subnet in subnets:
-        if address is None or ipaddress.ip_address(address) in ipaddress.ip_network(subnet["cidr"]):
+        if address is None or values.address(address) in values.network(subnet["cidr"]):
             return subnet
     raise Conflict(f"no subnet of the network holds the address {address}")
 
@@ -93,7 +93,7 @@ def drop_port(call: Call, port: str) -> None:
 _IPS = {
     "subnet": Prop(constraint="neutron.subnet"),
     "subnet_id": Prop(constraint="neutron.subnet"),
-    "ip_address": Prop(),
+    "ip_address": Prop(parse=values.address),
 }
 
 
@@ -105,22 +105,27 @@ class Port(ResourceType):
     properties: Mapping[str, Prop] = {
         "network": Prop(constraint="neutron.network"),
         "network_id": Prop(constraint="neutron.network"),
-        "name": Prop(update=True),
+        "name": Prop(update=True, parse=values.Name),
         "fixed_ips": Prop("list", fields=_IPS),
         "security_groups": Prop("list", update=True, items="string"),
         "replacement_policy": Prop(update=True, allowed=("AUTO", "REPLACE_ALWAYS")),
         "port_security_enabled": Prop("boolean", update=True),
         "allowed_address_pairs": Prop(
-            "list", update=True, fields={"ip_address": Prop(required=True), "mac_address": Prop()}
+            "list",
+            update=True,
+            fields={
+                "ip_address": Prop(required=True, parse=values.network),
+                "mac_address": Prop(parse=values.Mac),
+            },
         ),
-        "mac_address": Prop(),
+        "mac_address": Prop(parse=values.Mac),
         "admin_state_up": Prop("boolean", default=True, update=True),
-        "device_id": Prop(update=True),
-        "device_owner": Prop(update=True),
+        "device_id": Prop(update=True, parse=values.Name),
+        "device_owner": Prop(update=True, parse=values.Name),
         "value_specs": Prop("map", update=True),
         "binding:vnic_type": Prop(update=True),
         "qos_policy": Prop(update=True),
-        "dns_name": Prop(update=True),
+        "dns_name": Prop(update=True, parse=values.Name),
         "tags": Prop("list", update=True),
         "propagate_uplink_status": Prop("boolean"),
         "no_fixed_ips": Prop("boolean"),

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Conflict
-from vetro.clouds.local.inventory import Record, fixed_id
+from vetro.clouds.local import values
+from vetro.clouds.local.drivers.base import SecurityRule
+from vetro.clouds.local.inventory import Inventory, Record, fixed_id
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
 from vetro.clouds.local.wiring import group_spec
 
 _RULE: Mapping[str, Prop] = {
     "direction": Prop(default="ingress", allowed=("ingress", "egress")),
     "ethertype": Prop(default="IPv4", allowed=("IPv4", "IPv6")),
-    "protocol": Prop(),
-    "port_range_min": Prop("integer"),
-    "port_range_max": Prop("integer"),
+    "protocol": Prop(parse=values.protocol),
+    "port_range_min": Prop("integer", parse=values.any_port),
+    "port_range_max": Prop("integer", parse=values.any_port),
     "remote_mode": Prop(default="remote_ip_prefix", allowed=("remote_ip_prefix", "remote_group_id")),
     "remote_group_id": Prop(),
-    "remote_ip_prefix": Prop(),
+    "remote_ip_prefix": Prop(parse=values.network),
 }
 
 
@@ -51,13 +53,22 @@ def default_group(call: Call) -> Record:
     return found
 
 
+def _fits(where: str, rule: Mapping[str, Any]) -> None:
+    """Raises `PropertyInvalid` for ports that are none of the rule's protocol, or in the wrong order."""
+    low, high = (
+        None if rule.get(f"port_range_{end}") == -1 else rule.get(f"port_range_{end}") for end in ("min", "max")
+    )
+    try:
+        SecurityRule(protocol=rule.get("protocol"), port_min=low, port_max=high)
+    except values.ValueInvalid as error:
+        raise PropertyInvalid(f"{where}: {error}") from None
+
+
 def _rules(call: Call, rules: list[dict[str, Any]]) -> list[Record]:
     made = []
     for rule in rules:
         low, high = rule.get("port_range_min"), rule.get("port_range_max")
         protocol = None if rule.get("protocol") in (None, "", "any") else str(rule["protocol"]).lower()
-        if low is not None and high is not None and low > high and protocol not in ("icmp", "icmpv6"):
-            raise PropertyInvalid(f"port_range_min {low} is greater than port_range_max {high}")
         group = None
         if rule.get("remote_mode") == "remote_group_id" or rule.get("remote_group_id"):
             group = (
@@ -83,12 +94,17 @@ class SecurityGroup(ResourceType):
     """OS::Neutron::SecurityGroup."""
 
     properties: Mapping[str, Prop] = {
-        "name": Prop(update=True),
+        "name": Prop(update=True, parse=values.Name),
         "description": Prop(update=True),
         "rules": Prop("list", update=True, fields=_RULE),
     }
     attributes = ("id", "name", "description", "security_group_rules", "tenant_id")
     record = "security_group"
+
+    def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:
+        """The rules can be what they say."""
+        for place, rule in enumerate(props.get("rules") or ()):
+            _fits(f"rules[{place}]", rule)
 
     def create(self, call: Call) -> None:
         """The record, and the rules at the driver."""
@@ -134,6 +150,10 @@ class SecurityGroupRule(ResourceType):
     }
     attributes = ("id",)
 
+    def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:
+        """The rule can be what it says."""
+        _fits("the rule", props)
+
     def create(self, call: Call) -> None:
         """Adds the rule."""
         rule = {**call.props, "remote_group_id": call.props.get("remote_group")}
@@ -163,10 +183,10 @@ class SecurityGroupRule(ResourceType):
 
 
 _AWS_RULE: Mapping[str, Prop] = {
-    "IpProtocol": Prop(required=True),
-    "FromPort": Prop("integer"),
-    "ToPort": Prop("integer"),
-    "CidrIp": Prop(),
+    "IpProtocol": Prop(required=True, parse=values.protocol),
+    "FromPort": Prop("integer", parse=values.any_port),
+    "ToPort": Prop("integer", parse=values.any_port),
+    "CidrIp": Prop(parse=values.network),
     "SourceSecurityGroupId": Prop(),
     "SourceSecurityGroupName": Prop(),
     "SourceSecurityGroupOwnerId": Prop(),
@@ -182,6 +202,13 @@ class AwsSecurityGroup(SecurityGroup):
         "SecurityGroupIngress": Prop("list", update=True, fields=_AWS_RULE),
         "SecurityGroupEgress": Prop("list", update=True, fields=_AWS_RULE),
     }
+
+    def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:
+        """The rules can be what they say."""
+        for name in ("SecurityGroupIngress", "SecurityGroupEgress"):
+            for place, rule in enumerate(props.get(name) or ()):
+                ports = {"port_range_min": rule.get("FromPort"), "port_range_max": rule.get("ToPort")}
+                _fits(f"{name}[{place}]", {"protocol": rule["IpProtocol"], **ports})
 
     def rules(self, call: Call) -> list[Record]:
         """Both lists in Neutron's words."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from vetro.clouds.interface import Conflict
+from vetro.clouds.local import values
 from vetro.clouds.local.drivers.base import ServerSpec
 from vetro.clouds.local.inventory import Inventory, Record
 from vetro.clouds.local.stacks.functions import text_of
@@ -15,30 +16,43 @@ from vetro.clouds.local.stacks.types.ports import auto_port_id, drop_port, group
 from vetro.clouds.local.stacks.userdata import agent_queue, hostname
 from vetro.clouds.local.wiring import need_network, server_spec, user_data_id
 
+
+def metadata(value: Any) -> None:
+    """Raises `ValueInvalid` for keys that are no names, and values that cannot be written."""
+    for key, item in value.items():
+        values.Name(key)
+        _text(item)
+
+
+def _text(value: Any) -> None:
+    if isinstance(value, str):
+        values.text(value)
+
+
 _NETWORK = {
     "port": Prop(),
     "network": Prop(constraint="neutron.network"),
     "uuid": Prop(constraint="neutron.network"),
     "subnet": Prop(constraint="neutron.subnet"),
-    "fixed_ip": Prop(),
+    "fixed_ip": Prop(parse=values.address),
     "port_extra_properties": Prop("map"),
     "allocate_network": Prop(allowed=("none", "auto")),
     "tag": Prop(),
 }
 _DEVICE = {
-    "device_name": Prop(),
+    "device_name": Prop(parse=values.DeviceName),
     "volume_id": Prop(),
     "snapshot_id": Prop(),
     "image": Prop(),
     "image_id": Prop(),
     "device_type": Prop(),
-    "boot_index": Prop("integer"),
+    "boot_index": Prop("integer", parse=values.place),
     "disk_bus": Prop(),
-    "volume_size": Prop("integer"),
+    "volume_size": Prop("integer", parse=values.gib),
     "delete_on_termination": Prop("boolean"),
-    "ephemeral_size": Prop("integer"),
+    "ephemeral_size": Prop("integer", parse=values.count),
     "ephemeral_format": Prop(),
-    "swap_size": Prop("integer"),
+    "swap_size": Prop("integer", parse=values.count),
     "tag": Prop(),
 }
 
@@ -47,15 +61,15 @@ class Server(ResourceType):
     """OS::Nova::Server."""
 
     properties: Mapping[str, Prop] = {
-        "name": Prop(update=True),
+        "name": Prop(update=True, parse=values.Name),
         "flavor": Prop(required=True, update=True, constraint="nova.flavor"),
         "image": Prop(constraint="glance.image"),
         "key_name": Prop(constraint="nova.keypair"),
         "availability_zone": Prop(),
         "networks": Prop("list", update=True, fields=_NETWORK),
         "security_groups": Prop("list", update=True, items="string"),
-        "metadata": Prop("map", update=True),
-        "user_data": Prop("any"),
+        "metadata": Prop("map", update=True, parse=metadata),
+        "user_data": Prop("any", parse=_text),
         "user_data_format": Prop(default="HEAT_CFNTOOLS", allowed=("HEAT_CFNTOOLS", "RAW", "SOFTWARE_CONFIG")),
         "user_data_update_policy": Prop(default="REPLACE", update=True, allowed=("REPLACE", "IGNORE")),
         "flavor_update_policy": Prop(default="RESIZE", update=True, allowed=("RESIZE", "REPLACE")),
@@ -102,7 +116,7 @@ class Server(ResourceType):
         zone = props.get("availability_zone")
         if zone and things.find("zone", zone.split(":")[0]) is None:
             names = ", ".join(zone["name"] for zone in things.all("zone"))
-            raise PropertyInvalid(f"there is no availability zone '{zone}'; there are {names}")
+            raise PropertyInvalid(f"there is no availability zone {values.short(zone)}; there are {names}")
 
     def replaces(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Images and what runs at boot cannot change in a running server; the policies say what may."""

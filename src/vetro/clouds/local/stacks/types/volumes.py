@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Conflict
+from vetro.clouds.local import values
 from vetro.clouds.local.inventory import Inventory, Record
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
-from vetro.clouds.local.stacks.types.server import attachment
+from vetro.clouds.local.stacks.types.server import attachment, metadata
 from vetro.clouds.local.wiring import server_spec, volume_spec
 
 
@@ -16,10 +17,10 @@ class Volume(ResourceType):
     """OS::Cinder::Volume: a sparse file; it may grow and never shrinks."""
 
     properties: Mapping[str, Prop] = {
-        "size": Prop("integer", update=True),
-        "name": Prop(update=True),
+        "size": Prop("integer", update=True, parse=values.gib),
+        "name": Prop(update=True, parse=values.Name),
         "description": Prop(update=True),
-        "metadata": Prop("map", update=True),
+        "metadata": Prop("map", update=True, parse=metadata),
         "availability_zone": Prop(),
         "volume_type": Prop(update=True),
         "backup_id": Prop(constraint="cinder.backup"),
@@ -52,8 +53,6 @@ class Volume(ResourceType):
         sources = {"backup_id", "snapshot_id", "source_volid"}
         if "size" not in props and not sources & (props.keys() | (sources - set(known))):
             raise PropertyInvalid("the property 'size' of OS::Cinder::Volume is required")
-        if props.get("size", 1) < 1:
-            raise PropertyInvalid(f"size must be at least 1 (GiB), not {props['size']}")
 
     def create(self, call: Call) -> None:
         """The record, and the file at the driver."""
@@ -119,7 +118,7 @@ class VolumeAttachment(ResourceType):
     properties: Mapping[str, Prop] = {
         "instance_uuid": Prop(required=True),
         "volume_id": Prop(required=True),
-        "mountpoint": Prop(),
+        "mountpoint": Prop(parse=values.DeviceName),
     }
     attributes = ("id",)
 

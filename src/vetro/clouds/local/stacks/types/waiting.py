@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.clouds.local import values
 from vetro.clouds.local.stacks.types.base import Call, Prop, ResourceFailed, ResourceType
 
 #: Seconds between two looks at what servers signalled.
@@ -34,9 +35,9 @@ class WaitCondition(ResourceType):
     """OS::Heat::WaitCondition."""
 
     properties: Mapping[str, Prop] = {
-        "handle": Prop(required=True),
-        "timeout": Prop("number", required=True, update=True),
-        "count": Prop("integer", default=1, update=True),
+        "handle": Prop(required=True, parse=values.Id),
+        "timeout": Prop("number", required=True, update=True, parse=values.seconds),
+        "count": Prop("integer", default=1, update=True, parse=values.count),
     }
     attributes = ("data",)
     driven = True
@@ -78,7 +79,7 @@ class TestResource(ResourceType):
         "value": Prop("string", update=True, default="test_string"),
         "fail": Prop("boolean", update=True, default=False),
         "update_replace": Prop("boolean", update=True, default=False),
-        "wait_secs": Prop("number", update=True, default=0),
+        "wait_secs": Prop("number", update=True, default=0, parse=values.seconds),
     }
     attributes = ("output",)
     driven = True
