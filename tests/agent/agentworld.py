@@ -133,7 +133,7 @@ def answer(channel: Channel, results: str = RESULTS) -> dict[str, Any]:
     """The next answer, acknowledged."""
     message = channel.receive(results, PATIENCE)
     assert message is not None, "there was no answer"
-    channel.acknowledge(results, message.id)
+    channel.acknowledge(results, message.receipt)
     found = json.loads(message.body)
     assert isinstance(found, dict)
     return found

@@ -25,7 +25,7 @@ from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.broker_accounts import BrokerAccounts, Management, account_name, broker_of, told_to_servers
 from vetro.agent.errors import AccountRefused, BrokerUnavailable
 from vetro.agent.signing import ensure_key
-from vetro.agent.veil import PLACEHOLDER
+from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER
 from vetro.clouds.interface import Message, Owner
 
 ONE, TWO = Owner("project", "env1"), Owner("project", "Env2")
@@ -199,7 +199,7 @@ def test_answers_that_pass_are_no_refusals(tmp_path: Path, status: int) -> None:
     """A refusal ends what waits for the broker at once; these are tried again until its patience is over."""
 
     class Busy(BaseHTTPRequestHandler):
-        def do_DELETE(self) -> None:
+        def do_GET(self) -> None:
             self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -230,6 +230,8 @@ def test_servers_are_told_no_password() -> None:
     given = {"host": "mq", "login": "v", "password": "p", "ca_certs": "/f", "management": {"url": "http://m"}}
     assert told_to_servers(given, "Env") == {
         "host": "mq", "login": "vetro-env", "virtual_host": "vetro-env", "password": PLACEHOLDER,
+        "server_login": "vetro-env.{server}", "server_password": SERVER_PLACEHOLDER,
+        "server_exchange": "vetro-answers-{server}",
     }  # fmt: skip
     del given["management"]
     assert told_to_servers(given, "Env") == {"host": "mq", "login": "v", "password": "p"}

@@ -24,6 +24,7 @@ from vetro.clouds.interface import Owner
 from vetro.engine.host.answers import BadRequest
 from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
+from vetro.library.natives.agent_logins import server_mark
 from vetro.server.config import Config
 from vetro.server.dispatch import spec
 
@@ -64,10 +65,14 @@ def host(config: Config) -> Iterator[EffectsHost]:
     found.close()
 
 
-def password(config: Config) -> str:
+def accounts(config: Config) -> BrokerAccounts:
     broker, management = broker_of(config["engine.broker"])
     assert management is not None
-    return BrokerAccounts(broker, management, config.path("engine.signing_key")).password(OWNER)
+    return BrokerAccounts(broker, management, config.path("engine.signing_key"))
+
+
+def password(config: Config) -> str:
+    return accounts(config).password(OWNER)
 
 
 def test_the_login_gets_to_the_server_and_not_to_the_task(
@@ -78,7 +83,7 @@ def test_the_login_gets_to_the_server_and_not_to_the_task(
     made = Deployed(server(), settings=settings)
     pushes = made.host.performed("stack.push")
     seen = json.dumps([settings, made.model, pushes])
-    assert PLACEHOLDER in seen and password(config) not in seen
+    assert "server_password" in seen and password(config) not in seen
 
     for number, push in enumerate(pushes):
         host.perform(f"0/{number}", "stack.push", {**push, "known": None})
@@ -90,13 +95,13 @@ def test_the_login_gets_to_the_server_and_not_to_the_task(
     }
     conf = configparser.RawConfigParser()
     conf.read_string(files["/etc/murano/agent.conf"])
-    assert conf["rabbitmq"]["password"] == password(config)
-    assert PLACEHOLDER not in json.dumps(stack["body"])
+    assert conf["rabbitmq"]["password"] == accounts(config).server_password(OWNER, server_mark("eenv-hsrv"))
+    assert "PasswordOfThis" not in json.dumps(stack["body"])
 
     # What comes back is what was sent, also where it is read by somebody who does not know it.
     pushed = host.perform("1/0", "stack.read", {"name": pushes[-1]["name"]})
     assert pushed["digest"] == pushes[-1]["digest"]
-    assert password(config) not in json.dumps(pushed)
+    assert conf["rabbitmq"]["password"] not in json.dumps(pushed)
     assert host.perform("1/1", "stack.push", {**pushes[-1], "known": None})["outputs"] is not None
 
     agent = AgentProcess(tmp_path / "agent", program, {})
@@ -111,6 +116,7 @@ def test_the_login_gets_to_the_server_and_not_to_the_task(
             "id": plan["ID"],
             "plan": plan,
             "timeout": 30,
+            "login": True,
         }
         assert host.perform("2/0", "agent.call", call)["result"]["Body"] == "here"
     finally:

@@ -20,6 +20,7 @@ from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_HELD, read_json, refusal
 from vetro.agent.local import queue_prefix, results_prefix
 from vetro.clouds.interface import Message, NotFound, Owner
+from vetro.library.natives.agent_logins import answers_exchange
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ class AmqpChannel:
     Connects when it is used first, and again whenever the connection breaks; what was not acknowledged is delivered
     again by the broker, and delivered on only if it was not before. `send` returns when the broker has confirmed.
     ``patience`` is how many seconds it waits for that. Messages of one queue keep the order of `send`. Thread-safe.
-    ``prepare`` makes what connecting needs, each time.
+    ``prepare`` makes what connecting needs, each time. ``servers`` makes the login of the server with an input queue;
+    without it servers share a login, and nobody can tell who said what.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class AmqpChannel:
         *,
         patience: float = 60.0,
         prepare: Callable[[], object] = lambda: None,
+        servers: Callable[[str], object] | None = None,
     ) -> None:
+        self._servers = servers
         self._settings = settings
         self._prepare = prepare
         self._prefix = queue_prefix(owner)
@@ -69,6 +73,8 @@ class AmqpChannel:
         self._link: Link | None = None
         self._closed = False
         self._declared: set[str] = set()
+        #: Exchanges of servers and the queues with answers that are bound to them.
+        self._bound: set[tuple[str, str]] = set()
         self._consumed: set[str] = set()
         #: Queues that the broker sends from now, with the tags of their consumers.
         self._consumers: dict[str, str] = {}
@@ -108,6 +114,8 @@ class AmqpChannel:
 
         def publish(channel: Any) -> None:
             self._declare(channel, queue)
+            if message.login and self._servers is not None:
+                self._let_answer(channel, queue, message.reply_to)
             channel.basic_publish(content, "", queue, confirm_timeout=min(ANSWER_TIME, self._patience))
 
         self._use().submit(publish, self._patience).result()
@@ -180,11 +188,12 @@ class AmqpChannel:
 
     def _lost(self) -> None:
         self._declared.clear()
+        self._bound.clear()
         self._consumers.clear()
         with self._guard:
             for queue, messages in self._inbox.items():
                 for message in messages:
-                    self._open.pop((queue, message.id), None)
+                    self._open.pop((queue, message.receipt), None)
                 messages.clear()
             for delivery in self._open.values():
                 delivery.tag = None
@@ -195,6 +204,17 @@ class AmqpChannel:
                 queue=queue, durable=True, exclusive=False, auto_delete=False, arguments=QUEUE_ARGUMENTS
             )
             self._declared.add(queue)
+
+    def _let_answer(self, channel: Any, queue: str, results: str | None) -> None:
+        """Makes the exchange on which only this server may answer, and its login."""
+        assert self._servers is not None
+        exchange = answers_exchange(queue)
+        if results is not None and (exchange, results) not in self._bound and results.startswith(self.results):
+            self._declare(channel, results)
+            channel.exchange_declare(exchange, "direct", durable=True, auto_delete=False)
+            channel.queue_bind(results, exchange, results)
+            self._servers(queue)
+            self._bound.add((exchange, results))
 
     def _consume(self, channel: Any, queue: str) -> None:
         if queue in self._consumers:
@@ -223,7 +243,7 @@ class AmqpChannel:
             channel.basic_reject(tag, requeue=True)
             return
         message = self._read(queue, content)
-        key = (queue, message.id)
+        key = (queue, message.receipt)
         with self._guard:
             known = self._open.get(key)
             if key not in self._done and (known is None or known.tag is None):
@@ -239,6 +259,8 @@ class AmqpChannel:
         """The message; one that cannot be used says why to whoever waits for it."""
         properties = content.properties
         id, reply_to = properties.get("message_id"), properties.get("reply_to")
+        # The broker says where it was published, and lets a login with its own exchange publish nowhere else.
+        exchange = None if self._servers is None else str(content.delivery_info["exchange"])
         reason = content.refusal
         text, value = "", None
         if reason is None:
@@ -257,8 +279,8 @@ class AmqpChannel:
             level = logging.DEBUG if queue in self._reported else logging.WARNING
             self._reported.add(queue)
             log.log(level, "the message %r in queue '%s' was refused: %s", id[:100], queue, reason)
-            return Message(id, refusal(id, reason))
-        return Message(id, text, None, reply_to)
+            return Message(id, refusal(id, reason), exchange=exchange)
+        return Message(id, text, None, reply_to, exchange=exchange)
 
 
 def _remember(ids: dict[tuple[str, str], None], key: tuple[str, str]) -> None:

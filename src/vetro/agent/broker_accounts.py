@@ -1,8 +1,10 @@
-"""`BrokerAccounts`: a login and a virtual host of RabbitMQ for each environment, made over its management plug-in.
+"""`BrokerAccounts`: virtual hosts of RabbitMQ for environments and logins for servers, over its management plug-in.
 
-Agents publish to the default exchange, and whoever may do that can reach every queue of a virtual host: that is why an
-environment has one of its own. Its login may read the queues of the environment's servers and publish, nothing else;
-the engine's own login is let in, too. Passwords are not stored: they follow from the signing key, which all workers
+A server's login may read its own queue and publish on its own exchange, which leads to the queues with answers: it sees
+no plan of another server, takes none away, and the broker tells who answered. Servers of before publish to the default
+exchange, and whoever may do that can reach every queue of a virtual host: that is why an environment has one of its
+own. The environment's login is for them: it may read the queues of all its servers and publish, nothing else. The
+engine's own login is let in, too. Passwords are not stored: they follow from the signing key, which all workers
 have, so that each of them can make an account anew, also after the broker has lost it.
 """
 
@@ -16,7 +18,7 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,9 @@ from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import AccountRefused, BrokerUnavailable
 from vetro.agent.local import queue_prefix
 from vetro.agent.signing import ensure_key
-from vetro.agent.veil import PLACEHOLDER, Veil, password_of
+from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, password_of, server_password_of
 from vetro.clouds.interface import Owner
+from vetro.library.natives.agent_logins import EXCHANGE, answers_exchange, server_mark
 
 #: Veils that are remembered: a host has one, a server looks into many environments.
 _REMEMBERED = 64
@@ -37,6 +40,8 @@ _PASSING = frozenset({408, 429})
 _PREFIX = "vetro-"
 #: What a login may open. That of an environment is shared by servers that were made before servers had their own.
 CONNECTIONS, CHANNELS = 256, 512
+#: A server has one connection; one that broke may still count.
+SERVER_CONNECTIONS, SERVER_CHANNELS = 4, 8
 #: Queues of a virtual host, and bytes that wait in each: more is refused to who sends, and nobody else notices.
 QUEUES, QUEUE_BYTES = 2048, 64 << 20
 #: Answers of brokers that know no limits of logins (RabbitMQ before 3.8.10).
@@ -81,16 +86,23 @@ def account_name(environment: str) -> str:
     return f"{_PREFIX}{environment.lower()}"
 
 
+def server_account_name(environment: str, mark: str) -> str:
+    """How the login of a server is called; ``mark`` as `server_mark` gives it."""
+    return f"{account_name(environment)}.{mark}"
+
+
 def told_to_servers(data: Mapping[str, Any], environment: str) -> dict[str, Any]:
     """What packages put into their servers' settings of ``engine.broker``: not ``ca_certs``, a file of this machine.
 
     With ``management`` login and virtual host are those of the environment, and for the password stands a placeholder
-    (`vetro.agent.veil`).
+    (`vetro.agent.veil`); ``server_…`` is what `vetro.library.natives.agent_logins` makes those of a server from.
     """
     told = {name: value for name, value in data.items() if name not in ("management", "ca_certs")}
     if data.get("management"):
         name = account_name(environment)
         told |= {"login": name, "virtual_host": name, "password": PLACEHOLDER}
+        told |= {"server_login": server_account_name(environment, "{server}"), "server_password": SERVER_PLACEHOLDER}
+        told["server_exchange"] = EXCHANGE
     return told
 
 
@@ -113,13 +125,22 @@ class BrokerAccounts:
         about = f"vetro broker\0{owner.project}\0{owner.environment}"
         return password_of(ensure_key(self._signing_key).derive(about, 24))
 
+    def server_password(self, owner: Owner, mark: str) -> str:
+        """The password of a server's login. Raises `SigningKeyError`."""
+        about = f"vetro broker\0{owner.project}\0{owner.environment}\0{mark}"
+        return server_password_of(mark, ensure_key(self._signing_key).derive(about, 24))
+
     def veil(self, owner: Owner) -> Veil:
         """Puts the password of an environment into what leaves for its servers; its account is there then."""
         key = f"{owner.project}\0{owner.environment}"
         with self._lock:
             found = self._veils.pop(key, None)
             if found is None:
-                found = Veil(lambda: self.password(owner), lambda: self.ensure(owner))
+                found = Veil(
+                    lambda: self.password(owner),
+                    lambda mark: self.server_password(owner, mark),
+                    lambda: self.ensure(owner),
+                )
             self._veils[key] = found
             while len(self._veils) > _REMEMBERED:
                 del self._veils[next(iter(self._veils))]
@@ -142,6 +163,20 @@ class BrokerAccounts:
         policy = {"pattern": ".*", "apply-to": "queues", "priority": 0, "definition": full}
         self._request("PUT", f"policies/{place}/vetro", policy)
 
+    def ensure_server(self, owner: Owner, queue: str) -> None:
+        """Makes the login of the server with an input queue; its environment has its account. Raises as `ensure`."""
+        mark = server_mark(queue)
+        name, host = server_account_name(owner.environment, mark), quote(account_name(owner.environment), safe="")
+        place = quote(name, safe="")
+        self._request("PUT", f"users/{place}", {"password": self.server_password(owner, mark), "tags": ""})
+        own = {
+            "configure": "^$",
+            "write": f"^{re.escape(answers_exchange(queue))}$",
+            "read": f"^{re.escape(queue)}$",
+        }
+        self._request("PUT", f"permissions/{host}/{place}", own)
+        self._limit_login(name, SERVER_CONNECTIONS, SERVER_CHANNELS)
+
     def _limit_login(self, name: str, connections: int, channels: int) -> None:
         place = quote(name, safe="")
         for what, most in (("max-connections", connections), ("max-channels", channels)):
@@ -154,22 +189,54 @@ class BrokerAccounts:
     def remove_of(self, environment: str) -> None:
         """The same, whosever the environment is. Raises as `ensure`."""
         place = quote(account_name(environment), safe="")
+        for mark in self._servers().get(environment.lower(), ()):
+            self._remove_server(environment, mark)
         self._request("DELETE", f"users/{place}")
         self._request("DELETE", f"vhosts/{place}")
+
+    def remove_unused(self, environments: Iterable[str]) -> int:
+        """Removes the logins of servers whose queues are not there any more; how many. Raises as `ensure`.
+
+        A queue goes a day after its server was connected last. The next plan makes both again.
+        """
+        servers, count = self._servers(), 0
+        for environment in environments:
+            marks = set(servers.get(environment.lower(), ()))
+            if marks:
+                place = quote(account_name(environment), safe="")
+                marks.difference_update(map(server_mark, self._names(f"queues/{place}")))
+            for mark in marks:
+                self._remove_server(environment, mark)
+            count += len(marks)
+        return count
+
+    def _remove_server(self, environment: str, mark: str) -> None:
+        self._request("DELETE", f"users/{quote(server_account_name(environment, mark), safe='')}")
+        place = quote(account_name(environment), safe="")
+        self._request("DELETE", f"exchanges/{place}/{quote(EXCHANGE.format(server=mark), safe='')}")
+
+    def _servers(self) -> dict[str, list[str]]:
+        """The marks of servers that have logins, by environment."""
+        found: dict[str, list[str]] = {}
+        for name in self._names("users"):
+            environment, dot, mark = name.removeprefix(_PREFIX).partition(".")
+            if dot and name.startswith(_PREFIX):
+                found.setdefault(environment, []).append(mark)
+        return found
+
+    def _names(self, what: str) -> list[str]:
+        try:
+            said = self._request("GET", f"{what}?columns=name", passing=frozenset({404})) or b"[]"
+            return [str(row["name"]) for row in json.loads(said)]
+        except (ValueError, TypeError, KeyError):
+            raise BrokerUnavailable("the management of the message broker lists what nobody understands") from None
 
     def environments(self) -> set[str]:
         """Whose accounts, or parts of accounts, the broker has: ids in small letters, also those of other installations
         at the same broker. Raises as `ensure`.
         """
-        found = set()
-        for what in ("vhosts", "users"):
-            data = self._request("GET", f"{what}?columns=name")
-            try:
-                names = [str(row["name"]) for row in json.loads(data)]
-            except (ValueError, TypeError, KeyError):
-                raise BrokerUnavailable("the management of the message broker lists what nobody understands") from None
-            found |= {name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)}
-        return found
+        names = self._names("vhosts") + self._names("users")
+        return {name.removeprefix(_PREFIX).partition(".")[0] for name in names if name.startswith(_PREFIX)}
 
     def _request(self, method: str, path: str, body: Any = None, *, passing: frozenset[int] = frozenset()) -> bytes:
         """What the management says; nothing for codes in ``passing``. Raises as `ensure`."""

@@ -233,6 +233,15 @@ class Message:
     reply_to: str | None = None
     #: Until when somebody waits for the answer, in seconds since the epoch; then the agent ends the plan.
     until: float | None = None
+    #: Of a plan: its server has a login of its own at the broker, and answers with that.
+    login: bool = False
+    #: Of an answer: on which exchange of the broker it was said, '' the default one; None: the channel cannot tell.
+    exchange: str | None = None
+
+    @property
+    def receipt(self) -> str:
+        """What `Channel.acknowledge` takes: answers with the same id of different senders are different messages."""
+        return f"{self.exchange}\0{self.id}" if self.exchange else self.id
 
 
 @runtime_checkable

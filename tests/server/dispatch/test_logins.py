@@ -79,9 +79,13 @@ def test_they_go_from_the_broker(
     sweep._clean_broker(settings)
     assert accounts.environments() == before - {ids["gone"], ids["gone alone"]}
     assert logins.sweep(settings) == 0
+    for id in (ids["there"], "prod"):
+        accounts.ensure_server(Owner("p", id), f"e{id}-hgone")
+    assert logins.sweep(settings) == 1  # a server that is gone; that of another installation stays
+    assert list(accounts._servers()) == ["prod"]
 
 
-def _away(*_: Any) -> bytes:
+def _away(*_: Any, **__: Any) -> bytes:
     raise BrokerUnavailable("nobody there")
 
 

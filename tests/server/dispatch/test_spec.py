@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.dispatch import shop
 from vetro.agent.broker_accounts import BrokerAccounts
-from vetro.agent.veil import PLACEHOLDER
+from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER
 from vetro.clouds.openstack import SettingWrong
 from vetro.server.config import Config
 from vetro.server.dispatch import spec
@@ -25,6 +25,14 @@ def config(folder: Path, **more: Any) -> Config:
     return Config.load(folder, environ={}, overrides={**given, **{key.replace("__", "."): more[key] for key in more}})
 
 
+#: What tells servers how their own logins are called.
+OWN = {
+    "server_login": "vetro-env.{server}",
+    "server_password": SERVER_PLACEHOLDER,
+    "server_exchange": "vetro-answers-{server}",
+}
+
+
 def test_tasks_do_not_see_the_broker_s_password(tmp_path: Path) -> None:
     told = spec.engine_settings(config(tmp_path), "Env")
     assert told["rabbitmq"] == {
@@ -32,6 +40,7 @@ def test_tasks_do_not_see_the_broker_s_password(tmp_path: Path) -> None:
         "login": "vetro-env",
         "virtual_host": "vetro-env",
         "password": PLACEHOLDER,
+        **OWN,
     }
     assert "S3CRET" not in str(told)
 
@@ -41,7 +50,7 @@ def test_what_servers_are_told_can_be_changed_but_for_the_login(tmp_path: Path) 
     told = spec.engine_settings(config(tmp_path, engine__settings=mine), "env")
     assert told["rabbitmq"] == {
         "host": "from.outside", "ca_certs": "TEXT", "login": "vetro-env", "virtual_host": "vetro-env",
-        "password": PLACEHOLDER,
+        "password": PLACEHOLDER, **OWN,
     }  # fmt: skip
     assert told["file_server"] == "f"
 

@@ -8,6 +8,7 @@ thread that sends, one that looks at the clock, and one for each queue on which 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -18,6 +19,9 @@ from vetro.clouds.interface import Channel, Message
 from vetro.engine.host.answers import Abandoned, BadRequest, Handler, Request
 from vetro.engine.host.outbox import Outbox
 from vetro.engine.host.watch import Call, Done, Servers, Unwatched, Watch
+from vetro.library.natives.agent_logins import answers_exchange
+
+log = logging.getLogger(__name__)
 
 #: How names of queues begin on which agents answer.
 RESULTS = "-execution-results-"
@@ -25,6 +29,8 @@ RESULTS = "-execution-results-"
 LEAST_WAIT = 10.0
 #: Queues that one host listens to at the same time: each has a thread.
 MOST_LISTENERS = 256
+#: Answers to one plan, of whoever says so, that are kept until it is known who was asked.
+MOST_EARLY = 8
 #: Seconds of one look into a queue; between two of them a receiver sees that it is to end.
 _LOOK = 1.0
 
@@ -47,6 +53,8 @@ class _Plan:
 
     calls: list[Call] = field(default_factory=list)
     message: Message | None = None
+    #: What came before the call was adopted that says whom it asks.
+    early: list[Message] = field(default_factory=list)
 
 
 class Agents:
@@ -77,6 +85,7 @@ class Agents:
         self._wanted: set[str] = set()
         self._users: dict[str, int] = {}
         self._closed = threading.Event()
+        self._refused = False
 
     def handlers(self) -> dict[str, Handler]:
         """Kind to handler, for those who can wait."""
@@ -128,8 +137,13 @@ class Agents:
             self._expected.discard(id)
             plan.calls.append(call)
             self._users[listener] = self._users.get(listener, 0) + 1
-            came = plan.message
+            came = plan.message or next((one for one in plan.early if _may_answer(call, one)), None)
+            plan.message = came
+            early, plan.early = plan.early, []
         request.when_abandoned(lambda: self._ended(call, None, Abandoned(f"effect {request.key} was abandoned")))
+        for other in early:
+            if other is not came:
+                self._refuse(listener, other)
         if came is not None:
             self._answered(call, came)
             return
@@ -144,11 +158,12 @@ class Agents:
         queue, id, plan = request.text("queue"), request.text("id"), request.args.get("plan")
         if not isinstance(plan, dict):
             raise BadRequest(f"argument 'plan' of effect '{request.kind}' must be a mapping")
+        login = request.args.get("login") is True
 
         def make() -> Message:
             body = json.dumps(plan)
             signature = None if self._signer is None else self._signer.sign(queue, body)
-            return Message(id, body, signature, listener, until)
+            return Message(id, body, signature, listener, until, login)
 
         return queue, make
 
@@ -179,7 +194,7 @@ class Agents:
         call.done(answer, error)
 
     def _answered(self, call: Call, message: Message) -> None:
-        call.request.when_stored.append(lambda: self._stored(call, message.id))
+        call.request.when_stored.append(lambda: self._stored(call, message.receipt))
         try:
             answer = {"result": json.loads(message.body)}
         except (ValueError, RecursionError) as error:
@@ -226,17 +241,33 @@ class Agents:
             plan = self._plans.get(id)
             if plan is None and id in self._expected:
                 plan = self._plans[id] = _Plan()
-            if plan is not None:
+            calls = list(plan.calls) if plan is not None else []
+            answered = [call for call in calls if _may_answer(call, message)]
+            if plan is not None and not calls and plan.message is None and len(plan.early) < MOST_EARLY:
+                plan.early.append(message)
+                return
+            if plan is not None and answered:
                 plan.message = message
-                calls = list(plan.calls)
+        if plan is not None and not answered:
+            self._refuse(queue, message)
+            return
         if plan is None:
             # Nobody asks: the answer to a plan that was only sent, one that came too late, or one stored already.
             # Without a lease that is the successor's business.
             if self._may_drop():
-                self._outbox.acknowledge(queue, message.id)
+                self._outbox.acknowledge(queue, message.receipt)
             return
-        for call in calls:
+        for call in answered:
             self._answered(call, message)
+
+    def _refuse(self, queue: str, message: Message) -> None:
+        """Drops an answer of a server that was not asked, or a second one. The log hears of the first."""
+        level = logging.DEBUG if self._refused else logging.WARNING
+        self._refused = True
+        why = "another server was asked, or it was answered before"
+        log.log(level, "an answer to plan %.100r in queue '%s' was dropped: %s", message.id, queue, why)
+        if self._may_drop():
+            self._outbox.acknowledge(queue, message.receipt)
 
     def close(self) -> None:
         """Ends the threads; answers that are not in the journal stay in their queues."""
@@ -269,6 +300,16 @@ def _waited(begin: Callable[[Request, Done], None], request: Request) -> Any:
     if error is not None:
         raise error
     return answer
+
+
+def _may_answer(call: Call, message: Message) -> bool:
+    """Whether an answer was said where the server that was asked, and no other one, says it.
+
+    Servers without a login of their own share the default exchange: which of them it was, nobody knows.
+    """
+    if message.exchange is None:
+        return True
+    return message.exchange == (answers_exchange(call.queue) if call.request.args.get("login") is True else "")
 
 
 def _plan_of(message: Message) -> str:

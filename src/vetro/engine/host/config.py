@@ -108,7 +108,12 @@ def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None) -> Chann
     if key is None:
         raise HostConfigError("'broker.management' needs 'signing_key': the passwords of environments follow from it")
     accounts = BrokerAccounts(broker, management, Path(key))
-    return AmqpChannel(accounts.settings(owner), owner, prepare=lambda: accounts.ensure(owner))
+    return AmqpChannel(
+        accounts.settings(owner),
+        owner,
+        prepare=lambda: accounts.ensure(owner),
+        servers=lambda queue: accounts.ensure_server(owner, queue),
+    )
 
 
 def _maker(kind: str) -> MakeCloud:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.library.natives.agent_logins import account, has_login
 from vetro.library.natives.common import perform, private, whole
 from vetro.library.natives.plans import build_plan, empty_plan
 from vetro.library.natives.resources import is_resources, package_of
@@ -154,6 +155,7 @@ class _Line:
         self.cx = cx
         self.queue = queue_of(this)
         host = whole(private(whole(this), AGENT, "_host"))
+        self.login = has_login(cx, host)
         region = host.yaql_method("getRegion", cx)()
         self.listener = region.yaql_attribute("agentListener", cx)
 
@@ -174,7 +176,8 @@ class _Line:
 
     def _message(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         plan_id = plan.get("ID") or self.cx.session.new_id()
-        return {"queue": self.queue, "listener": queue_name(self.listener), "id": str(plan_id), "plan": plan}
+        found = {"queue": self.queue, "listener": queue_name(self.listener), "id": str(plan_id), "plan": plan}
+        return {**found, "login": True} if self.login else found
 
 
 _PLAN = Param("template", Type.DICT)
@@ -202,6 +205,12 @@ class Agent:
             shared["signing key"] = perform(cx, "agent.key") or ""
         lines: list[str] = shared["signing key"].strip().splitlines()
         return "\n".join(line_prefix + line for line in lines)
+
+    @method("brokerAccount", params=(Param("broker", Type.DICT),))
+    def broker_account(cx: Any, this: Any, broker: Any) -> Any:
+        """The settings of a broker with the login of this server, where servers have logins of their own."""
+        agent = whole(this)
+        return freeze(account(cx, private(agent, AGENT, "_host"), queue_of(agent), broker))
 
     @method("buildExecutionPlan", params=(_PLAN, _RESOURCES))
     def build_execution_plan(cx: Any, this: Any, template: Any, resources: Any) -> Any:

@@ -1,5 +1,5 @@
 """Logins and virtual hosts at the broker that nobody needs any more: of environments that were destroyed while the
-broker was away, and of tasks without environment, whose virtual host has the task's id.
+broker was away, of tasks without environment, whose virtual host has the task's id, and of servers that are gone.
 
 Other installations may use the same broker. What is removed has an id that this installation's tasks name: ids are
 random, so nobody else has it. An environment that was abandoned keeps its login: its servers run on.
@@ -19,17 +19,27 @@ _TOGETHER = 500
 
 
 def sweep(config: Config) -> int:
-    """Removes them; of how many environments and tasks. Raises `vetro.agent.errors.AgentError`, errors of the database.
+    """Removes them and says how many. Raises `vetro.agent.errors.AgentError`, errors of the database.
 
     An account that is needed after all is made again by whoever needs it.
     """
     accounts = spec.broker_accounts(config)
     if accounts is None:
         return 0
-    gone = left_over(accounts.environments())
+    known = accounts.environments()
+    gone = left_over(known)
     for id in gone:
         accounts.remove_of(id)
-    return len(gone)
+    return len(gone) + accounts.remove_unused(_present(known))
+
+
+def _present(ids: Iterable[str]) -> list[str]:
+    """Those among the ids that are of environments of this installation."""
+    wanted, found = sorted(ids), list[str]()
+    for first in range(0, len(wanted), _TOGETHER):
+        some = wanted[first : first + _TOGETHER]
+        found += Environment.objects.filter(id__in=some).values_list("id", flat=True)
+    return found
 
 
 def left_over(ids: Iterable[str]) -> list[str]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: Kind of the service -> kind of the engine.
 ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
 _BESIDE = frozenset({"identities", "environment", "trace"})
+#: What servers are told of their logins, which no setting changes.
+_LOGINS = ("login", "password", "virtual_host", "server_login", "server_password", "server_exchange")
 #: How guests reach the agent's socket where no broker is configured.
 _SOCKET = "unix:/run/vetro/agent.sock"
 
@@ -133,7 +135,7 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
         told = told_to_servers(broker, environment)
         if broker.get("management"):
             theirs = {**told, **own.pop("rabbitmq", {})}
-            told = {**theirs, **{name: told[name] for name in ("login", "password", "virtual_host")}}
+            told = {**theirs, **{name: told[name] for name in told if name in _LOGINS}}
     names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
              "max_environments", "max_hosts", "driver")  # fmt: skip
     return {
