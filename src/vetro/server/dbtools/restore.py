@@ -2,12 +2,14 @@
 backup was made of.
 
 All rows are written in one transaction, read again and compared with the sums in the file before it is committed. What
-is broken off leaves the database as empty as it was; archives that were written by then are no harm, they are named
-after what is in them.
+is broken off before leaves the database as empty as it was; archives and keys that were written by then are no harm:
+archives are named after what is in them, and keys are added to. The transaction also notes which backup it was, so that
+what is broken off afterwards is brought to its end when the same backup is restored again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -18,15 +20,13 @@ from django.db import DEFAULT_DB_ALIAS, Error, IntegrityError, connections, tran
 
 from vetro.server.config import Config
 from vetro.server.dbtools import copying, schema
-from vetro.server.dbtools.backup import CANARY
 from vetro.server.dbtools.backup_file import KEYS, SIGNING, End, Head, Reader
 from vetro.server.dbtools.backup_reading import Restored, compare, compare_blob, told
-from vetro.server.dbtools.busy import users
-from vetro.server.dbtools.errors import BackupNewer, BackupUnusable, MoveFailed, RestoreFailed, RestoreRefused
-from vetro.server.dbtools.tables import MADE, Sum, Table, rows, tables
-from vetro.server.keyfile import KeysUnusable, read_keys, write_keys
+from vetro.server.dbtools.errors import BackupUnusable, MoveFailed, RestoreFailed
+from vetro.server.dbtools.restore_checks import RESTORED, refuse, tried_keys
+from vetro.server.dbtools.tables import Sum, Table, rows
+from vetro.server.keyfile import write_keys
 
-ACTION = "database.restore"
 #: Tables whose rows are of the machines of the installation that was saved.
 _OF_MACHINES = ("dispatch_workerprocess",)
 Say = Callable[[str], None]
@@ -41,9 +41,33 @@ def restore(config: Config, file: IO[bytes], *, fresh_keys: bool = False, say: S
     began = time.monotonic()
     reader = Reader(file)
     head = reader.head
-    _refuse(head)
+    filled = schema.state().filled == _name(head)
+    refuse(head, filled)
     files = reader.files()
-    keys = _tried_keys(config, head, files, fresh_keys)
+    keys = tried_keys(config, head, files, fresh_keys)
+    count = _put_archives(reader, say)
+    notes: tuple[str, ...]
+    if filled:
+        end, notes = _passed(reader), ("its rows had been written before: what was left to do is done",)
+    else:
+        end, notes = _written(config, reader, files, keys, count, say)
+    migrations = schema.migrate()
+    if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
+        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+            cursor.execute("ANALYZE")
+    found = told(head, end, tuple(migrations), notes, began)
+    with transaction.atomic(using=DEFAULT_DB_ALIAS):
+        _note(found)
+        schema.forget_filled(_name(head))
+    return found
+
+
+def _name(head: Head) -> str:
+    """What tells a backup from all others."""
+    return f"{head.made} {hashlib.sha256(head.canary.encode()).hexdigest()[:32]}"
+
+
+def _put_archives(reader: Reader, say: Say) -> int:
     from vetro.server.catalog import blobs
 
     count = 0
@@ -52,17 +76,34 @@ def restore(config: Config, file: IO[bytes], *, fresh_keys: bool = False, say: S
         blobs.put(data)
         count += 1
     say(f"{count} package archives")
+    return count
+
+
+def _passed(reader: Reader) -> End:
+    """The end of the file, without a look at the rows before it."""
+    for table in reader.head.tables:
+        for _ in reader.rows(table):
+            pass
+    return reader.finish()
+
+
+def _written(
+    config: Config, reader: Reader, files: dict[str, bytes], keys: list[str], archives: int, say: Say
+) -> tuple[End, tuple[str, ...]]:
+    """Makes the tables and writes all rows; what has to be said of the keys."""
+    head = reader.head
     _make_tables(head)
     try:
         with transaction.atomic(using=DEFAULT_DB_ALIAS):
             _lock(head.tables)
             end = _fill(reader, say)
-            compare(end, files, count, None, BackupUnusable)
+            compare(end, files, archives, None, BackupUnusable)
             _read_again(head.tables, end)
             for name in _OF_MACHINES:
                 with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
                     cursor.execute(f"DELETE FROM {connections[DEFAULT_DB_ALIAS].ops.quote_name(name)}")
             notes = _install_keys(config, files, keys)
+            schema.note_filled(_name(head))
     except MoveFailed as error:
         raise RestoreFailed(error.message) from None
     except IntegrityError as error:
@@ -70,67 +111,7 @@ def restore(config: Config, file: IO[bytes], *, fresh_keys: bool = False, say: S
     except Error as error:
         raise RestoreFailed(f"restoring was broken off: {_line(error)}") from None
     say("what was written was read again: all rows and checksums agree")
-    migrations = schema.migrate()
-    if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
-        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.execute("ANALYZE")
-    found = told(head, end, tuple(migrations), notes, began)
-    _note(found)
-    return found
-
-
-def _refuse(head: Head) -> None:
-    """Whatever can be seen before anything is read from the rows."""
-    if who := users(DEFAULT_DB_ALIAS):
-        error = RestoreRefused(f"the database is in use: {'; '.join(who[:5])}")
-        error.hint = "stop the service, its workers and everything else that uses it"
-        raise error
-    found = schema.state()
-    schema.refuse_foreign(found)
-    known = {*found.done, *found.missing}
-    if strange := [name for name in head.migrations if name not in known]:
-        raise BackupNewer(f"the backup was made by Vetro {head.version}, whose tables this one does not know:"
-                          f" {', '.join(strange[:3])}")  # fmt: skip
-    if found.done and (newer := set(schema.of_the_data(found.done)) - set(head.migrations)):
-        error = RestoreRefused(f"the tables here are newer than those of the backup: {', '.join(sorted(newer)[:3])}")
-        error.hint = (
-            "take a database without tables: those of the backup are made first, and brought up to date afterwards"
-        )
-        raise error
-    if not found.done:
-        return
-    filled = {}
-    for table in tables():
-        if table.name not in MADE and (count := copying.count(DEFAULT_DB_ALIAS, table)):
-            filled[table.name] = count
-    if filled:
-        shown = ", ".join(f"{name}: {count}" for name, count in list(filled.items())[:5])
-        error = RestoreRefused(f"the database is not empty ({shown})")
-        error.hint = "take an empty one, or another data directory: nothing is replaced"
-        raise error
-
-
-def _tried_keys(config: Config, head: Head, files: dict[str, bytes], fresh: bool) -> list[str]:
-    """The keys that the installation will have. Raises `KeysUnusable` unless they open what is in the backup."""
-    from vetro.server.crypto import Keyring
-
-    path = config.path("secrets.key_file")
-    here = [] if fresh else read_keys(path, make=False) if path.exists() else []
-    if KEYS in files:
-        theirs = files[KEYS].decode("ascii", "replace").split()
-        # Ours stay the newest, should something have been encrypted with them; theirs include the oldest.
-        keys = [*(key for key in here if key not in theirs), *theirs]
-    else:
-        keys = here or read_keys(path, make=False)
-    try:
-        if Keyring(keys).decrypt(head.canary.encode()) != CANARY:
-            raise KeysUnusable("the backup says of its keys what they do not say")
-    except KeysUnusable:
-        others = "those it brings do not, either" if KEYS in files else "it brings none"
-        error = KeysUnusable(f"the keys in {path} do not open what is in the backup, and {others}")
-        error.hint = f"copy the file of keys of the installation that was saved to {path}, then restore again"
-        raise error from None
-    return keys
+    return end, notes
 
 
 def _make_tables(head: Head) -> None:
@@ -198,16 +179,21 @@ def _install_keys(config: Config, files: dict[str, bytes], keys: list[str]) -> t
 
 
 def _write_private(path: Path, data: bytes) -> None:
+    """A file that is there as a whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(draft, path)
 
 
 def _note(found: Restored) -> None:
     from vetro.server.audit.record import record
     from vetro.server.caller import SYSTEM
 
-    record(SYSTEM, ACTION, made=found.made, rows=found.rows, version=found.version)
+    record(SYSTEM, RESTORED, made=found.made, rows=found.rows, version=found.version)
 
 
 def _line(error: Exception) -> str:

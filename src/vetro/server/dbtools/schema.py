@@ -1,6 +1,7 @@
 """The tables: which changes (migrations) are in the database, bringing it up to date, and refusing what does not fit.
 
 A database that was moved away (`vetro.server.dbtools.move`) is sealed: a row of the table of migrations says where to.
+Another one says which backup it was filled from, until restoring has ended (`vetro.server.dbtools.restore`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from vetro.server.dispatch.backend import APP
 _LOCK = 7630942018
 #: What stands in the column for the app, in the row that seals.
 _SEAL = "moved to"
+#: The same, in the row that says what restoring has written.
+_FILLED = "restored from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Schema:
     unknown: tuple[str, ...]
     #: Where the installation was moved to; empty: nowhere.
     moved: str = ""
+    #: The backup whose rows are in it, while restoring has more to do; empty: none.
+    filled: str = ""
 
     @property
     def current(self) -> bool:
@@ -46,10 +51,11 @@ def state(alias: str = DEFAULT_DB_ALIAS) -> Schema:
     loader = MigrationLoader(connections[alias])
     applied, disk = set(loader.applied_migrations), set(loader.disk_migrations)
     moved = next((name for app, name in applied if app == _SEAL), "")
-    done = {key for key in applied if key[0] != _SEAL}
+    filled = next((name for app, name in applied if app == _FILLED), "")
+    done = {key for key in applied if key[0] not in (_SEAL, _FILLED)}
     # Tables of procrastinate are no data: where another dispatcher is in use, nobody minds that they are there.
     unknown = {key for key in done - disk if key[0] != APP}
-    return Schema(_named(done & disk), _named(disk - done), _named(unknown), moved)
+    return Schema(_named(done & disk), _named(disk - done), _named(unknown), moved, filled)
 
 
 def require(alias: str = DEFAULT_DB_ALIAS) -> None:
@@ -74,13 +80,13 @@ def migrate(alias: str = DEFAULT_DB_ALIAS, *, sealed: bool = False) -> list[str]
     ``sealed``: also those of a database that was moved away. Raises `SchemaNewer`, `DatabaseMoved`, and errors of the
     database: then the last of the migrations is undone.
     """
-    from django.core.management import call_command
+    from vetro.server.dbtools.executor import migrate_all
 
     with migration_lock(alias):
         found = state(alias)
         refuse_foreign(replace(found, moved="") if sealed else found)
         if found.missing:
-            call_command("migrate", database=alias, interactive=False, verbosity=0)
+            migrate_all(connections[alias])
     return list(found.missing)
 
 
@@ -94,9 +100,9 @@ def migrate_to(names: Iterable[str], alias: str = DEFAULT_DB_ALIAS) -> None:
 
     Raises errors of the database.
     """
-    from django.db.migrations.executor import MigrationExecutor
+    from vetro.server.dbtools.executor import Executor
 
-    executor = MigrationExecutor(connections[alias])
+    executor = Executor(connections[alias])
     nodes = executor.loader.graph.node_map
     wanted = {key for key in nodes if ".".join(key) in set(names)}
     # The newest of each app: those before it come with it.
@@ -139,6 +145,16 @@ def reopen(alias: str = DEFAULT_DB_ALIAS) -> str:
     if found:
         _recorder(alias).record_unapplied(_SEAL, found)
     return found
+
+
+def note_filled(backup: str) -> None:
+    """Marks the database as filled from a backup, inside the caller's transaction."""
+    _recorder(DEFAULT_DB_ALIAS).record_applied(_FILLED, backup[:255])
+
+
+def forget_filled(backup: str) -> None:
+    """Takes that mark away: restoring has ended."""
+    _recorder(DEFAULT_DB_ALIAS).record_unapplied(_FILLED, backup[:255])
 
 
 def _recorder(alias: str) -> Any:
