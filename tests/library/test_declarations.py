@@ -324,6 +324,9 @@ METHODS = {
         "untrackApplication": ["instance"],
         "trackCloudInstance": ["instance"],
         "untrackCloudInstance": ["instance"],
+        "checkNames": [],
+        "claimName": ["instance"],
+        "ownsName": ["instance"],
     },
     "io.murano.system.Logger": {
         **{level: ["message", "args", "kwargs"] for level in LEVELS},

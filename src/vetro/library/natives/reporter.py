@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.library.natives.common import id_of, is_object, perform, private, text_of, whole
+from vetro.library.natives.servernames import names_of
 from vetro.muranopl.native import method
 from vetro.yaql.signature import Param, Type
 
@@ -94,6 +95,21 @@ class InstanceNotifier:
     def track_cloud_instance(cx: Any, this: Any, instance: Any) -> None:
         """A server exists from now on."""
         _track(cx, this, instance, SERVER, None, 1)
+
+    @method("checkNames")
+    def check_names(cx: Any, this: Any) -> None:
+        """Raises `NameTaken` when two servers of the environment have the same name in one region."""
+        names_of(cx, this).check()
+
+    @method("claimName", params=(_INSTANCE,))
+    def claim_name(cx: Any, this: Any, instance: Any) -> None:
+        """The server is about to be made. Raises `NameTaken` when another one that was made has its name."""
+        names_of(cx, this).claim(whole(instance))
+
+    @method("ownsName", params=(_INSTANCE,))
+    def owns_name(cx: Any, this: Any, instance: Any) -> bool:
+        """Whether the resource of the server's name in the stack is this server's own."""
+        return names_of(cx, this).owns(whole(instance))
 
     @method("untrackCloudInstance", params=(_INSTANCE,))
     def untrack_cloud_instance(cx: Any, this: Any, instance: Any) -> None:
