@@ -23,16 +23,23 @@ def hot(resources: Mapping[str, Any], **sections: Any) -> dict[str, Any]:
 class World:
     """One cloud in a folder; `push` sends differences as the library does."""
 
-    def __init__(self, folder: Path, settings: LocalSettings | None = None, table: Any = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: LocalSettings | None = None,
+        table: Any = None,
+        quotas: Mapping[str, int] | None = None,
+    ) -> None:
         self.folder = folder
         self.settings = settings
+        self.quotas = quotas
         self.table = Table.from_json(table)
         self.parts: dict[str, Parts] = {}
         self.open()
 
     def open(self) -> None:
         self.driver = RecordDriver(self.folder, self.table)
-        self.cloud = LocalCloud(self.folder, self.driver, self.settings)
+        self.cloud = LocalCloud(self.folder, self.driver, self.settings, quotas=self.quotas)
 
     def reopen(self) -> None:
         """What a new process sees."""

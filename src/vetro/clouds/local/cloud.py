@@ -16,6 +16,7 @@ from vetro.clouds.local.inventory import Inventory, Kind, Record
 from vetro.clouds.local.listing import check_region, listed, mark_image
 from vetro.clouds.local.machine_images import offer
 from vetro.clouds.local.networking import Networking, QueryInvalid
+from vetro.clouds.local.quotas import used
 from vetro.clouds.local.seed import seed
 from vetro.clouds.local.services import Services
 from vetro.clouds.local.settings import LocalSettings
@@ -35,10 +36,12 @@ class LocalCloud:
         settings: LocalSettings | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        quotas: Mapping[str, int] | None = None,
     ) -> None:
         """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there.
 
-        ``driver`` makes the servers; the cloud closes it at its end. Raises `StateUnusable`.
+        ``driver`` makes the servers; the cloud closes it at its end. ``quotas``: the most that each project may have
+        (`vetro.clouds.quotas`), no limit where none is given. Raises `StateUnusable`.
         """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
@@ -47,7 +50,7 @@ class LocalCloud:
         try:
             seed(self._database, self._settings, directory)
             offer(self._database, self._settings)
-            self._services = Services(directory, self._database, driver, self._settings, clock)
+            self._services = Services(directory, self._database, driver, self._settings, clock, dict(quotas or {}))
             self._stacks = Stacks(self._services)
         except BaseException:
             self._database.close()
@@ -168,6 +171,10 @@ class LocalCloud:
         Pushing a stack does the same for its own servers. Raises `DriverError` for one that does not start.
         """
         return self._stacks.heal(owner)
+
+    def used(self, project: str) -> Mapping[str, int]:
+        """What a project has of each quota of clouds, in all regions and environments."""
+        return used(self._database, project)
 
     def known(self) -> tuple[Collection[str], Collection[str]]:
         """Ids of all servers and of all networks of all owners: what `ServerDriver.sweep` must leave alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from vetro.clouds.local import quotas
 from vetro.clouds.local.statefile import StateFile
 
 _SCHEMA = """
@@ -57,3 +58,7 @@ class Database(StateFile):
         #: Records that never change while the cloud is open: flavors, zones.
         self.fixed: dict[tuple[str, str, str], dict[str, Any]] = {}
         super().__init__(path)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        quotas.prepare(self)

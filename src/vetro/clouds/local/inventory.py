@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from vetro.clouds.interface import Conflict, NotFound
+from vetro.clouds.local import quotas
 from vetro.clouds.local.database import Database
 from vetro.clouds.local.values import short
 
@@ -152,8 +153,9 @@ class Inventory:
         return [json.loads(body) for body, project in rows if self._sees(project)]
 
     def delete(self, record: str) -> None:
-        """Removes a record (by id). Nothing when there is none."""
+        """Removes a record (by id), which counts no more. Nothing when there is none."""
         self.database.run("DELETE FROM records WHERE id = ? AND region = ?", (record, self.region))
+        quotas.give_back(self.database, record)
 
     def _may_name(self, kind: str, environment: str) -> bool:
         return self.environment is None or kind not in _PRIVATE or environment in ("", self.environment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,8 @@ class Services:
     driver: ServerDriver
     settings: LocalSettings
     clock: Callable[[], float] = time.time
+    #: Most that a project may have, by quota (`vetro.clouds.quotas`); what is missing here has no limit.
+    quotas: Mapping[str, int] = field(default_factory=dict)
     #: Networks as this process told them to the driver last.
     networks: dict[str, NetworkSpec] = field(default_factory=dict)
     #: Set when the cloud is closed: waits end.

@@ -12,7 +12,7 @@ from vetro.engine.host.answers import HostConfigError
 if TYPE_CHECKING:
     from vetro.clouds.local.drivers.base import ServerDriver
 
-_KNOWN = frozenset({"kind", "driver", "directory", "script", "settings"})
+_KNOWN = frozenset({"kind", "driver", "directory", "script", "settings", "quotas"})
 
 
 def local_cloud(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Channel]:
@@ -32,9 +32,10 @@ def local_cloud(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Chann
     if make is None:
         raise HostConfigError(f"there is no driver '{name}'; there are {', '.join(_DRIVERS)}")
     more = LocalSettings.from_json(settings.get("settings") or {})
+    quotas = quotas_of(settings)
     driver = make(folder, settings)
     try:
-        cloud = LocalCloud(folder, driver, more)
+        cloud = LocalCloud(folder, driver, more, quotas=quotas)
     except BaseException:
         driver.close()
         raise
@@ -43,6 +44,16 @@ def local_cloud(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Chann
     except BaseException:
         cloud.close()
         raise
+
+
+def quotas_of(settings: Mapping[str, Any]) -> dict[str, int]:
+    """The limits in the settings of a cloud. Raises `HostConfigError`, `vetro.clouds.quotas.QuotaInvalid`."""
+    from vetro.clouds.quotas import limits_of
+
+    given = settings.get("quotas") or {}
+    if not isinstance(given, Mapping):
+        raise HostConfigError("setting 'quotas' of the local cloud must be a mapping of names and whole numbers")
+    return limits_of(given)
 
 
 def _record(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:

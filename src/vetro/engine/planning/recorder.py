@@ -17,6 +17,7 @@ from typing import Any
 from vetro.clouds.interface import Channel, Cloud, Owner, StackChange
 from vetro.clouds.local import LocalCloud, LocalSettings
 from vetro.clouds.local.drivers.record import RecordDriver
+from vetro.engine.host.local_cloud import quotas_of
 from vetro.library.stackdata import digest_of, parts_of
 
 #: What was there before the plan: ``[[region, name, [[section, key, value], ...]], ...]``.
@@ -73,9 +74,10 @@ def stacks_of(cloud: Cloud, owner: Owner) -> Stacks:
 
 def _open(folder: Path, real: Mapping[str, Any]) -> LocalCloud:
     settings = _settings(real)
+    quotas = quotas_of(real) if real.get("kind") == "local" else {}
     driver = RecordDriver(folder)
     try:
-        return LocalCloud(folder, driver, settings)
+        return LocalCloud(folder, driver, settings, quotas=quotas)
     except BaseException:
         driver.close()
         raise

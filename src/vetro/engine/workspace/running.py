@@ -40,6 +40,7 @@ def host_config(workspace: Workspace, folder: EnvironmentFolder, *, lasting: boo
         cloud = {"kind": "local", "driver": driver, "directory": str(workspace.cloud)}
         if folder.setting("script"):
             cloud["script"] = folder.setting("script")
+        cloud["quotas"] = dict(given.quotas)
         if given.cloud:
             cloud["settings"] = dict(given.cloud)
     return {

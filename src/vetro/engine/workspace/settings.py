@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from vetro.clouds.quotas import OF_CLOUD, QUOTAS, limits_of
 from vetro.engine.task import Budget
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.errors import VetroError
@@ -43,6 +44,8 @@ class Settings:
     cloud: Mapping[str, Any] = field(default_factory=dict)
     #: `vetro.clouds.openstack.OpenStackSettings` as plain data; None: environments cannot be in an OpenStack.
     openstack: Mapping[str, Any] | None = field(default=None, repr=False)
+    #: What all environments of the workspace may have in the local cloud together (`vetro.clouds.quotas`).
+    quotas: Mapping[str, int] = field(default_factory=lambda: {name: QUOTAS[name].default for name in OF_CLOUD})
     budget: Budget = field(default_factory=Budget)
 
 
@@ -80,6 +83,7 @@ class _Reader:
         )
         cloud = self._section("cloud", settings=dict, openstack=dict)
         task = self._section("task", cpu_seconds=(int, float), memory_mib=int, grace_seconds=(int, float), steps=int)
+        quotas = self._section("quotas", **dict.fromkeys(OF_CLOUD, int))
         self._section()
         seen = {name: value for name, value in engine.items() if name == "home_region"}
         key = engine.get("signing_key")
@@ -92,12 +96,13 @@ class _Reader:
             cloud=self._checked("cloud.settings", lambda: _cloud(cloud.get("settings", {}))),
             openstack=self._checked("cloud.openstack", lambda: _openstack(cloud.get("openstack"))),
             budget=self._checked("task", lambda: _budget(task)),
+            quotas=self._checked("quotas", lambda: {**usual.quotas, **limits_of(quotas)}),
         )
 
     def _section(self, name: str | None = None, **known: Any) -> dict[str, Any]:
         """A section whose entries are of these types; without a name, checks that there are no others."""
         if name is None:
-            self._only(self._data, ("engine", "cloud", "task"), "")
+            self._only(self._data, ("engine", "cloud", "task", "quotas"), "")
             return {}
         section = self._data.get(name, {})
         if not isinstance(section, dict):

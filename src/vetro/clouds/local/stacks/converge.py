@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vetro.clouds.interface import CloudError
+from vetro.clouds.local import quotas
 from vetro.clouds.local.drivers.base import NotingDriver
-from vetro.clouds.local.inventory import fixed_id
 from vetro.clouds.local.stacks.collecting import Collecting
 from vetro.clouds.local.stacks.functions import Unknown, resolve, truth
 from vetro.clouds.local.stacks.graph import closure
 from vetro.clouds.local.stacks.live import LiveStack
+from vetro.clouds.local.stacks.needs import needs_of, resource_id
 from vetro.clouds.local.stacks.removal import Removal, failed_text
 from vetro.clouds.local.stacks.rows import State
 from vetro.clouds.local.stacks.schedule import Job, work
@@ -37,9 +38,13 @@ class Convergence:
         notes = driver if isinstance(driver, NotingDriver) and driver.instant else None
         #: Collects what only writes records; it is settled before anything else is done.
         self._changes = Collecting(self.database, notes)
+        self._ended = True
 
     def run(self, put: Mapping[Part, Any], drop: list[Part], digest: str) -> str:
-        """The reason of the failure, or ''. The stack's row says how it ended."""
+        """The reason of the failure, or ''. The stack's row says how it ended.
+
+        Raises `QuotaExceeded`: nothing was begun.
+        """
         self._changes.begin()
         try:
             self._start(put, drop, digest)
@@ -49,6 +54,9 @@ class Convergence:
 
     def _start(self, put: Mapping[Part, Any], drop: list[Part], digest: str) -> None:
         row, now = self.live.row, self.interpreter.services.clock()
+        self._reserve(self.live.quota_needs)
+        # Whoever came to no end before left what he had reserved.
+        self._ended = row.generation == 0 or row.status.endswith("_COMPLETE")
         row.status, row.reason, row.digest = f"{self.action}_IN_PROGRESS", "", digest
         row.created = row.created or now
         # Times must differ between two updates, however quick they are.
@@ -83,11 +91,20 @@ class Convergence:
         self._changes.begin()
         self._outputs()
         row = live.row
+        if reason or not self._ended:
+            quotas.forget(self.database, live.row.id)
+        else:
+            quotas.give_back_unmade(self.database, live.quota_needs.keys() - live.names.keys())
         row.status = f"{self.action}_{'FAILED' if reason else 'COMPLETE'}"
         row.reason = reason or f"Stack {self.action} completed successfully"
         row.updated = max(self.interpreter.services.clock(), row.updated + 1e-6)
         self.rows.save(row)
         return reason
+
+    def _reserve(self, needs: Mapping[str, Mapping[str, int]]) -> None:
+        row = self.live.row
+        with self.database.transaction():
+            quotas.reserve(self.database, self.interpreter.services.quotas, row.owner.project, row.id, needs)
 
     def parallel(self) -> int:
         """Threads for this stack: fewer the deeper it is, so that nested ones do not multiply."""
@@ -160,7 +177,7 @@ class Convergence:
         live = self.live
         live.place += 1
         count = 0
-        while (id := fixed_id("resource", live.row.id, name, str(count))) in live.old:
+        while (id := resource_id(live.row.id, name, count)) in live.old:
             count += 1
         return State(id, name, type_name, properties=props, place=live.place)
 
@@ -213,11 +230,14 @@ class Convergence:
         call.alone = inline
         live.states[state.name] = state
         live.names[state.id] = state.name
+        needs = needs_of(state.type, props, call.things)
 
         def run() -> None:
             now = services.clock()
             state.created, state.updated = state.created or now, now
             try:
+                if needs and live.quota_needs.get(state.id) != needs:  # the template alone did not tell
+                    self._reserve({state.id: needs})
                 if old is None and handler.plain:
                     self._changes.begin()
                     with self.database.transaction():
@@ -238,6 +258,8 @@ class Convergence:
                 else:
                     handler.update(call, old)
                 self._done(state, call, props, action)
+                if needs and old is not None:
+                    quotas.lower(self.database, state.id, needs)
             except (CloudError, OSError) as error:
                 state.data = call.data
                 self._failed(state, error, action)

@@ -11,6 +11,7 @@ from vetro.clouds.local.stacks.environment import load_yaml
 from vetro.clouds.local.stacks.functions import ReferenceInvalid, Unknown, resolve
 from vetro.clouds.local.stacks.limits import DEEPEST_STACK, MOST_TOGETHER, TemplateTooLarge
 from vetro.clouds.local.stacks.live import LiveStack, TemplateScope
+from vetro.clouds.local.stacks.needs import resource_id
 from vetro.clouds.local.stacks.rows import StackRow
 from vetro.clouds.local.stacks.scope import attribute_of, made, reference_of
 from vetro.clouds.local.stacks.types.base import Call, PropertyInvalid, ResourceFailed
@@ -121,10 +122,13 @@ class InnerStacks:
             for key in unknown:
                 if key not in parameters:
                     raise PropertyInvalid(f"the template {file} has no parameter '{key}'")
-            row = StackRow("", live.row.owner, live.row.region, name, live.row.id, "", "", "", 0.0, 0.0)
+            state = live.states.get(name)
+            id = state.id if state is not None else resource_id(live.row.id, name)
+            row = StackRow(id, live.row.owner, live.row.region, name, live.row.id, "", "", "", 0.0, 0.0)
             live.allowance.look(len(template.get("resources") or ()))
             inner = LiveStack(row, live.depth + 1, unknown=frozenset(unknown), allowance=live.allowance)
             self._interpreter.check(inner, parts_of(template, known, live.files, live.environment_text))
+            live.quota_needs.update(inner.quota_needs)
         except CloudError as error:
             raise TemplateInvalid(f"resources.{name} ({file}): {error}") from None
 

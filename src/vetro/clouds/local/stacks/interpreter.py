@@ -14,6 +14,7 @@ from typing import Any
 from vetro.clouds.interface import CloudError
 from vetro.clouds.local.inventory import Inventory
 from vetro.clouds.local.services import Services
+from vetro.clouds.local.stacks import needs
 from vetro.clouds.local.stacks.converge import Convergence
 from vetro.clouds.local.stacks.inner import InnerStacks
 from vetro.clouds.local.stacks.limits import Allowance
@@ -96,7 +97,12 @@ class Interpreter:
     def check(self, live: LiveStack, parts: Mapping[Part, Any]) -> None:
         """Checks a template that is not a stack, yet. Raises `TemplateInvalid`."""
         Stage(live, self.things(live.row), inert=self.services.settings.inert_types).take(parts, ())
+        self._nested(live)
+
+    def _nested(self, live: LiveStack) -> None:
+        live.quota_needs.clear()
         self.nesting.check(live)
+        needs.plan(live, self.things(live.row))
 
     def _remember(self, live: LiveStack) -> LiveStack:
         with self._guard:
@@ -117,13 +123,16 @@ class Interpreter:
             live.allowance = Allowance()
         try:
             Stage(live, self.things(live.row), inert=self.services.settings.inert_types).take(put, drop)
-            self.nesting.check(live)
+            self._nested(live)
         except BaseException:
             self.forget(live.row.id)
             raise
 
     def converge(self, live: LiveStack, put: Mapping[Part, Any], drop: list[Part], digest: str) -> None:
-        """Brings a staged stack to its wanted state. Raises `StackBroken` with the reason; the stack says it, too."""
+        """Brings a staged stack to its wanted state.
+
+        Raises `QuotaExceeded`, when nothing was done, and `StackBroken` with the reason; the stack says it, too.
+        """
         action = "CREATE" if live.row.generation == 0 else "UPDATE"
         convergence = Convergence(self, live, action)
         reason = self._worked(live, lambda: convergence.run(put, drop, digest))

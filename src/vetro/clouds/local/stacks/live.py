@@ -80,7 +80,9 @@ class LiveStack:
     dirty: dict[str, None] = field(default_factory=dict)
     dirty_outputs: dict[str, None] = field(default_factory=dict)
     place: int = 0
-    #: What the change that is under way may use.
+    #: What the change that is under way needs of the quotas: id of a resource -> amounts.
+    quota_needs: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: What it may use.
     allowance: Allowance = field(default_factory=Allowance)
 
     def section(self, name: str) -> Mapping[str, Any]:

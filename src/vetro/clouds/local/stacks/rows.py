@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.clouds.interface import Owner
+from vetro.clouds.local import quotas
 from vetro.clouds.local.database import Database
 from vetro.library.stackdata import Part
 
@@ -117,6 +118,7 @@ class Rows:
             for table in ("parts", "resources", "outputs"):
                 self.database.run(f"DELETE FROM {table} WHERE stack = ?", (stack,))
             self.database.run("DELETE FROM stacks WHERE id = ?", (stack,))
+            quotas.forget(self.database, stack)
 
     def parts(self, stack: str) -> dict[Part, Any]:
         """The wanted state."""
