@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group("admin", cls=Commands)
 def command() -> None:
-    """Manage users, projects, roles and tokens of a service, on its data directory or database.
+    """Manage users, projects, roles, quotas and tokens of a service, on its data directory or database.
 
     Roles: reader may look, member may change, admin may do everything in every project.
 
@@ -41,6 +41,11 @@ def user() -> None:
 @command.group("project")
 def project() -> None:
     """Projects (tenants), and who belongs to them."""
+
+
+@command.group("quota")
+def quota() -> None:
+    """What projects may have at most, and have."""
 
 
 @command.group("token")
@@ -196,6 +201,27 @@ def project_revoke(caller: Any, name: str, user_name: str, role: str) -> dict[st
     who = service.find_user(user_name)
     service.revoke_role(caller, who, service.find_project(name), role)
     return {"id": who.id, "name": who.username, "projects": service.roles_of(who)}
+
+
+@admin_command(quota, "show")
+@click.argument("name", metavar="PROJECT")
+def quota_show(caller: Any, name: str) -> list[dict[str, Any]]:
+    """Show what PROJECT may have at most, and has; '-' is no limit, or nobody can count it here."""
+    from vetro.server.quotas import service
+
+    return service.shown(caller, service.project_named(name))
+
+
+@admin_command(quota, "set")
+@click.argument("name", metavar="PROJECT")
+@click.argument("limits", nargs=-1, required=True, metavar="NAME=LIMIT...")
+def quota_set(caller: Any, name: str, limits: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Set limits of PROJECT: whole numbers, 'none' for no limit, or 'default' for those of the settings."""
+    from vetro.cli.quota import given
+    from vetro.server.quotas import service
+
+    wanted = given(limits)
+    return [row for row in service.change(caller, service.project_named(name), wanted) if row["name"] in wanted]
 
 
 @admin_command(token, "create", "table", "json", "yaml", "value")

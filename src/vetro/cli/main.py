@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "context": ("vetro.cli.context", "Choose the server that commands talk to."),
     "token": ("vetro.cli.token", "Make and revoke your tokens at a server."),
     "category": ("vetro.cli.category", "Look at the categories of a catalog, and change them."),
+    "quota": ("vetro.cli.quota", "Look at the quotas of projects, and set them."),
     "session": ("vetro.cli.session", "Look at drafts: changes that are not deployed yet."),
     "serve": ("vetro.cli.serve", "Start the service: API, pages and workers."),
     "worker": ("vetro.cli.worker", "Run tasks of a service."),

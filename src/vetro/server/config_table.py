@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.clouds.quotas import QUOTAS, UNLIMITED
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -215,6 +217,16 @@ SETTINGS: Final[Sequence[Setting]] = (
         "[keystone_authtoken] auth_url",
     ),
     Setting("keystone.options", dict, {}, "how the service itself signs in there", "[keystone_authtoken]", secret=True),
+    *(
+        Setting(
+            f"quotas.{quota.name}",
+            int,
+            quota.default,
+            f"most of a project{f' in {quota.unit}' if quota.unit else ''}, -1 for no limit: {quota.meaning}",
+            least=UNLIMITED,
+        )
+        for quota in QUOTAS.values()
+    ),
     Setting(
         "retention.journal_days",
         int,

@@ -2,7 +2,8 @@
 
 Each holds a thread of the HTTP server. There are threads for them besides those of ordinary requests, so watching
 never keeps anybody from working; one stream too many gets an empty one that tells the browser when to come again. The
-last eighth of the places is for projects that have no stream yet: one project never takes them all.
+last eighth of the places is for projects that have no stream yet: one project never takes them all. How many one may
+have in a process is its quota ``streams``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
+from vetro.clouds.quotas import exceeds
+from vetro.server.quotas.limits import limit
 from vetro.server.setup import config
 
 #: Milliseconds after which a client comes again.
@@ -41,10 +44,12 @@ def event_stream(parts: Callable[[], Iterator[bytes | str]], project_id: str = "
     """A response that sends what ``parts()`` yields. It is not called where there are too many streams already, in all
     or of the project."""
     global _open
+    own = limit(project_id, "streams")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     with _lock:
         most = int(config()["server.streams"])
-        full = _open >= (most - most // 8 if _by_project[project_id] else most) or stopping()
+        has = _by_project[project_id]
+        full = _open >= (most - most // 8 if has else most) or exceeds(own, has, 1) or stopping()
         if not full:
             _open += 1
             _by_project[project_id] += 1

@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "vetro.server.accounts",
+    "vetro.server.quotas",
     "vetro.server.catalog",
     "vetro.server.environments",
     "vetro.server.dispatch",

@@ -23,7 +23,7 @@ GERMAN = path_of("de")
 _RAISING = (
     "server/accounts", "server/catalog", "server/environments", "server/formdesk", "server/dispatch/classes.py",
     "server/dispatch/gate.py", "server/dispatch/queue.py", "server/dispatch/wait.py", "server/api/v2/own.py",
-    "server/api/v2/package_parts.py", "server/dispatch/ending.py", "server/web", "forms/builders.py",
+    "server/quotas", "server/api/v2/package_parts.py", "server/dispatch/ending.py", "server/web", "forms/builders.py",
     "forms/checking.py", "forms/contexts.py", "forms/contracts.py", "forms/desks", "forms/removal.py",
     "forms/dynamic/types", "muranopl/contract_rt.py", "engine/planning/telling.py",
 )  # fmt: skip
@@ -33,6 +33,7 @@ _TERMINAL = (
 )  # fmt: skip
 #: Modules in which each text that begins with a capital and has a blank in it is such a sentence.
 _TEXTS = (
+    "clouds/quotas.py",
     "forms/texts.py", "forms/which.py", "forms/dynamic/builtin.py", "forms/dynamic/texts.py", "forms/dynamic/types",
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ from vetro.server.catalog.models import Category, Package, PackageClass
 from vetro.server.catalog.rows import Rows
 from vetro.server.catalog.writing import NewPackage, hold, note, storable, store_new
 from vetro.server.errors import Conflict, Invalid
+from vetro.server.quotas import checking
 
 __all__ = [
     "MAX_NAME",
@@ -86,12 +87,14 @@ def import_packages(
     on_progress("checking", 0, len(drafts))
     check_code(caller, drafts, chosen)
     on_progress("storing", 0, len(drafts))
+    _check_room(caller, drafts)  # before anything is stored
     for draft in drafts:
         _put(draft)
     try:
         with transaction.atomic():
             hold()
             check_conflicts(caller, drafts, chosen)  # somebody may have been faster
+            _check_room(caller, drafts)
             check_requirements(caller, drafts, chosen, result)
             for draft in drafts:
                 _store(caller, draft, categories)
@@ -102,6 +105,12 @@ def import_packages(
     result.packages = [draft.row for draft in drafts]
     result.findings = {draft.row.id: draft.row.findings for draft in drafts}
     return result
+
+
+def _check_room(caller: Caller, drafts: Sequence[Draft]) -> None:
+    """Raises `QuotaExceeded` unless the project may have these packages, too."""
+    checking.check(caller.project_id, "packages", len(drafts))
+    checking.check_space(caller.project_id, "archives", sum(draft.row.size for draft in drafts))
 
 
 def teller(caller: Caller, name: str) -> Callable[[str, int, int], None]:

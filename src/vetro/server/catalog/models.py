@@ -87,6 +87,7 @@ class Package(models.Model):
             models.Index(fields=["created", "-version_key", "id"], name="package_by_time"),
             models.Index(fields=["is_public", "enabled"], name="package_by_scope"),
             models.Index(fields=["project_id", "enabled"], name="package_by_project"),
+            models.Index(fields=["project_id", "size"], name="package_sizes"),
             models.Index(fields=["name"], name="package_by_exact_name"),
             models.Index(fields=["type"], name="package_by_type"),
         ]

@@ -14,10 +14,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from vetro.engine.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, Progress
 from vetro.muranopl.stacks import deep_calls
 from vetro.server.dispatch import reports
+from vetro.server.dispatch.log_space import LogSpace
 from vetro.server.dispatch.models import JournalEntry, JournalNote, JournalTask, Task
 
 #: Renews the lease and changes columns of the task's row; raises `LeaseLost`.
@@ -35,6 +37,7 @@ class DbJournal:
         self.task = task
         self.written = 0
         self._hold = hold
+        self._space = LogSpace(task)
         found = JournalTask.objects.filter(task_id=task).values("places", "attempts").first()
         self._exists = found is not None
         self._places: int = found["places"] if found else 0
@@ -127,7 +130,11 @@ class DbJournal:
         if not (self._head or self._new or self._results or self._dropped or self._notes):
             return
         with transaction.atomic():
-            self._hold(**reports.flags(self._notes))
+            changes: dict[str, Any] = reports.flags(self._notes)
+            self._notes, size = self._space.kept(self._notes)
+            if size:
+                changes["log_bytes"] = F("log_bytes") + size
+            self._hold(**changes)
             self._write_head()
             if self._dropped:
                 JournalEntry.objects.filter(task_id=self.task, key__in=map(_kept, self._dropped), place=None).delete()
@@ -150,8 +157,6 @@ class DbJournal:
             JournalTask.objects.create(task_id=self.task, cancelled=cancelled, **counts, **head)
             self._exists = True
             return
-        from django.db.models import F
-
         mine = JournalTask.objects.filter(task_id=self.task)
         if cancelled is not None:
             mine.filter(cancelled=None).update(cancelled=cancelled)

@@ -36,6 +36,8 @@ class Task(models.Model):
     error = EncryptedJSON(null=True)
     #: Whether reports of level warning or error were written.
     warnings = models.BooleanField(default=False)
+    #: Bytes of its reports and log lines, for the quota of its project.
+    log_bytes = models.BigIntegerField(default=0)
     errors = models.BooleanField(default=False)
     #: Why somebody wants it to end; empty: nobody does.
     cancel = models.CharField(max_length=255, blank=True, default="")
@@ -70,6 +72,10 @@ class Task(models.Model):
                 name="tasks_that_wait",
             ),
             models.Index(fields=["kind"], condition=models.Q(state="queued"), name="kinds_that_wait"),
+            # What the logs of a project take, summed without its rows.
+            models.Index(
+                fields=["project_id", "log_bytes"], condition=models.Q(log_bytes__gt=0), name="log_bytes_of_projects"
+            ),
             # What has ended since, counted without its rows (`vetro.server.observe.counts`).
             models.Index(
                 fields=["finished", "kind", "state"],

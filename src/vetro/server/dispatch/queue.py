@@ -26,6 +26,7 @@ from vetro.server.dispatch.labels import label_of
 from vetro.server.dispatch.models import Task
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id
+from vetro.server.quotas import checking
 from vetro.server.setup import config
 
 KINDS = ("deploy", "destroy", "action", "static", "builder", "schema", "plan")
@@ -51,14 +52,16 @@ def enqueue(
     ``environment`` and ``session`` are rows; ``packages`` rows of the catalog. ``model`` of a ``destroy`` is the
     present one. ``action`` is what the v1 API shows ({object_id, method, args}). A ``plan`` belongs to no environment:
     it neither waits for other tasks nor holds them up. Which workers may run it follows from the environment
-    (`vetro.server.dispatch.labels`). Raises `Invalid` for a kind that there is not.
+    (`vetro.server.dispatch.labels`). Raises `Invalid` for a kind that there is not, `QuotaBusy`.
     """
     if kind not in KINDS:
         raise Invalid(f"There are no tasks of kind '{kind}'.")
     id = new_id()
+    project_id = caller.project_id if environment is None else environment.project_id
+    checking.check(project_id, "tasks")
     task = Task(
         id=id,
-        project_id=caller.project_id if environment is None else environment.project_id,
+        project_id=project_id,
         user_id=caller.user_id,
         environment_id="" if environment is None or kind == "plan" else environment.id,
         session_id="" if session is None else session.id,
@@ -148,6 +151,7 @@ def retry(caller: Caller, task_id: str) -> Task:
 
 def repeat(caller: Caller, task: Task) -> Task:
     """The same task once more, for kinds that leave no state."""
+    checking.check(task.project_id, "tasks")
     id = new_id()
     made = Task(
         id=id,

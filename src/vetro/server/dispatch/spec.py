@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vetro.clouds.interface import Owner
+from vetro.clouds.quotas import OF_CLOUD
 from vetro.engine.host.seal import derived
 from vetro.engine.task import Budget
 from vetro.engine.task import Task as EngineTask
@@ -24,6 +25,7 @@ from vetro.server.config import Config
 from vetro.server.dispatch.models import Task
 from vetro.server.keyfile import read_keys
 from vetro.server.observe import traces
+from vetro.server.quotas.limits import limits
 
 if TYPE_CHECKING:
     from vetro.agent.broker_accounts import BrokerAccounts
@@ -278,6 +280,9 @@ def secret_keys(config: Config) -> list[str]:
 def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
     settings = cloud(config)
+    if settings["kind"] == "local":
+        allowed = limits(task.project_id)
+        settings["quotas"] = {name: allowed[name] for name in OF_CLOUD}
     recorded = settings.get("driver") == "record"
     owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")
     return {

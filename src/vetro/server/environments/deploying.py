@@ -21,6 +21,7 @@ from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.service import announce
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
+from vetro.server.quotas import checking
 
 #: How often abandoning begins anew because a task was begun meanwhile.
 _TRIES = 10
@@ -140,6 +141,8 @@ def _start(
     **call: Any,
 ) -> Task:
     row = Environment.objects.get(id=found.id)
+    if kind != "destroy":  # which leaves less than it found
+        checking.check_space(found.project_id, "states", 1)
     session.state = state
     session.save()
     object_id = call.get("object_id") or found.id

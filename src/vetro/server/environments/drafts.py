@@ -19,6 +19,8 @@ from vetro.server.environments.models import Session
 from vetro.server.environments.service import announce, described
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import stamp
+from vetro.server.queries import fetch
+from vetro.server.quotas import checking
 
 #: Changes the root object of a draft.
 Change = Callable[[dict[str, Any]], None]
@@ -101,7 +103,8 @@ def change(
             raise NotFound("The environment has no model any more.")
         edit(root)
         content.check_ids(root)
-        limits.check_model(root)
+        size = limits.check_model(root)
+        checking.check_model(found.project_id, root, size, lambda: _stored(session))
         if stamped and isinstance(root.get("?"), dict):
             root["?"]["updated"] = stamp(datetime.now(UTC))
         session.draft = {"Objects": root}
@@ -152,6 +155,11 @@ def remove_services(caller: Caller, environment_id: str, session_id: str, path: 
             root.pop("applications", None)
 
     change(caller, environment_id, session_id, edit, what="removed", stamped=False)
+
+
+def _stored(session: Session) -> int:
+    """Bytes of the draft as it is."""
+    return int(fetch("SELECT coalesce(length(draft), 0) FROM environments_session WHERE id = %s", (session.id,))[0][0])
 
 
 def _with_status(listed: list[Any], status: str) -> list[Any]:

@@ -14,6 +14,7 @@ from vetro.server.environments import consts, content, copying, drafts, limits, 
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import new_id, stamp
+from vetro.server.quotas import checking
 
 #: States listed at once, at most.
 MOST = 1000
@@ -86,7 +87,9 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
         present = content.deployed_objects(found.model or {})
         known = {content.id_of(obj): obj for obj in content.objects_in(present)}
         classes = consts.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
-        session.draft = {"Objects": copying.undeployed(root, classes, known)}
+        draft = copying.undeployed(root, classes, known)
+        checking.check_model(found.project_id, draft, limits.check_model(draft))
+        session.draft = {"Objects": draft}
         session.answers = earlier.answers
         session.revision = 1
         session.save()
@@ -135,8 +138,9 @@ def begin(caller: Caller, name: str, root: dict[str, Any], classes: copying.Clas
     given = {key: fresh[key] for key in ("region", "defaultNetworks") if fresh.get(key) is not None}
     made = service.model_of(id, name, {**given, "name": name})
     draft = {**made, "applications": content.services_of(fresh)}
-    limits.check_model(draft)
+    size = limits.check_model(draft)
     with transaction.atomic():
+        checking.check_model(caller.project_id, draft, size)
         row = service.insert(caller, id, name, given, {"Objects": made, "ObjectsCopy": None})
         session = Session.objects.create(
             environment=row, user_id=caller.user_id, version=0, draft={"Objects": draft}, revision=1

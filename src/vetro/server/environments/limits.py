@@ -85,10 +85,11 @@ def check_parts(data: bytes, what: str, most: int = MOST_PARTS) -> int:
     return count
 
 
-def check_model(model: Any, what: str = "the model") -> None:
-    """Raises `Invalid` for a model that is nested too deeply or too large."""
+def check_model(model: Any, what: str = "the model") -> int:
+    """The characters of a model. Raises `Invalid` for one that is nested too deeply or too large."""
     check_depth(model, what)
     with deep_calls():
         size = len(json.dumps(model, ensure_ascii=False))
     if size > LARGEST_MODEL:
         raise Invalid(f"{what} has {size:,} characters, {LARGEST_MODEL:,} at most", hint="remove what is not needed")
+    return size

@@ -16,6 +16,7 @@ from vetro.server.environments import content, limits, listing, networks, readin
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
+from vetro.server.quotas import checking
 from vetro.server.setup import config
 
 _NO_NAME = "Please, specify a name of the environment to create"
@@ -71,8 +72,13 @@ def model_of(id: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Environment:
-    """Stores a new environment with its first state; inside a transaction. Raises `Conflict`, `Invalid`."""
+    """Stores a new environment with its first state; inside a transaction.
+
+    Raises `Conflict`, `Invalid`, `QuotaExceeded`.
+    """
     text = limits.text_of(given.get("description_text"), "description_text")
+    checking.check(caller.project_id, "environments")
+    checking.check_model(caller.project_id, model, limits.check_model(model))
     try:
         with transaction.atomic():
             row = Environment.objects.create(

@@ -17,6 +17,8 @@ from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Session, Template
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
+from vetro.server.queries import fetch
+from vetro.server.quotas import checking
 
 _NO_NAME = "Please, specify a name of the environment template."
 _WHAT = "Environment template"
@@ -125,8 +127,9 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
     root = service.model_of(id, name, {**wanted, "name": name})
     draft = {**root, "applications": _services(row)}
     content.check_ids(draft)
-    limits.check_model(draft)
+    size = limits.check_model(draft)
     with transaction.atomic():
+        checking.check_model(caller.project_id, draft, size)
         environment = service.insert(caller, id, name, wanted, {"Objects": root, "ObjectsCopy": None})
         session = Session.objects.create(
             environment=environment, user_id=caller.user_id, version=0, draft={"Objects": draft}, revision=1
@@ -211,7 +214,7 @@ def _get(caller: Caller, template_id: str, *, own: bool = False, lock: bool = Fa
 def _insert(
     caller: Caller, name: str, model: Mapping[str, Any], *, version: int, is_public: bool, text: str
 ) -> Template:
-    limits.check_model(model, "the template")
+    checking.check_model(caller.project_id, model, limits.check_model(model, "the template"))
     content.check_ids({"services": model.get("services") or []})
     try:
         with transaction.atomic():
@@ -238,10 +241,16 @@ def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = 
     model = {**row.model, "services": listed}
     if stamped:
         model["updated"] = stamp(datetime.now(UTC))
-    limits.check_model(model, "the template")
+    size = limits.check_model(model, "the template")
+    checking.check_model(row.project_id, model, size, lambda: _stored(row))
     row.model = model
     row.save(update_fields=["model", "updated"])
     record(caller, "template.change", row.id, row.name)
+
+
+def _stored(row: Template) -> int:
+    """Bytes of the template as it is."""
+    return int(fetch("SELECT length(model) FROM environments_template WHERE id = %s", (row.id,))[0][0])
 
 
 def _version(value: Any) -> int:

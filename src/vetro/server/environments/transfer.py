@@ -35,6 +35,7 @@ from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.errors import Invalid
 from vetro.server.ids import new_id
+from vetro.server.quotas import checking
 
 #: Bytes of an archive's unpacked files together, and how many there may be.
 LARGEST: Final = 512 << 20
@@ -117,6 +118,7 @@ def _restore(
     row = service.insert(caller, own, name, {}, _with_root_id(states[first], own))
     State.objects.filter(environment=row).update(number=first)
     for number in rest:
+        checking.check_model(caller.project_id, states[number], limits.check_model(states[number]))
         State.objects.create(environment=row, number=number, model=_with_root_id(states[number], own))
     row.version = max(states)
     row.save(update_fields=["version"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import include, path
 
-from vetro.server.web.views.people import audit, listing, me, one, projects
+from vetro.server.web.views.people import audit, listing, me, one, projects, quotas
 
 _user: list[Any] = [
     path("", one.show),
@@ -28,6 +28,9 @@ urlpatterns: list[Any] = [
     path("projects/<str:project>/", projects.show),
     path("projects/<str:project>/switch", projects.switch),
     path("projects/<str:project>/add", projects.add),
+    path("projects/<str:project>/quotas", quotas.of_project),
+    path("projects/<str:project>/quotas/set", quotas.change),
+    path("quotas", quotas.own, name="quotas"),
     path("me", me.show, name="me"),
     path("me/settings", me.settings),
     path("me/password", me.password),
