@@ -12,6 +12,9 @@ from vetro.engine.kinds import Policy
 from vetro.muranopl.effects import EffectError
 from vetro.yaql.errors import VetroError
 
+#: Largest number that an effect takes: seconds, bytes. Clocks, headers and files know no larger ones.
+_MOST = 10**12
+
 
 class BadRequest(EffectError):
     """The arguments of an effect are not what its kind takes."""
@@ -95,6 +98,8 @@ class Request:
         value = self.args.get(name)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise BadRequest(f"argument '{name}' of effect '{self.kind}' must be a number, not {type(value).__name__}")
+        if not -_MOST <= value <= _MOST:  # nor NaN, which no comparison holds for
+            raise BadRequest(f"argument '{name}' of effect '{self.kind}' must be a number of at most {_MOST:.0e}")
         return value
 
 

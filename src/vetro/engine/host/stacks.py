@@ -155,15 +155,11 @@ class Stacks:
 
     def network(self, request: Request) -> Any:
         """``network``."""
-        args = {key: value for key, value in request.args.items() if key not in ("region", "query")}
-        region, query = request.text("region", optional=True), request.text("query")
-        return _plain(self._cloud.network(self._owner, region, query, args))
+        return _plain(self._cloud.network(self._owner, *_query(request)))
 
     def metadef(self, request: Request) -> Any:
         """``metadef``."""
-        args = {key: value for key, value in request.args.items() if key not in ("region", "query")}
-        region, query = request.text("region", optional=True), request.text("query")
-        return _plain(self._cloud.metadef(self._owner, region, query, args))
+        return _plain(self._cloud.metadef(self._owner, *_query(request)))
 
     def _remember(self, stack: Stack, state: StackState) -> None:
         known = self._outputs.setdefault(stack, {})
@@ -175,6 +171,19 @@ class Stacks:
 
 def _stack(request: Request) -> Stack:
     return request.text("region", optional=True), request.text("name")
+
+
+def _query(request: Request) -> tuple[str, str, dict[str, Any]]:
+    """Region, name and arguments of a query: texts, and the version of addresses. Raises `BadRequest`."""
+    args: dict[str, Any] = {}
+    for name, value in request.args.items():
+        if name == "version":
+            if value not in (None, 4, 6):
+                raise BadRequest(f"argument 'version' of effect '{request.kind}' must be 4 or 6")
+            args[name] = value
+        elif name not in ("region", "query"):
+            args[name] = request.text(name) if value is not None else None
+    return request.text("region", optional=True), request.text("query"), args
 
 
 def _check(request: Request, change: StackChange) -> None:
