@@ -97,6 +97,7 @@ class Performance:
                 warnings.loaded(self.packages)
                 session = self.session = session_for(self.task, self.packages, self.effects, self.installation)
                 on_session(session)
+                self.effects.redaction = session.redaction
                 self.effects.on_cancel = session.rt.cancel
                 self.effects.on_checkpoint = self._checkpoint
                 session.rt.look = self.effects.look

@@ -17,8 +17,11 @@ from vetro.engine.frames import Decoder, encode
 from vetro.engine.kinds import Answer, answer_of
 from vetro.muranopl.effects import EffectFailed, NotPlainData
 from vetro.yaql.errors import Cancelled
+from vetro.yaql.redact import Secrets
 
 _READ = 1 << 18
+#: Texts of one frame.
+_TEXTS = 256
 
 
 class Disconnected(BaseException):
@@ -41,6 +44,8 @@ class PipeEffects:
         self._wanted = False
         self._cancelled: str | None = None
         self._refused: str | None = None
+        #: The secrets of the session, as soon as there is one.
+        self.redaction: Secrets | None = None
         self.on_cancel: Callable[[str], None] = lambda reason: None
         self.on_checkpoint: Callable[[], None] = lambda: None
 
@@ -113,7 +118,16 @@ class PipeEffects:
         return self._control.popleft()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Writes one frame; takes in what arrives meanwhile. Raises `FrameError` when it is too large."""
+        """Writes one frame; takes in what arrives meanwhile. Raises `FrameError` when it is too large.
+
+        What the run has found to be secret is sent before it: the worker keeps it from messages of the host.
+        """
+        while self.redaction is not None and self.redaction.fresh:
+            texts, self.redaction.fresh[:] = self.redaction.fresh[:_TEXTS], self.redaction.fresh[_TEXTS:]
+            self._write({"t": "secrets", "texts": texts})
+        self._write(message)
+
+    def _write(self, message: dict[str, Any]) -> None:
         view = memoryview(encode(message))
         while view:
             try:

@@ -30,6 +30,7 @@ from vetro.engine.worker_ends import died_too_often
 from vetro.engine.worker_hosting import HostLink
 from vetro.engine.worker_ports import Events, HostPort, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.engine.worker_run import Run
+from vetro.yaql.redact import Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,8 @@ class Worker:
         self.wake = _Wake()
         self.cancelled: str | None = None
         self.meters = Meters()
+        #: What the task process has found to be secret.
+        self.redaction = Secrets()
 
     def cancel(self, reason: str = "the task was cancelled") -> None:
         """Ends the task: its Finally blocks run, then its model is stored. From any thread, also signal handlers."""
@@ -172,6 +175,7 @@ class Worker:
             raise
         finally:
             link.close()
+        ended = replace(ended, error=self.redaction.data(ended.error))
         self._end(ended)
         return self._outcome(ended, self.undecided() if ended.state == "needs_person" else [])
 

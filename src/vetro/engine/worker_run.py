@@ -211,8 +211,16 @@ class Run:
             self._checkpoint(message)
         elif kind in ("done", "failed"):
             self._end(message)
+        elif kind == "secrets":
+            self._secrets(message.get("texts"))
         elif kind == "spans" and self.worker.spans:
             self.worker.events({"event": "spans", "spans": message.get("spans")})
+
+    def _secrets(self, texts: Any) -> None:
+        for text in texts if isinstance(texts, list) else ():
+            if isinstance(text, str):
+                self.worker.redaction.add(text)
+        self.worker.redaction.fresh.clear()
 
     def _asked(self, message: Mapping[str, Any]) -> Asked | None:
         key, kind, args = message.get("key"), message.get("kind"), message.get("args")
@@ -265,7 +273,7 @@ class Run:
 
     def _intend(self, asked: Asked, begun: float) -> None:
         unsafe = self.worker.policies(asked.kind) is Policy.UNSAFE
-        shown = dict(asked.args) if unsafe else about(asked.args)
+        shown = self.worker.redaction.data(dict(asked.args) if unsafe else about(asked.args))
         self.step("before intent", asked.key)
         self.journal.intent(Entry(asked.key, asked.kind, asked.digest, shown, begun))
         self._unsent.append(asked.key)
@@ -274,7 +282,8 @@ class Run:
             if self._ended is not None:
                 return
             self.step("after intent", asked.key)
-            self.worker.events({"event": "begun", "key": asked.key, "kind": asked.kind, "about": about(asked.args)})
+            told = self.worker.redaction.data(about(asked.args))
+            self.worker.events({"event": "begun", "key": asked.key, "kind": asked.kind, "about": told})
 
         self._then.append(tell)
 
@@ -293,11 +302,13 @@ class Run:
 
     def _from_host(self, message: Mapping[str, Any]) -> None:
         if message["t"] == "progress":
-            self.worker.events({**message, "event": "progress"})
+            self.worker.events({**self.worker.redaction.data(message), "event": "progress"})
         if message["t"] != "answer":
             return
         key, at = message["key"], self.worker.clock()
-        found = self.link.result(key, message.get("answer"), message.get("error"), at)
+        # What a cloud or an agent complains about is often quoted by it.
+        error = self.worker.redaction.data(message.get("error"))
+        found = self.link.result(key, message.get("answer"), error, at)
         if found is None:
             return
         entry, written = found

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import unwrap
 from types import FrameType
 from typing import Any
 
@@ -72,7 +73,7 @@ def executable_lines(kind: MuranoType) -> dict[str, set[int]]:
     for method in kind.own_methods.values():
         if method.decl is None or method.native is not None:
             continue
-        code = method.function.__code__
+        code = unwrap(method.function).__code__
         body = {i.position.line for i in _instructions(method.decl.body)}
         found.setdefault(code.co_filename, set()).update(body)
     return found

@@ -16,6 +16,7 @@ from vetro.muranopl.declarations import (
 )
 from vetro.muranopl.errors import ContractViolation, ObjectDestroyed
 from vetro.yaql.errors import NoMatchingMethod
+from vetro.yaql.redact import Secrets
 from vetro.yaql.values import FROZEN, MISSING, freeze
 
 if TYPE_CHECKING:
@@ -78,11 +79,17 @@ class Property:
 
     @property
     def transform(self) -> Callable[[Any, Any], Any]:
-        """Compiled contract ``(value, this) -> value``; raises without a location."""
+        """Compiled contract ``(value, this) -> value``; raises without a location.
+
+        A secret property tells the session each value, before the contract can complain about it.
+        """
         if self._transform is None:
             from vetro.muranopl.compiler import compile_contract
+            from vetro.muranopl.secrecy import is_secret_property
 
-            self._transform = compile_contract(self.decl.contract, self.declaring, strict=False, name=self.name)
+            made = compile_contract(self.decl.contract, self.declaring, strict=False, name=self.name)
+            secret = is_secret_property(self.declaring, self.name)
+            self._transform = _noting(made, self.declaring.session.redaction) if secret else made
         return self._transform
 
     def apply(self, value: Any, this: Any) -> Any:
@@ -152,6 +159,9 @@ class Method:
 
                 assert self.decl is not None
                 self._function = compile_method(self.decl, self.declaring)
+            from vetro.muranopl.secrecy import noting
+
+            self._function = noting(self, self._function)
         return self._function
 
     def invoke(self, receiver: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
@@ -197,6 +207,17 @@ class Method:
             return call_function(self, self.function, self.declaring.type_object, (value, *args), kwargs)
 
         return call
+
+
+def _noting(transform: Callable[[Any, Any], Any], secrets: Secrets) -> Callable[[Any, Any], Any]:
+    def noted(value: Any, this: Any) -> Any:
+        secrets.add(value)
+        made = transform(value, this)
+        if made is not value:
+            secrets.add(made)
+        return made
+
+    return noted
 
 
 def call_function(

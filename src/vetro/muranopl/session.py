@@ -33,10 +33,13 @@ from vetro.muranopl.store import ObjectStore
 from vetro.muranopl.types import MuranoType
 from vetro.muranopl.views import View
 from vetro.yaql.errors import Stop
+from vetro.yaql.redact import Secrets, running
 from vetro.yaql.signature import Overload
 from vetro.yaql.values import HostObject, freeze
 
 _T = TypeVar("_T")
+#: Effects that people read.
+TOLD = frozenset({"report", "log", "track"})
 
 
 class Session:
@@ -59,6 +62,8 @@ class Session:
         tier: str = "compiled",
     ) -> None:
         self.rt = rt
+        #: The secret values that the run has met: nothing that is said about it holds them.
+        self.redaction = Secrets()
         self.effects = effects
         self.host = EffectsHost(effects)
         self.natives = natives
@@ -164,6 +169,8 @@ class Session:
 
     def perform(self, kind: str, args: dict[str, Any]) -> Any:
         """One outside effect; other branches go on meanwhile. The answer is frozen."""
+        if kind in TOLD and self.redaction:
+            args = self.redaction.data(args)
         key = self.scheduler.current.next_key()
         return freeze(self.host.perform(self.scheduler, key, kind, args))
 
@@ -184,7 +191,8 @@ class Session:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Every call from outside runs in here: clock, recursion limit, translation of errors."""
+        """Every call from outside runs in here: clock, recursion limit, translation of errors, which hold no secrets
+        outside."""
         if self._depth:
             if self._thread != threading.get_ident():
                 raise InvalidOperation(
@@ -195,7 +203,7 @@ class Session:
         self._depth += 1
         self._thread = threading.get_ident()
         try:
-            with deep_calls(), self.rt.clocked():
+            with deep_calls(), self.rt.clocked(), running(self.redaction):
                 yield
         except Stop as error:
             error.murano_frames = frames_of(error)  # type: ignore[attr-defined]
@@ -203,6 +211,8 @@ class Session:
         except Exception as error:
             better = translate(error)
             better.murano_frames = frames_of(better)  # type: ignore[attr-defined]
+            with deep_calls():
+                self.redaction.error(better)
             if better is error:
                 raise
             raise better.with_traceback(error.__traceback__) from None

@@ -9,12 +9,23 @@ from __future__ import annotations
 import collections.abc as abc
 from typing import Any
 
+from vetro.yaql.redact import MASK, current
+
 #: Longer integers have more digits than Python converts at once.
 _BITS = 512
 
 
 def brief(value: Any, limit: int = 60) -> str:
-    """``value`` as Python writes it, cut to about ``limit`` characters; of containers and long integers the size."""
+    """``value`` as Python writes it, cut to about ``limit`` characters; of containers and long integers the size.
+
+    Secrets of the run are masked, before anything is cut.
+    """
+    secrets = current()
+    if secrets:
+        if secrets.knows(value):
+            return MASK
+        if isinstance(value, str):
+            value = secrets.text(value)
     if value is None or isinstance(value, (bool, float)):
         return repr(value)
     if isinstance(value, int):
@@ -27,5 +38,5 @@ def brief(value: Any, limit: int = 60) -> str:
         return f"a set of {len(value)} items"
     if isinstance(value, (tuple, list)):
         return f"a list of {len(value)} items"
-    text = repr(value)
+    text = secrets.text(repr(value))
     return text if len(text) <= 2 * limit else text[: 2 * limit] + "…"

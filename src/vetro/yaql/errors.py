@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from vetro.yaql.redact import current
+
 OLD = "yaql.language.exceptions."
 #: Characters of a message; what is beyond is cut off.
 LONGEST_MESSAGE = 4000
@@ -25,8 +27,8 @@ class VetroError(Exception):
 
     def __init__(self, *args: object) -> None:
         if args and isinstance(args[0], str) and len(args[0]) > LONGEST_MESSAGE:
-            # Names and keys that packages make up may have megabytes.
-            args = (args[0][:LONGEST_MESSAGE] + "…", *args[1:])
+            # Names and keys that packages make up may have megabytes. Half a secret is not found any more.
+            args = (current().text(args[0])[:LONGEST_MESSAGE] + "…", *args[1:])
         super().__init__(*args)
 
     @property

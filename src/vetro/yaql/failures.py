@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vetro.yaql.brief import brief
 from vetro.yaql.errors import (
     AmbiguousFunction,
     AmbiguousMethod,
@@ -47,8 +48,8 @@ def receiver_text(value: Any) -> str:
     """A receiver as messages show it: scalars by value and type, everything else by type."""
     if value is None or isinstance(value, HostObject) or not isinstance(value, (bool, int, float, str)):
         return describe(value)
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({describe(value)})"
+    text = str(value).lower() if isinstance(value, bool) else brief(value, 38)
+    return f"{text} ({describe(value)})"
 
 
 def unknown(table: FunctionTable, name: str, style: str, receiver: Any = MISSING) -> UnresolvedCall:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.engine.models.differences import MASK, diff
+import pytest
+
+from vetro.engine.models.differences import diff
+from vetro.yaql.redact import MASK
 
 
 def obj(id: str, type: str = "T", **properties: Any) -> dict[str, Any]:
@@ -89,3 +92,15 @@ def test_as_json_is_plain() -> None:
         {"name": "y", "old": None, "new": 2, "added": True, "removed": False},
         {"name": "x", "old": 1, "new": None, "added": False, "removed": True},
     ]
+
+
+@pytest.mark.attack("secrets", "M1")
+def test_what_was_made_of_a_secret_is_masked_in_other_properties() -> None:
+    def secret(class_name: str, name: str) -> bool:
+        return (class_name, name) == ("Db", "word")
+
+    database = obj("db", "Db/1.0.0", word="canary-word")
+    before, after = root(database, obj("a", url="-")), root(database, obj("a", url="sql://u:canary-word@h", port=1))
+    (changed,) = diff(before, after, secret)
+    assert [(p.name, p.new) for p in changed.properties] == [("url", f"sql://u:{MASK}@h"), ("port", 1)]
+    assert "canary" not in repr([item.as_json() for item in diff(None, after, secret)])

@@ -6,12 +6,12 @@ Objects are the same when their ids are. Values of properties whose names say th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-#: What is shown instead of a secret.
-MASK = "••••••"
+from vetro.yaql.redact import MASK, Secrets
+
 #: Whether the property of a class (name without version) is secret.
 Secret = Callable[[str, str], bool]
 
@@ -67,8 +67,12 @@ class _Entry:
 
 
 def diff(before: Any, after: Any, secret: Secret | None = None) -> list[Difference]:
-    """Differences between two root objects (None: nothing there) in the order of the newer one; destroyed ones last."""
+    """Differences between two root objects (None: nothing there) in the order of the newer one; destroyed ones last.
+
+    Values of secret properties are masked, and their texts in those of the others.
+    """
     old, new = dict(_index(before)), dict(_index(after))
+    secrets = _secrets((*old.values(), *new.values()), secret)
     found = []
     for own, entry in new.items():
         known = old.get(own)
@@ -81,7 +85,22 @@ def diff(before: Any, after: Any, secret: Secret | None = None) -> list[Differen
             what: Any = "changed" if properties else "moved"
             found.append(_difference(what, own, entry, properties, known.place if moved else None))
     found += [_difference("destroyed", own, entry, ()) for own, entry in old.items() if own not in new]
-    return found
+    return [_without(item, secrets) for item in found] if secrets else found
+
+
+def _secrets(entries: Iterable[_Entry], secret: Secret | None) -> Secrets:
+    known = Secrets()
+    for entry in entries if secret is not None else ():
+        class_name = _class_name(entry.obj)
+        for name, value in entry.obj.items():
+            if name != "?" and secret is not None and secret(class_name, name):
+                known.add(value)
+    return known
+
+
+def _without(item: Difference, known: Secrets) -> Difference:
+    properties = tuple(replace(p, old=known.data(p.old), new=known.data(p.new)) for p in item.properties)
+    return replace(item, name=known.text(item.name), properties=properties)
 
 
 def masked(name: str, value: Any, class_name: str = "", secret: Secret | None = None) -> Any:
@@ -134,7 +153,7 @@ def _index(root: Any) -> Iterator[tuple[str, _Entry]]:
 
 
 def _properties(old: Mapping[str, Any], new: Mapping[str, Any], secret: Secret | None) -> tuple[Property, ...]:
-    class_name = str((new.get("?") or {}).get("type") or "").partition("/")[0].partition("@")[0]
+    class_name = _class_name(new)
     found = []
     if old:
         for name in ("type", "name"):
@@ -155,6 +174,10 @@ def _properties(old: Mapping[str, Any], new: Mapping[str, Any], secret: Secret |
             )
         )
     return tuple(found)
+
+
+def _class_name(obj: Mapping[str, Any]) -> str:
+    return str(obj["?"].get("type") or "").partition("/")[0].partition("@")[0]
 
 
 def _place(place: tuple[str, str] | None) -> dict[str, str] | None:

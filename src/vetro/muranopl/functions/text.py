@@ -48,12 +48,12 @@ def random_name(cx: Any) -> str:
 def decrypt_data(cx: Any, value: Any) -> Any:
     """The secret that ``value`` refers to. Raises `InvalidOperation` where no secret store is configured."""
     secrets = getattr(cx.session, "secrets", None)
-    if secrets is not None:
-        return secrets(value)
     try:
-        return cx.session.perform("secret", {"data": plain(value)})
+        opened = cx.session.perform("secret", {"data": plain(value)}) if secrets is None else secrets(value)
     except UnknownEffect:
         raise InvalidOperation(
             "no secret store is configured, decryptData() cannot read secrets",
             hint="give the engine a secrets function",
         ) from None
+    cx.session.redaction.add(opened)
+    return opened

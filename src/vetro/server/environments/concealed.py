@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from vetro.muranopl.schema_hints import SECRET
+from vetro.muranopl.secrecy import declared
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments import content, packages, reading
@@ -141,19 +141,15 @@ def _one_by_one(caller: Caller, found: reading.Found, root: Any) -> list[Any]:
 
 def _secrets(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any], method: str = "") -> frozenset[str]:
     """Names of secret properties of a class, or of secret arguments of its method. Raises `Unavailable`."""
-    written, _, package = type_text.partition("@")
-    name, _, version = written.partition("/")
-    if not name or not digests:
+    if not type_text or not digests:
         return frozenset()
 
     def find() -> frozenset[str]:
-        session = engine().session()
+        linked = engine()
         try:
-            return frozenset(session.run(lambda: _of_type(_type(session, name, version, package), method)))
+            return declared(linked, type_text, method)
         except VetroError:  # there is no such class
             return frozenset()
-        finally:
-            session.close()
 
     try:
         return _found.get((type_text, digests, method), find)
@@ -170,27 +166,3 @@ def _engine(digests: tuple[str, ...]) -> Any:
     from vetro.server.catalog.blobs import local_path
 
     return Engine([item for digest in digests for item in load_path(local_path(digest))], seed=0)
-
-
-def _type(session: Any, name: str, version: str, package: str) -> Any:
-    if version:
-        return session.type_by_name(name, version, package or None)
-    return session.type_for(name, None, package or None)
-
-
-def _of_type(type_: Any, method: str) -> frozenset[str]:
-    """Inherited ones included; the nearest class that says something about a property or argument decides."""
-    said: dict[str, bool] = {}
-    for ancestor in type_.ancestors:
-        declared = ancestor.decl.methods.get(method) if method else None
-        for item in declared.arguments if declared else () if method else ancestor.decl.properties.values():
-            for meta in item.meta:
-                if ancestor.decl.namespaces.resolve(meta.name) == SECRET:
-                    said.setdefault(item.name, _says(meta))
-    return frozenset(name for name, secret in said.items() if secret)
-
-
-def _says(meta: Any) -> bool:
-    """Whether it says "secret": what is no plain false is taken for yes."""
-    given = meta.properties.get("secret", True)
-    return getattr(given, "value", given) is not False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from vetro.yaql.brief import brief
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded
 from vetro.yaql.library._text import text_of
@@ -98,7 +99,7 @@ def _parse_int(cx: CodeContext, text: str) -> int:
         try:
             return int(text)
         except ValueError:
-            raise ValueError(f"int() cannot read {text[:80]!r}") from None
+            raise ValueError(f"int() cannot read {brief(text, 80)}") from None
     bare = text.strip().replace("_", "")
     sign = -1 if bare.startswith("-") else 1
     digits = bare.lstrip("+-")
@@ -106,7 +107,7 @@ def _parse_int(cx: CodeContext, text: str) -> int:
     if len(digits) > bits // 3 + 1:
         raise LimitExceeded(f"int() of {len(digits)} digits exceeds the limit of {bits} bits")
     if not digits.isdecimal():
-        raise ValueError(f"int() cannot read {text[:80]!r}…")
+        raise ValueError(f"int() cannot read {brief(text, 80)}")
     value = 0
     for start in range(0, len(digits), _DIGITS):
         part = digits[start : start + _DIGITS]
@@ -128,7 +129,7 @@ def to_float(value: Any) -> float:
         try:
             return float(value)
         except ValueError:
-            raise ValueError(f"float() cannot read {value[:80]!r}") from None
+            raise ValueError(f"float() cannot read {brief(value, 80)}") from None
     if isinstance(value, (int, float)):
         return float(value)
     raise TypeError(f"float() cannot convert {_kind(value)}")

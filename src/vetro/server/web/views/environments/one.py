@@ -150,7 +150,8 @@ def _object(root: Any, object_id: str) -> dict[str, Any] | None:
 
 def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
     """Name and value of each property; references by name, secrets as dots."""
-    from vetro.engine.models.differences import MASK, masked
+    from vetro.engine.models.differences import masked
+    from vetro.yaql.redact import MASK
 
     rows = []
     for name, value in shown.items():

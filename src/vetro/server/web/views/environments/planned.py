@@ -8,7 +8,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from vetro.engine.models.differences import MASK
 from vetro.server.caller import Caller
 from vetro.server.dispatch import queue
 from vetro.server.dispatch.models import Task
@@ -16,6 +15,7 @@ from vetro.server.environments import planning
 from vetro.server.web import drafting
 from vetro.server.web.desk import LOOKS, Desk, contains_only, open_desk, shown_change
 from vetro.server.web.page import go, missing, page, render
+from vetro.yaql.redact import MASK
 
 
 @page("POST", rule="plan_environment")
