@@ -103,13 +103,14 @@ def _without(item: Difference, known: Secrets) -> Difference:
     return replace(item, name=known.text(item.name), properties=properties)
 
 
+def sounds_secret(name: str) -> bool:
+    """Whether a property is called password, token or the like."""
+    return _SECRET.search(name) is not None
+
+
 def masked(name: str, value: Any, class_name: str = "", secret: Secret | None = None) -> Any:
     """A value as it may be shown: secrets masked at any depth, nested objects as ``{"?": {id, type}}``."""
-    if (
-        value is not None
-        and value != ""
-        and (_SECRET.search(name) or (secret is not None and secret(class_name, name)))
-    ):
+    if value is not None and value != "" and (sounds_secret(name) or (secret is not None and secret(class_name, name))):
         return MASK
     if isinstance(value, list):
         return [masked(name, item, class_name, secret) for item in value]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from vetro.engine.models.differences import sounds_secret
 from vetro.muranopl.secrecy import declared
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
@@ -35,11 +36,25 @@ def secrets_for(caller: Caller, found: reading.Found, root: Any) -> Secrets:
 
     What it gives raises `Unavailable` while packages cannot be read: nobody knows then what is secret.
     """
-    try:
-        rows = packages.chosen(caller, found, {"Objects": root})
-    except Invalid:
-        rows = _one_by_one(caller, found, root)
-    return secrets_of(row.digest for row in rows)
+    return secrets_of(row.digest for row in _packages(lambda model: packages.chosen(caller, found, model), root))
+
+
+def secrets_in_project(caller: Caller, project_id: str, root: Any) -> Secrets:
+    """The same for a model that is no environment's, as a project's catalog has its classes.
+
+    Of a class that no package has, properties are secret whose names say so: it may be another project that knows it.
+    """
+    from vetro.server.catalog.choose import packages_for_model
+
+    rows = _packages(lambda model: packages_for_model(caller, model, project_id=project_id), root)
+    known = {name for row in rows for name in row.class_names}
+    declared = secrets_of(row.digest for row in rows)
+
+    def secrets(type_text: str) -> frozenset[str]:
+        name = type_text.partition("@")[0].partition("/")[0]
+        return declared(type_text) if name in known or name.startswith("io.murano.") else _CALLED_SO
+
+    return secrets
 
 
 def secrets_of(digests: Iterable[str]) -> Secrets:
@@ -84,6 +99,27 @@ def conceal(value: Any, secrets: Secrets) -> Any:
     }
 
 
+def without(value: Any, secrets: Secrets = lambda type_text: frozenset()) -> Any:
+    """A copy without secrets, and without marks."""
+    if isinstance(value, list):
+        return [without(item, secrets) for item in value]
+    if not isinstance(value, dict):
+        return value
+    header = value.get("?")
+    names = secrets(str(header.get("type") or "")) if isinstance(header, dict) else frozenset[str]()
+    return {key: without(item, secrets) for key, item in value.items() if key not in names and not is_mark(item)}
+
+
+def unset(value: Any, secrets: Secrets) -> list[dict[str, str]]:
+    """The secret properties that have no value: {object, type, property}."""
+    return [
+        {"object": str(content.id_of(obj) or ""), "type": str(obj["?"].get("type") or ""), "property": name}
+        for obj in content.objects_in(value)
+        for name in sorted(secrets(str(obj["?"].get("type") or "")))
+        if obj.get(name) in (None, "")
+    ]
+
+
 def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[str]) -> dict[str, Any]:
     """A copy of an action ({object_id, method, args}) with marks in place of arguments that its method calls secret.
 
@@ -102,6 +138,7 @@ def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[s
 def restore(value: Any, stored: Any) -> Any:
     """A copy with the stored values in place of marks, object by object. Raises `Invalid` for a mark without one."""
     known = {content.id_of(obj): obj for obj in content.objects_in(stored)}
+    known.pop(None, None)
     return _restored(value, known)
 
 
@@ -126,13 +163,27 @@ def _restored(value: Any, known: Mapping[Any, Mapping[str, Any]]) -> Any:
     return made
 
 
-def _one_by_one(caller: Caller, found: reading.Found, root: Any) -> list[Any]:
+class _CalledSo(frozenset[str]):
+    """Every name that sounds secret."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and sounds_secret(name)
+
+
+_CALLED_SO = _CalledSo()
+
+
+def _packages(choose: Callable[[Any], Iterable[Any]], root: Any) -> list[Any]:
     """Packages of those objects that have one: a class that is missing must not show the secrets of the others."""
+    try:
+        return list(choose({"Objects": root}))
+    except Invalid:
+        pass
     rows: dict[str, Any] = {}
     types = {str(obj["?"].get("type") or "") for obj in content.objects_in(root)}
     for type_text in sorted(types - {""}):
         try:
-            for row in packages.chosen(caller, found, {"Objects": {"?": {"type": type_text, "id": "x"}}}):
+            for row in choose({"Objects": {"?": {"type": type_text, "id": "x"}}}):
                 rows[row.digest] = row
         except Invalid:
             continue

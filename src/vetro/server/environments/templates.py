@@ -1,4 +1,8 @@
-"""The rules of environment templates (API.md 11)."""
+"""The rules of environment templates (API.md 11).
+
+Secrets of the applications stay within the project: those of a public template are dropped when it becomes public, and
+whoever belongs to another project never gets one. Within the project they are marked as in environments (`concealed`).
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,11 @@ from django.db.models import Q
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, limits, service
+from vetro.server.environments import concealed, content, limits, service, template_secrets
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Session, Template
+from vetro.server.environments.template_secrets import services_of
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
 from vetro.server.queries import fetch
@@ -47,24 +52,31 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
         if not isinstance(listed, list):
             raise Invalid("'services' must be a list")
         content.check_services(listed)
+    is_public = _flag(given.get("is_public", False))
     model = {key: value for key, value in given.items() if key not in ("id", "tenant_id", "created", "updated")}
+    if listed is not None:
+        model["services"] = template_secrets.kept(caller, caller.project_id, concealed.without(listed), is_public)
     with transaction.atomic():
         row = _insert(
             caller,
             name,
             model,
             version=_version(given.get("version", 0)),
-            is_public=_flag(given.get("is_public", False)),
+            is_public=is_public,
             text=limits.text_of(given.get("description_text"), "description_text"),
         )
         record(caller, "template.create", row.id, name)
     return {**row.model, **described(row)}
 
 
-def show(caller: Caller, template_id: str) -> dict[str, Any]:
-    """A template that the project owns, or a public one, with its applications."""
+def show(caller: Caller, template_id: str, *, marked: bool = False) -> dict[str, Any]:
+    """A template that the project owns, or a public one, with its applications.
+
+    ``marked``: secrets are, for everybody; and ``unset_secrets`` are those that whoever uses it has to enter.
+    """
     row = _get(caller, template_id)
-    return {**described(row), "services": _services(row)}
+    shown = {**described(row), "services": template_secrets.shown(caller, row, marked=marked)}
+    return {**shown, "unset_secrets": template_secrets.unset(caller, row)} if marked else shown
 
 
 def update(caller: Caller, template_id: str, given: Any) -> dict[str, Any]:
@@ -78,9 +90,14 @@ def update(caller: Caller, template_id: str, given: Any) -> dict[str, Any]:
             row.name = name
             if "is_public" in given:
                 row.is_public = _flag(given["is_public"])
+            if row.is_public:
+                row.model = {
+                    **row.model,
+                    "services": template_secrets.kept(caller, row.project_id, services_of(row), True),
+                }
             if "description_text" in given:
                 row.description_text = limits.text_of(given["description_text"], "description_text")
-            row.save(update_fields=["name", "is_public", "description_text", "updated"])
+            row.save(update_fields=["name", "is_public", "description_text", "model", "updated"])
             record(caller, "template.update", row.id, name)
     except IntegrityError:
         raise Conflict("Env template with specified name already exists") from None
@@ -103,17 +120,23 @@ def clone(caller: Caller, template_id: str, given: Any) -> dict[str, Any]:
     source = _get(caller, template_id)
     if not source.is_public and source.project_id != caller.project_id and not caller.is_admin:
         raise NotYours("User has no access to these resources.")
+    is_public = _flag(given.get("is_public", False))
+    listed = template_secrets.kept(caller, source.project_id, template_secrets.given(caller, source), is_public)
+    if source.project_id == caller.project_id:
+        model = {**source.model, "name": name}
+    else:  # what else its makers wrote is their own
+        model = {"name": name}
     with transaction.atomic():
         row = _insert(
             caller,
             name,
-            {**source.model, "name": name},
+            {**model, **({"services": listed} if "services" in source.model else {})},
             version=source.version,
-            is_public=_flag(given.get("is_public", False)),
+            is_public=is_public,
             text=source.description_text,
         )
         record(caller, "template.clone", row.id, name, source=source.id)
-    return {**described(row), **({"services": row.model["services"]} if "services" in row.model else {})}
+    return {**described(row), **({"services": template_secrets.shown(caller, row)} if "services" in row.model else {})}
 
 
 def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str, str]:
@@ -125,7 +148,7 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
     wanted = {key: given[key] for key in ("region", "defaultNetworks", "description_text") if key in given}
     id = new_id()
     root = service.model_of(id, name, {**wanted, "name": name})
-    draft = {**root, "applications": _services(row)}
+    draft = {**root, "applications": template_secrets.given(caller, row)}
     content.check_ids(draft)
     size = limits.check_model(draft)
     with transaction.atomic():
@@ -140,7 +163,7 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
 
 def services(caller: Caller, template_id: str, path: Sequence[str]) -> Any:
     """The applications of a template, or a part of one. Raises `NotFound`."""
-    return content.part(_services(_get(caller, template_id)), path)
+    return content.part(template_secrets.shown(caller, _get(caller, template_id)), path)
 
 
 def add_services(caller: Caller, template_id: str, given: Any) -> Any:
@@ -150,7 +173,7 @@ def add_services(caller: Caller, template_id: str, given: Any) -> Any:
     listed = content.check_services(given)
     with transaction.atomic():
         row = _get(caller, template_id, own=True, lock=True)
-        _store(caller, row, [*_services(row), *listed])
+        _store(caller, row, [*services_of(row), *listed])
     return given
 
 
@@ -158,7 +181,7 @@ def put_services(caller: Caller, template_id: str, path: Sequence[str], given: A
     """Replaces the application with an id, or a part of one; what was given. Raises `NotFound`, `Invalid`."""
     with transaction.atomic():
         row = _get(caller, template_id, own=True, lock=True)
-        listed = _services(row)
+        listed: list[Any] = content.copied(services_of(row))
         if not path:
             if not isinstance(given, list):
                 raise Invalid("the applications must be a list of objects")
@@ -175,7 +198,7 @@ def remove_services(caller: Caller, template_id: str, path: Sequence[str]) -> di
     """Removes an application by id or index, or a part of one; the template. Raises `NotFound`."""
     with transaction.atomic():
         row = _get(caller, template_id, own=True, lock=True)
-        listed = _services(row)
+        listed = services_of(row)
         if len(path) == 1 and all(content.id_of(item) != path[0] for item in listed):
             item = content.part(listed, path)
             listed = [other for other in listed if other is not item]
@@ -184,7 +207,7 @@ def remove_services(caller: Caller, template_id: str, path: Sequence[str]) -> di
         else:
             listed = []
         _store(caller, row, listed)
-    return {**row.model, "id": row.id, "tenant_id": row.project_id}
+    return {**row.model, "services": template_secrets.shown(caller, row), "id": row.id, "tenant_id": row.project_id}
 
 
 def described(row: Template) -> dict[str, Any]:
@@ -230,13 +253,9 @@ def _insert(
         raise Conflict("Env template with specified name already exists") from None
 
 
-def _services(row: Template) -> list[Any]:
-    listed = row.model.get("services")
-    return list(listed) if isinstance(listed, list) else []
-
-
 def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = False) -> None:
     content.check_services(listed)
+    listed = template_secrets.kept(caller, row.project_id, concealed.restore(listed, services_of(row)), row.is_public)
     content.check_ids({"services": listed})
     model = {**row.model, "services": listed}
     if stamped:

@@ -30,10 +30,19 @@ class TemplateRow(Schema):
     updated: datetime
 
 
+class UnsetSecret(Schema):
+    """A secret property without a value."""
+
+    object: str = Field(description="Id of the object.")
+    type: str
+    property: str
+
+
 class TemplateShown(TemplateRow):
     """A template."""
 
-    services: list[Any] = Field(description="Object models of its applications.")
+    services: list[Any] = Field(description="Object models of its applications; secrets marked.")
+    unset_secrets: list[UnsetSecret] = Field(description="What whoever uses it has to enter.")
 
 
 class TemplateWanted(Given):
@@ -83,8 +92,8 @@ def template_json(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shown(request: HttpRequest, id: str) -> dict[str, Any]:
-    row = templates.show(who(request), id)
-    return {**template_json(row), "services": row["services"]}
+    row = templates.show(who(request), id, marked=True)
+    return {**template_json(row), "services": row["services"], "unset_secrets": row["unset_secrets"]}
 
 
 @routes.add("GET", "/templates", "listTemplates", "list_env_templates", Page[TemplateRow])

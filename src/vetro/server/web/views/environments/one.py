@@ -207,7 +207,9 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
             classes = consts.classes_for(caller, desk.found, {"Objects": desk.root})
             fresh = copying.renewed(copying.undeployed(desk.root, classes), classes)
             given = {"name": context["name"], "description_text": context["description"]}
-            made = templates.create(caller, {**given, "services": content.services_of(fresh)})
+            # Whoever makes a template shares how things are built, not the passwords of what exists.
+            services = concealed.without(content.services_of(fresh), desk.secrets)
+            made = templates.create(caller, {**given, "services": services})
         except ServiceError as error:
             return render(request, "environments/to_template.html", {**context, "problem": error}, error.status)
         return go(request, f"/app/templates/{made['id']}/")

@@ -67,6 +67,10 @@ def create_environment(request: HttpRequest, caller: Caller, template: str) -> H
         except ServiceError as error:
             return render(request, "templates/create.html", {**context, "problem": error}, error.status)
         messages.success(request, _("The environment has the components of the template. Nothing is deployed yet."))
+        if context["unset"]:
+            messages.warning(
+                request, _("The template has no secrets. Enter them before you deploy: %s.") % context["unset"]
+            )
         return go(request, f"/app/environments/{made['environment_id']}/")
     return render(request, "templates/create.html", context)
 
@@ -134,11 +138,13 @@ def remove(request: HttpRequest, caller: Caller, template: str, component: str) 
 
 def _context(caller: Caller, template: str) -> dict[str, Any]:
     """A template as pages show it: names and classes of its components, no values."""
-    row = templates.show(caller, own.template(caller, template))
+    row = templates.show(caller, own.template(caller, template), marked=True)
     services = [item for item in row.pop("services") if isinstance(item, dict) and isinstance(item.get("?"), dict)]
     logos = logos_of(caller, {type_of(item["?"].get("type")) for item in services})
     row["at"] = time_of(row["updated"])
     mine = row["tenant_id"] == caller.project_id or caller.is_admin
+    names = {content.id_of(item): label_of(item) for item in content.objects_in(services)}
+    unset = [f"{names.get(s['object']) or type_of(s['type'])} · {s['property']}" for s in row.pop("unset_secrets")]
     return {
         "template": row,
         "components": [
@@ -151,6 +157,7 @@ def _context(caller: Caller, template: str) -> dict[str, Any]:
             }
             for item in services
         ],
+        "unset": ", ".join(unset),
         "own": row["tenant_id"] == caller.project_id,
         "may_fill": mine and allows(caller, "update_service_env_template"),
         "may_change": mine and allows(caller, "update_env_template"),
