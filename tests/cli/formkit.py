@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from tests.cli.conftest import write_package
 from tests.forms.world import describer
+from vetro.cli import output
 from vetro.forms.asked import answerer
 from vetro.forms.desks import ClassDesk, DefinitionDesk
 from vetro.forms.objects import Objects
@@ -70,10 +69,10 @@ class Person:
         self.shown: list[str] = []
 
     def say(self, text: str) -> None:
-        self.shown.append(click.unstyle(text))
+        self.shown.append(output.plain(text))
 
     def line(self, prompt: str) -> str:
-        self.shown.append(click.unstyle(prompt))
+        self.shown.append(output.plain(prompt))
         found = next(self._lines, EOFError)
         if not isinstance(found, str):
             raise found

@@ -60,7 +60,7 @@ def test_the_model_goes_to_stdout_and_reports_to_stderr(app: Path, vetro: Callab
     data = yaml.safe_load(result.stdout)
     assert data["Objects"]["applications"][0]["size"] == 1
     lines = [re.sub(r"^ *\d+\.\d\ds ", "", line) for line in result.stderr.splitlines()]
-    assert lines == ["info    working�[31m", "error   trouble"]
+    assert lines == ["info    working\\x1b[31m", "error   trouble"]
 
 
 def test_the_same_seed_gives_the_same_run(app: Path, vetro: Callable[..., Result]) -> None:

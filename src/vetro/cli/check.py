@@ -62,7 +62,7 @@ def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, .
         out.print_data([_plain(path, p) for path, p in findings], output)
     failed = bool(errors or (strict and warnings))
     words = f"{out.plural(errors, 'error')}, {out.plural(warnings, 'warning')}" if findings else "no problems found"
-    out.note(click.style(words, fg="red" if failed else "yellow" if findings else "green"))
+    out.note(out.style(words, fg="red" if failed else "yellow" if findings else "green"))
     if failed:
         sys.exit(out.FAILED)
 
@@ -76,7 +76,7 @@ def _print_text(problems: list[Any]) -> None:
     text_of = cache(stored_text)
     color = out.colored(sys.stdout)
     for problem in problems:
-        out.echo(out.shown(render_problem(problem, text_of, color=color)) + "\n")
+        out.echo(out.rendered(out.shown(render_problem(problem, text_of, color=color))) + "\n")
 
 
 def _plain(path: str, p: Any) -> dict[str, Any]:

@@ -7,8 +7,6 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-import click
-
 from vetro.cli import output as out
 from vetro.cli.client import Client, Refused, SignedOut, Unreachable
 
@@ -86,7 +84,7 @@ class _Watcher:
         except (Unreachable, Refused):  # the next look at the log deals with that
             return told
         if why and why != told:
-            out.note(click.style("it waits: ", fg="yellow") + why)
+            out.note(out.style("it waits: ", fg="yellow") + why)
         return str(why)
 
     def _patiently(self) -> Any:
@@ -105,7 +103,7 @@ class _Watcher:
                 if time.monotonic() - began > PATIENCE:
                     raise Unreachable(error.message, error.hint) from None
             if not told:
-                out.note(click.style("warning: ", fg="yellow") + f"{failure.args[0]}; trying again")
+                out.note(out.style("warning: ", fg="yellow") + f"{failure.args[0]}; trying again")
                 told = True
             time.sleep(SLOW)
 
@@ -137,7 +135,7 @@ def conclude(client: Client, task: Mapping[str, Any], environment: str) -> None:
     if state == "done":
         return
     if state == "needs_person":
-        out.note(click.style("waiting for a decision: ", fg="yellow", bold=True) + "nobody knows whether it was done:")
+        out.note(out.style("waiting for a decision: ", fg="yellow", bold=True) + "nobody knows whether it was done:")
         for effect in task.get("decisions") or ():
             out.note(f"  {effect['key']}  {effect['kind']}  {effect['args']}")
         out.note(f"hint: {command(client, 'resolve', environment, 'KEY')} --done|--redo")

@@ -87,7 +87,7 @@ def use_command(name: str) -> None:
         write_contexts(contexts)
         used, source = chosen_name(contexts)
     if used != name:
-        out.note(click.style("warning: ", fg="yellow") + f"{source} says '{used}', which counts more ({VARIABLE})")
+        out.note(out.style("warning: ", fg="yellow") + f"{source} says '{used}', which counts more ({VARIABLE})")
     else:
         out.note(f"context '{name}' is in use")
 

@@ -89,7 +89,7 @@ def check(
         colors = {"ok": "green", "warning": "yellow", "error": "red"}
         topics = max(len(finding.topic) for finding in found)
         for finding in found:
-            level = click.style(finding.level.ljust(7), fg=colors[finding.level])
+            level = out.style(finding.level.ljust(7), fg=colors[finding.level])
             out.echo(f"{level}  {finding.topic.ljust(topics)}  {finding.text}")
             if finding.hint:
                 out.echo(f"{' ' * (topics + 11)}{finding.hint}")

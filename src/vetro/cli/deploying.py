@@ -119,7 +119,7 @@ def rehearse(
         outcome = plan(workspace, folder, model, timeout=timeout, launcher=launcher, **options)
     if outcome.state != "done":
         show_error(folder, outcome.state, outcome.error or {})
-        out.note(click.style(UNCHANGED, fg="green"))
+        out.note(out.style(UNCHANGED, fg="green"))
         sys.exit(out.FAILED)
     print_plan(outcome.result, output)
 
@@ -174,9 +174,7 @@ def conclude(folder: Any, outcome: Any, sources: Callable[[str], str | None] | N
     if outcome.state == "done":
         return
     if outcome.state == "needs_person":
-        out.note(
-            click.style("waiting for a decision: ", fg="yellow", bold=True) + "nobody knows whether this was done:"
-        )
+        out.note(out.style("waiting for a decision: ", fg="yellow", bold=True) + "nobody knows whether this was done:")
         for effect in outcome.open:
             out.note(f"  {effect.key}  {effect.kind}  {dict(effect.args)}")
         out.note(f"hint: vetro env resolve {folder.name} KEY --done|--redo")
@@ -192,7 +190,7 @@ def show_error(folder: Any, state: str, error: Mapping[str, Any]) -> None:
 
     code = f"[{error['code']}]" if error.get("code") else ""
     message = clean(str(error.get("message") or ""))
-    out.echo(click.style(f"{state}{code}: ", fg="red", bold=True) + out.shown(message), err=True)
+    out.echo(out.style(f"{state}{code}: ", fg="red", bold=True) + out.shown(message), err=True)
     frames = [f for f in error.get("frames") or () if isinstance(f, Mapping)]
     for frame in reversed(frames[-LAST_CALLS:]):
         what = f"{frame.get('class')}::{frame.get('method')}"
@@ -207,7 +205,7 @@ def show_error(folder: Any, state: str, error: Mapping[str, Any]) -> None:
         for line in lines[-LAST_LINES:]:
             out.note(f"  {name}: {line}")
     if error.get("hint"):
-        out.echo(click.style("hint: ", fg="cyan") + out.shown(str(error["hint"])), err=True)
+        out.echo(out.style("hint: ", fg="cyan") + out.shown(str(error["hint"])), err=True)
 
 
 def _place(folder: Any, place: Mapping[str, Any]) -> str:
@@ -234,9 +232,9 @@ def show_summary(folder: Any, seconds: float | None = None) -> None:
     environment = folder.model()
     took = f" in {seconds:.1f} s" if seconds is not None else ""
     if environment.root is None:
-        out.note(click.style(f"environment '{folder.name}' is empty{took}", fg="green"))
+        out.note(out.style(f"environment '{folder.name}' is empty{took}", fg="green"))
         return
-    out.note(click.style(f"environment '{folder.name}' is deployed{took}", fg="green"))
+    out.note(out.style(f"environment '{folder.name}' is deployed{took}", fg="green"))
     table = rows(environment)
     if table:
         out.print_table(("component", "class", "server", "addresses"), table)

@@ -122,11 +122,11 @@ def _print(lines: list[Line]) -> None:
         title = line.topic if machine else line.about
         if title != before:
             before = title
-            out.echo(click.style(title, bold=True))
+            out.echo(out.style(title, bold=True))
         words = {"warning": "missing", "note": "missing", "ok": "active" if line.topic == "sandbox" else "found"}
         word = words[line.level] if machine else line.level
         color = "red" if machine and line.level == "warning" else _COLORS[line.level]
         label = line.name.ljust(width) if machine else line.topic.ljust(topics)
-        out.echo(f"  {click.style(word.ljust(7), fg=color)}  {label}  {line.text}")
+        out.echo(f"  {out.style(word.ljust(7), fg=color)}  {label}  {line.text}")
         if line.hint:
             out.echo(f"  {' ' * (len(label) + 11)}{line.hint}")

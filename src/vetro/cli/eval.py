@@ -53,10 +53,10 @@ def command(
         value = compile_expression(expression, dialect="legacy" if legacy else "standard")(data, **given)
         result = plain_data(value)
     if raw and isinstance(result, str):
-        out.echo(result)
+        out.echo(result, raw=True)
     elif raw and isinstance(result, list) and all(isinstance(item, str) for item in result):
         for item in result:
-            out.echo(item)
+            out.echo(item, raw=True)
     else:
         out.print_data(result, output)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from vetro.cli import form_input as ask
+from vetro.cli import output as out
 from vetro.cli.form_answers import page_answers
 from vetro.cli.form_questions import Question, is_there, put, within, without
 from vetro.cli.form_talk import Talk, entered
@@ -37,7 +36,7 @@ class Asking:
         return self.desk.source == "definition"
 
     def _wrong(self, text: str) -> None:
-        self._talk.say("  " + click.style(text, fg="red"))
+        self._talk.say("  " + out.style(text, fg="red"))
 
     def ask_one(self, question: Question, page: Page) -> bool:
         """Asks and keeps the answer; False when the question is to be asked once more. Raises `GoBack`."""
@@ -52,7 +51,7 @@ class Asking:
                 self._wrong(problem.message)
         if field.description and question.what != "more":
             for line in field.description.splitlines():
-                self._talk.say(click.style("  " + line, dim=True))
+                self._talk.say(out.style("  " + line, dim=True))
         handler = {"value": self._value, "list": self._list, "map": self._map, "fill": self._fill, "more": self._more}
         return handler[question.what](question, page)
 

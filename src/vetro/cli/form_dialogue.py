@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
+from vetro.cli import output as out
 from vetro.cli.form_answers import Given, check_pages, of_page
 from vetro.cli.form_asking import Asking
 from vetro.cli.form_questions import Question, questions, within
@@ -34,7 +33,7 @@ class Dialogue(Asking):
         """Asks until the form is accepted and the person agrees; the work is `ready` then."""
         form = self.desk.form(self.work)
         check_pages(form, self._given)
-        self._talk.say(click.style(form.title, bold=True))
+        self._talk.say(out.style(form.title, bold=True))
         for line in (form.description, form.help, COMMANDS):
             if line:
                 self._talk.say(line)
@@ -111,7 +110,7 @@ class Dialogue(Asking):
         page = form.pages[number]
         if len(form.pages) > 1:
             self._talk.say("")
-            self._talk.say(click.style(f"{page.title} of {len(form.pages)}: {page.name}", bold=True))
+            self._talk.say(out.style(f"{page.title} of {len(form.pages)}: {page.name}", bold=True))
         for text in page.intro:
             self._talk.say(text)
 
@@ -129,7 +128,7 @@ class Dialogue(Asking):
         pages = review(self.desk.pages(self.work))
         rows = [(number, row) for number, page in enumerate(pages) for row in page.rows]
         self._talk.say("")
-        self._talk.say(click.style("Please check", bold=True))
+        self._talk.say(out.style("Please check", bold=True))
         for index, (_, (label, answer, _)) in enumerate(rows, 1):
             self._talk.say(f"{index:>4}  {label}: {answer}")
         while True:

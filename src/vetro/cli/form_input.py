@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import click
-
+from vetro.cli import output as out
 from vetro.cli.form_talk import LITERAL, Talk, entered
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field
@@ -54,9 +53,9 @@ def explanation(field: Field) -> list[str]:
 
 def prompt_of(label: str, field: Field, shown: str = "") -> str:
     """``Label * [what it holds]: ``."""
-    star = click.style(" *", fg="red") if field.required and field.enabled else ""
+    star = out.style(" *", fg="red") if field.required and field.enabled else ""
     held = f" [{shown}]" if shown else ""
-    return click.style(label, bold=True) + star + click.style(held, dim=True) + ": "
+    return out.style(label, bold=True) + star + out.style(held, dim=True) + ": "
 
 
 def ask_text(talk: Talk, label: str, field: Field, *, raw: bool) -> Any:

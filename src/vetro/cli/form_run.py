@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-import click
-
 from vetro.cli import output as out
 from vetro.cli.form_answers import Given, filled, free_name, kept_answers, read_answers, write_answers
 from vetro.cli.form_start import started
@@ -128,9 +126,7 @@ def _taken(desk: Desk, work: Work, given: Given) -> Work:
         return turn.work
     page = form.pages[desk.page(turn.work)]
     for problem in turn.problems:
-        out.note(
-            click.style("error: ", fg="red", bold=True) + _place(form.source, page.name, problem) + problem.message
-        )
+        out.note(out.style("error: ", fg="red", bold=True) + _place(form.source, page.name, problem) + problem.message)
     out.fail(
         f"{out.plural(len(turn.problems), 'answer')} must be mended", "use --set or --answers; --ask asks for them"
     )

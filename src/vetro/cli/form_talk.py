@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
-import click
-
 from vetro.cli import output as out
 
 #: What a person types instead of an answer.
@@ -44,7 +42,7 @@ class Terminal:
     def line(self, prompt: str) -> str:
         """See `Talk`."""
         if sys.stdin.isatty() and sys.stderr.isatty() and sys.stdout.isatty():
-            return input(click.unstyle(prompt))  # with the keys of readline
+            return input(out.plain(prompt))  # with the keys of readline
         out.echo(prompt, err=True, nl=False)
         sys.stderr.flush()
         found = sys.stdin.readline()
@@ -57,7 +55,7 @@ class Terminal:
         if sys.stdin.isatty():
             from getpass import getpass
 
-            return getpass(click.unstyle(prompt), stream=sys.stderr)
+            return getpass(out.plain(prompt), stream=sys.stderr)
         return self.line(prompt)
 
 

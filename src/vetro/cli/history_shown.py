@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import click
-
 from vetro.cli import output as out
 
 _MARKS = {"created": ("+", "green"), "destroyed": ("-", "red"), "deleted": ("-", "red"), "moved": (">", "cyan")}
@@ -52,14 +50,14 @@ def print_plan(plan: Any, output: str) -> None:
     _section("scripts", [_script(entry) for entry in plan["scripts"]])
     _section("only known when it happens", [f"  {text}" for text in plan["unknown"]])
     if any(plan[name] for name in ("objects", "stacks", "scripts")):
-        out.note(click.style(UNCHANGED, fg="green"))
+        out.note(out.style(UNCHANGED, fg="green"))
     else:
         out.note("nothing would change")
 
 
 def _section(title: str, lines: list[str]) -> None:
     if lines:
-        out.echo(click.style(title, bold=True))
+        out.echo(out.style(title, bold=True))
         for line in lines:
             out.echo(line)
 
@@ -81,7 +79,7 @@ def _script(entry: Mapping[str, Any]) -> str:
 
 def _line(what: str, text: str) -> str:
     mark, color = _MARKS.get(what, _CHANGED)
-    return f"{click.style(mark, fg=color, bold=True)} {text}"
+    return f"{out.style(mark, fg=color, bold=True)} {text}"
 
 
 def _short(value: Any) -> str:

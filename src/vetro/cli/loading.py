@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import click
-
 from vetro.cli import output as out
 
 #: Files beyond this size are not shown in messages.
@@ -19,7 +17,7 @@ class _Warnings(logging.Handler):
     """What the engine logs, as lines on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        label = click.style(f"{record.levelname.lower()}: ", fg="yellow")
+        label = out.style(f"{record.levelname.lower()}: ", fg="yellow")
         out.note(label + out.shown(record.getMessage()))
 
 

@@ -6,8 +6,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from vetro.cli import output as out
 
 
@@ -189,7 +187,7 @@ def destroy(workspace: str | None, name: str, keep: bool, abandon: bool, **optio
         _run(name, workspace, build, summary=keep, **options)
     if not keep:
         place.remove(folder.name)
-        out.note(click.style(f"environment '{name}' is gone", fg="green"))
+        out.note(out.style(f"environment '{name}' is gone", fg="green"))
 
 
 def resume(workspace: str | None, name: str, cancel: bool, abandon: bool, **options: Any) -> None:

@@ -122,7 +122,7 @@ def _warn_of_plain(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme == "http" and not _is_near(parts.hostname or ""):
         out.note(
-            click.style("warning: ", fg="yellow") + f"{address} is not encrypted: who is on the way can read your token"
+            out.style("warning: ", fg="yellow") + f"{address} is not encrypted: who is on the way can read your token"
         )
 
 

@@ -12,9 +12,12 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from secrets import token_hex
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
+
+from vetro.yaql.visible import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,8 +31,10 @@ INTERRUPTED = 130
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-#: A colour, which stays, or a character that terminals obey or that turns the direction of writing.
-_COMMANDS = re.compile(r"(\x1b\[[0-9;]*m)|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: Before the numbers of a colour. Nobody else knows it: what packages and servers colour is no colour.
+_OURS = f"\ue0f0{token_hex(8)}:"
+_STYLE = re.compile(rf"{_OURS}([0-9;]*)m")
+_COLOUR = re.compile(r"\x1b\[([0-9;]*)m")
 
 
 def colored(stream: TextIO) -> bool:
@@ -41,17 +46,39 @@ def colored(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints text that may hold colours; characters that the stream cannot write become escapes.
+def style(text: str, **looks: Any) -> str:
+    """``text`` in colours, as `click.style` takes them, for `echo` and `note` only."""
+    return _COLOUR.sub(rf"{_OURS}\1m", click.style(visible(text), **looks))
 
-    At a terminal so do those that would command it: names, reports and results are anybody's words.
+
+def plain(text: str) -> str:
+    """Text for `echo` without its colours, with nothing in it that a terminal would obey."""
+    return visible(_STYLE.sub("", text))
+
+
+def ansi(text: str) -> str:
+    """The same with the colours as terminals take them."""
+    parts = _STYLE.split(text)
+    return "".join(f"\x1b[{part}m" if index % 2 else visible(part) for index, part in enumerate(parts))
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True, raw: bool = False) -> None:
+    """Prints text; characters that the stream cannot write become escapes.
+
+    So do those that would command a terminal, hide, or turn the direction: names, reports and results are anybody's
+    words. ``raw``: data for programs, which stays as it is unless it goes to a terminal.
     """
     stream = sys.stderr if err else sys.stdout
-    if colored(stream) or stream.isatty():
-        text = _COMMANDS.sub(lambda found: found[1] or ascii(found[0])[1:-1], text)
+    if not raw or colored(stream) or stream.isatty():
+        text = ansi(text) if colored(stream) else plain(text)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     text = text.encode(encoding, "backslashreplace").decode(encoding)
     click.echo(text, err=err, nl=nl, color=colored(stream))
+
+
+def rendered(text: str) -> str:
+    """What `vetro.muranopl.render` drew, for `echo`: it cleans what it is given, so that its colours are its own."""
+    return _COLOUR.sub(rf"{_OURS}\1m", text)
 
 
 def note(text: str) -> None:
@@ -105,7 +132,7 @@ def print_data(data: Any, output: str) -> None:
         fail("the data is nested too deeply for YAML", "use '-o json'")
     finally:
         sys.set_int_max_str_digits(digits)
-    echo(text)
+    echo(text, raw=True)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -114,14 +141,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     widths = [max(len(row[i]) for row in [list(columns), *cells]) for i in range(len(columns))]
     for index, row in enumerate([list(columns), *cells]):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        echo(click.style(line, bold=True) if index == 0 else line)
+        echo(style(line, bold=True) if index == 0 else line)
 
 
 def fail(message: str, hint: str | None = None, status: int = FAILED) -> NoReturn:
     """Prints an error and ends the command."""
-    echo(click.style("error: ", fg="red", bold=True) + shown(message), err=True)
+    echo(style("error: ", fg="red", bold=True) + shown(message), err=True)
     if hint:
-        echo(click.style("hint: ", fg="cyan") + shown(hint), err=True)
+        echo(style("hint: ", fg="cyan") + shown(hint), err=True)
     sys.exit(status)
 
 
@@ -154,7 +181,7 @@ def print_error(error: BaseException, sources: Callable[[str], str | None] | Non
     from vetro.cli.problems import render_error
 
     stream = sys.stderr if err else sys.stdout
-    echo(shown(render_error(error, sources, color=colored(stream))), err=err)
+    echo(rendered(shown(render_error(error, sources, color=colored(stream)))), err=err)
 
 
 @contextmanager

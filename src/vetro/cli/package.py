@@ -51,7 +51,7 @@ def new(name: str, folder: str | None) -> None:
         target = folder or full_name
         files = skeleton(name, target)
     for file in files:
-        click.echo(os.path.join(target, os.path.relpath(file, os.path.abspath(target))))
+        out.echo(os.path.join(target, os.path.relpath(file, os.path.abspath(target))))
     shown = out.quoted(target)
     out.note(f"{full_name} is made. Next: vetro check {shown}; vetro test {shown}")
 
@@ -140,7 +140,7 @@ def _build_folders(dirs: tuple[str, ...], target: str | None, dev: bool) -> None
         _write(build_archive(dirs[0]), target)
         return
     for built in build_tree(dirs, target or ".", dev):
-        click.echo(os.path.normpath(built.path))
+        out.echo(os.path.normpath(built.path))
 
 
 def _write(data: bytes, target: str | None) -> None:
@@ -155,7 +155,7 @@ def _write(data: bytes, target: str | None) -> None:
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, "wb") as file:
         file.write(data)
-    click.echo(os.path.normpath(path))
+    out.echo(os.path.normpath(path))
 
 
 for _command in package_remote.COMMANDS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from vetro.yaql.visible import visible
+
 Sources = Callable[[str], str | None]
 
 #: Calls shown of a long chain: the first ones say where it began, the last ones where it broke.
@@ -19,7 +21,7 @@ def frame_lines(error: BaseException) -> list[str]:
     for frame in getattr(error, "murano_frames", ()):
         line, column, _, _ = frame.place
         called = frame.code.co_qualname.partition(".<locals>")[0]  # of a lambda or a branch: its method
-        lines.append(f"  at {frame.owner.name}::{called} ({frame.code.co_filename}:{line}:{column})")
+        lines.append(visible(f"  at {frame.owner.name}::{called} ({frame.code.co_filename}:{line}:{column})"))
     if len(lines) > FIRST + LAST + 1:
         lines[FIRST:-LAST] = [f"  … {len(lines) - FIRST - LAST} calls between"]
     return lines

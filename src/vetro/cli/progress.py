@@ -7,8 +7,6 @@ import time
 from types import TracebackType
 from typing import Any
 
-import click
-
 from vetro.cli import output as out
 
 _STYLES = {"error": "red", "critical": "red", "warning": "yellow", "debug": "bright_black", "trace": "bright_black"}
@@ -40,7 +38,7 @@ class Progress:
         if self._status is not None:
             from rich.markup import escape
 
-            self._status.update(escape(f"{text} …"))
+            self._status.update(escape(out.plain(f"{text} …")))
 
     def report(self, args: dict[str, Any]) -> None:
         """One report of a package (an effect of kind ``report``)."""
@@ -53,14 +51,12 @@ class Progress:
             self._line(str(args.get("level") or "info").lower(), f"{args.get('logger')}: {args.get('text', '')}")
 
     def _line(self, level: str, text: str) -> None:
-        from vetro.muranopl.render import clean
-
         seconds = time.monotonic() - self._started
-        label = click.style(f"{level:<7}", fg=_STYLES.get(level, "green"))
-        line = f"{click.style(f'{seconds:8.2f}s', dim=True)} {label} {clean(text)}"
+        label = out.style(f"{level:<7}", fg=_STYLES.get(level, "green"))
+        line = f"{out.style(f'{seconds:8.2f}s', dim=True)} {label} {text}"
         if self._status is None:
             out.note(line)
             return
         from rich.text import Text
 
-        self._status.console.print(Text.from_ansi(line))
+        self._status.console.print(Text.from_ansi(out.ansi(line)))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from vetro.cli import client_find as find
 from vetro.cli import output as out
 from vetro.cli.client import Client, ClientError, Refused
@@ -84,7 +82,7 @@ def summary(client: Client, environment: Mapping[str, Any], seconds: float | Non
     found = client.get(f"/environments/{environment['id']}")
     model = newest(client, found)
     took = f" in {seconds:.1f} s" if seconds is not None else ""
-    out.note(click.style(f"environment '{found['name']}' is deployed{took}", fg="green"))
+    out.note(out.style(f"environment '{found['name']}' is deployed{took}", fg="green"))
     table = rows(model)
     if table:
         out.print_table(("component", "class", "server", "addresses"), table)
@@ -210,7 +208,7 @@ def destroy(client: Client, name: str, keep: bool, abandon: bool, **options: Any
             raise
         names = names_in(newest(client, environment))
         finish(client, begin(client, session, True), environment, show=False, names=names, **options)
-        out.note(click.style(f"environment '{label}' is empty", fg="green"))
+        out.note(out.style(f"environment '{label}' is empty", fg="green"))
         return
     names = {} if abandon else names_in(newest(client, environment))
     task = client.delete(f"/environments/{environment['id']}", abandon=True if abandon else None)
@@ -220,7 +218,7 @@ def destroy(client: Client, name: str, keep: bool, abandon: bool, **options: Any
     if task is not None:
         ended = follow(client, task, names=names, **options)
         conclude(client, ended, label)
-    out.note(click.style(f"environment '{label}' is gone", fg="green"))
+    out.note(out.style(f"environment '{label}' is gone", fg="green"))
 
 
 def task_of(client: Client, wanted: str) -> tuple[dict[str, Any], str]:
@@ -246,7 +244,7 @@ def watch(client: Client, wanted: str, **options: Any) -> None:
     task, label = task_of(client, wanted)
     ended = follow(client, task, what=f"{task['kind']}", **options)
     conclude(client, ended, label)
-    out.note(click.style(f"{ended['kind']} is {ended['state']}", fg="green"))
+    out.note(out.style(f"{ended['kind']} is {ended['state']}", fg="green"))
     if ended["kind"] == "action":
         out.print_data(ended["result"], "yaml")
 
@@ -271,7 +269,7 @@ def resume(client: Client, wanted: str, **options: Any) -> None:
         task = client.post(f"/tasks/{task['id']}/retry")
     ended = follow(client, task, what=task["kind"], **options)
     conclude(client, ended, label)
-    out.note(click.style(f"{ended['kind']} is {ended['state']}", fg="green"))
+    out.note(out.style(f"{ended['kind']} is {ended['state']}", fg="green"))
 
 
 def resolve(client: Client, wanted: str, key: str, decision: str) -> None:

@@ -11,8 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import click
-
 from vetro.cli import client_find as find
 from vetro.cli import output as out
 from vetro.cli.client import Client, ClientError, Refused, compact
@@ -130,7 +128,7 @@ def _finding(finding: Mapping[str, Any]) -> str:
     position = finding.get("position") if isinstance(finding.get("position"), Mapping) else {}
     place = f"{position['file']}:{position.get('line')}: " if position and position.get("file") else ""
     color = "red" if finding.get("severity") == "error" else "yellow"
-    label = click.style(f"{finding.get('severity', 'error')}[{finding.get('code', '')}]", fg=color)
+    label = out.style(f"{finding.get('severity', 'error')}[{finding.get('code', '')}]", fg=color)
     hint = f" (hint: {finding['hint']})" if finding.get("hint") else ""
     return f"  {label} {place}{finding.get('message', '')}{hint}"
 
@@ -144,7 +142,7 @@ def check(packages: Sequence[str], others: Sequence[str]) -> None:
     for problem in errors:
         if problem.hint is not None and "--require" in problem.hint:  # an option of 'vetro check', not of this command
             problem = replace(problem, hint=_MISSING)
-        out.note(out.shown(render_problem(problem, None, color=out.colored(sys.stderr))) + "\n")
+        out.note(out.rendered(out.shown(render_problem(problem, None, color=out.colored(sys.stderr)))) + "\n")
     if errors:
         out.fail(f"{out.plural(len(errors), 'error')} in the packages; nothing was uploaded", "'vetro check' shows all")
 
@@ -173,7 +171,7 @@ def show_published(done: Mapping[str, Any]) -> None:
         for finding in findings:
             out.note(_finding(finding))
     for missing in done["missing"]:
-        out.note(click.style("missing: ", fg="yellow") + compact(missing))
+        out.note(out.style("missing: ", fg="yellow") + compact(missing))
     for text in done.get("notes") or ():
         out.note(str(text))
 

@@ -183,7 +183,7 @@ def _print_problem(error: Exception) -> None:
     from vetro.cli.eval import is_expression_error
 
     if isinstance(error, CommandError):
-        out.note(click.style("error: ", fg="red", bold=True) + str(error))
+        out.note(out.style("error: ", fg="red", bold=True) + str(error))
     elif is_expression_error(error):
         out.print_error(error, None)
     else:

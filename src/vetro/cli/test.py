@@ -116,7 +116,7 @@ class _Run:
         self.failed += 1
         self._data["broken"].append({"class": name, "error": self._described(error)})
         if self._as_text:
-            out.echo(f"{click.style('FAIL', fg='red')}  {name} cannot be loaded")
+            out.echo(f"{out.style('FAIL', fg='red')}  {name} cannot be loaded")
             out.print_error(error, self.sources, err=False)
 
     def tests(self, engine: Any, tests: list[Any], tracer: Any, stop: bool) -> None:
@@ -141,13 +141,11 @@ class _Run:
         self._data["tests"].append(row)
         if not self._as_text:
             return
-        mark = click.style("ok  ", fg="green") if result.passed else click.style("FAIL", fg="red")
-        out.echo(f"{mark}  {result.test}  {click.style(f'{result.seconds * 1000:.1f} ms', dim=True)}")
+        mark = out.style("ok  ", fg="green") if result.passed else out.style("FAIL", fg="red")
+        out.echo(f"{mark}  {result.test}  {out.style(f'{result.seconds * 1000:.1f} ms', dim=True)}")
         if result.error is not None:
-            from vetro.muranopl.render import clean
-
             for line in result.output:
-                out.echo(f"      {clean(line)}")
+                out.echo(f"      {line}")
             out.print_error(result.error, self.sources, err=False)
 
     def _described(self, error: BaseException) -> dict[str, Any]:
@@ -194,7 +192,7 @@ class _Run:
             out.print_data(self._data | {"passed": self.passed, "failed": self.failed, "not_run": left}, output)
             return
         words = f"{self.passed} passed, {self.failed} failed" + (f", {left} not run" if left else "")
-        out.echo(click.style(words, fg="red" if self.failed else "green"))
+        out.echo(out.style(words, fg="red" if self.failed else "green"))
 
 
 def _percent(value: float) -> str:

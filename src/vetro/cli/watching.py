@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-import click
-
 from vetro.cli import output as out
 
 _STYLES = {"error": "red", "critical": "red", "warning": "yellow", "debug": "bright_black", "trace": "bright_black"}
@@ -96,31 +94,29 @@ class Watch:
     def _line(self, level: str, label: str, text: str) -> None:
         if self._quiet:
             return
-        from vetro.muranopl.render import clean
-
         seconds = time.monotonic() - self._started
-        shown = click.style(f"{level:<7}", fg=_STYLES.get(level, "green"))
-        who = click.style(f"{label}: ", bold=True) if label else ""
-        line = f"{click.style(f'{seconds:8.2f}s', dim=True)} {shown} {who}{clean(text)}"
+        shown = out.style(f"{level:<7}", fg=_STYLES.get(level, "green"))
+        who = out.style(f"{label}: ", bold=True) if label else ""
+        line = f"{out.style(f'{seconds:8.2f}s', dim=True)} {shown} {who}{text}"
         if self._live is None:
             out.note(line)
             return
         from rich.text import Text
 
-        self._live.console.print(Text.from_ansi(line))
+        self._live.console.print(Text.from_ansi(out.ansi(line)))
 
     def _render(self) -> Any:
         from rich.text import Text
         from rich.tree import Tree
 
         now = time.monotonic()
-        tree = Tree(Text(f"{self._what}  {now - self._started:.0f} s", style="bold"))
+        tree = Tree(Text(f"{out.plain(self._what)}  {now - self._started:.0f} s", style="bold"))
         with self._lock:
             for label, (level, text, since) in self._last.items():
-                line = Text(f"{label or 'environment'}: ", style="bold")
-                line.append(text[:100], style=_STYLES.get(level, "default"))
+                line = Text(out.plain(f"{label or 'environment'}: "), style="bold")
+                line.append(out.plain(text[:100]), style=_STYLES.get(level, "default"))
                 line.append(f"  {now - since:.0f} s", style="dim")
                 tree.add(line)
             for text, since in self._open.values():
-                tree.add(Text(f"… {text}  {now - since:.0f} s", style="cyan"))
+                tree.add(Text(out.plain(f"… {text}  {now - since:.0f} s"), style="cyan"))
         return tree

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from vetro.muranopl.declarations import Position
 from vetro.yaql.errors import ParsingError, kind_of
+from vetro.yaql.visible import visible
 
 #: Longer lines are cut around the marked spot.
 MAX_WIDTH: Final = 160
@@ -26,7 +27,6 @@ MAX_WIDTH: Final = 160
 MAX_TEXT: Final = 2_000
 _TAB = "    "
 _LINES = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _COLORS: Final = {"error": "1;31", "warning": "1;33", "gutter": "34", "hint": "36", "note": "32", "strong": "1"}
 
 
@@ -166,7 +166,7 @@ def clean(text: str) -> str:
     """``text`` without the characters that could steer a terminal."""
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + "…"
-    return _UNSAFE.sub("�", text)
+    return visible(text, lambda char: "�")
 
 
 def _shown(text: str) -> str:
