@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
 
-from vetro.yaql.visible import visible
+from vetro.visible import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vetro.yaql.visible import visible
+from vetro.visible import visible
 
 Sources = Callable[[str], str | None]
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from vetro.muranopl.declarations import Position
+from vetro.visible import visible
 from vetro.yaql.errors import ParsingError, kind_of
-from vetro.yaql.visible import visible
 
 #: Longer lines are cut around the marked spot.
 MAX_WIDTH: Final = 160

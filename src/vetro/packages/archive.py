@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from vetro.packages.errors import ArchiveError
 from vetro.packages.files import FileTree
 from vetro.packages.paths import MANIFEST, inner_path
+from vetro.packages.regular import LARGEST_FILE, LARGEST_TOTAL, MOST_FILES, open_regular
 
 if TYPE_CHECKING:
     from zipfile import ZipInfo
@@ -34,11 +35,11 @@ class ArchiveLimits:
     #: Bytes of the archive itself.
     archive: int = 64 * _MIB
     #: Entries, folders included.
-    entries: int = 20_000
+    entries: int = MOST_FILES
     #: Bytes of one file, unpacked.
-    file: int = 64 * _MIB
+    file: int = LARGEST_FILE
     #: Bytes of all files, unpacked.
-    total: int = 256 * _MIB
+    total: int = LARGEST_TOTAL
     #: Unpacked over packed size, for files larger than 1 MiB: text reaches 20, bombs 1000.
     ratio: int = 200
 
@@ -73,7 +74,7 @@ class ArchiveTree(FileTree):
             return io.BytesIO(self._data)
         assert self._path is not None
         try:
-            return open(self._path, "rb")
+            return open_regular(self._path)
         except OSError as error:
             raise ArchiveError(f"{self.location}: cannot be opened: {error.strerror}") from None
 

@@ -9,6 +9,7 @@ from typing import Any
 from vetro.muranopl.configs import Configs, MemoryConfigs, suffixes
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.versions import Version
+from vetro.packages.regular import read_regular
 from vetro.packages.yamltree import TreeError, plain, read_documents
 
 __all__ = ["ClassConfigs", "ConfigError", "Configs", "MemoryConfigs", "suffixes"]
@@ -51,8 +52,7 @@ class ClassConfigs:
         if values is None:
             file = os.path.join(self._directory, name)
             try:
-                with open(file, "rb") as stream:
-                    values = _parse(stream.read(), file)
+                values = _parse(read_regular(file), file)
             except OSError as error:
                 raise ConfigError(f"{file}: {error.strerror}") from None
             self._read[name] = values

@@ -45,7 +45,7 @@ def find_packages(root: str | os.PathLike[str], *, archives: bool = False) -> It
         if identity in seen or depth > MAX_DEPTH:
             continue
         seen.add(identity)
-        if os.path.isfile(os.path.join(folder, MANIFEST)):
+        if DirectoryTree(folder).exists(MANIFEST):
             yield folder
             continue
         try:

@@ -7,14 +7,16 @@ from `directory`.
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vetro.packages.errors import PackageError
 from vetro.packages.paths import inner_path
+from vetro.packages.regular import LARGEST_TOTAL, MOST_FILES, read_regular
 
 
 class FileTree(ABC):
@@ -55,10 +57,16 @@ class FileTree(ABC):
 
 
 class DirectoryTree(FileTree):
-    """A folder. Symbolic links may point inside it only."""
+    """A folder. Symbolic links may point inside it only.
+
+    `read` and `paths` raise `PackageError` for pipes, devices and sockets, for too large files, and for too many.
+    """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.location = os.path.abspath(root)
+        #: Bytes of the files that were read.
+        self._sizes: dict[str, int] = {}
+        self._total = 0
 
     def _path(self, path: str) -> str:
         full = self.location
@@ -74,23 +82,47 @@ class DirectoryTree(FileTree):
 
     def read(self, path: str) -> bytes:
         try:
-            with open(self._path(path), "rb") as file:
-                return file.read()
+            data = read_regular(self._path(path))
         except (IsADirectoryError, NotADirectoryError):
             raise FileNotFoundError(path) from None
+        self._total += len(data) - self._sizes.get(path, 0)
+        self._sizes[path] = len(data)
+        self._check(len(self._sizes), self._total)
+        return data
 
     def exists(self, path: str) -> bool:
         try:
-            return os.path.isfile(self._path(path))
-        except ValueError:
+            # What is no regular file counts: whoever reads it is told what it is.
+            return not stat.S_ISDIR(os.stat(self._path(path)).st_mode)
+        except (ValueError, OSError):
             return False
 
     def paths(self) -> list[str]:
-        found = []
+        found: list[str] = []
+        count = size = 0
         for folder, _, names in os.walk(self.location):
             inner = os.path.relpath(folder, self.location).replace(os.sep, "/")
-            found += [name if inner == "." else f"{inner}/{name}" for name in names]
-        return sorted(path for path in found if self.exists(path))
+            for name in names:
+                path = name if inner == "." else f"{inner}/{name}"
+                if not self.exists(path):
+                    continue
+                found.append(path)
+                if not any(part.startswith(".") for part in path.split("/")):  # those are the author's tools' own
+                    count += 1
+                    size += os.stat(os.path.join(folder, name)).st_size
+            self._check(count, 0)
+        self._check(count, size, found)
+        return sorted(found)
+
+    def _check(self, count: int, size: int, paths: Sequence[str] = ()) -> None:
+        if count > MOST_FILES:
+            raise PackageError(f"{self.location}: there are more than {MOST_FILES:,} files in the package")
+        if size > LARGEST_TOTAL:
+            largest = max(paths or self._sizes, key=lambda path: os.stat(self._path(path)).st_size)
+            raise PackageError(
+                f"{self.location}: the package has more than {LARGEST_TOTAL:,} bytes, its largest file is {largest}",
+                hint="keep large data elsewhere, and let the package fetch it",
+            )
 
     def directory(self) -> str:
         return self.location

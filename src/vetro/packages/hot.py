@@ -12,6 +12,7 @@ from vetro.packages.errors import BuildError
 from vetro.packages.manifest import parse_manifest
 from vetro.packages.paths import MANIFEST
 from vetro.packages.plugin import check_picture
+from vetro.packages.regular import read_regular
 from vetro.packages.yamltree import TreeError, plain, read_documents
 
 FORMAT = "Heat.HOT/1.0"
@@ -79,8 +80,7 @@ def build_template(
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_regular(path)
     except OSError as error:
         raise BuildError(f"{path}: {error.strerror}") from None
 

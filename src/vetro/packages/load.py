@@ -7,6 +7,7 @@ import os
 from vetro.muranopl.codecache import CodeCache
 from vetro.packages.directory import open_tree
 from vetro.packages.errors import PackageError
+from vetro.packages.files import DirectoryTree
 from vetro.packages.formats import FormatRegistry, default_registry
 from vetro.packages.index import read_manifest
 from vetro.packages.package import LoadedPackage
@@ -33,7 +34,7 @@ def load_path(
     A package that is named itself must be sound (raises like `open_package`); what a folder merely contains and
     cannot be used is logged and left out. Raises `PackageError` when there is no usable package at all.
     """
-    if not os.path.isdir(path) or os.path.isfile(os.path.join(path, MANIFEST)):
+    if not os.path.isdir(path) or DirectoryTree(path).exists(MANIFEST):
         return [open_package(path, registry=registry, cache=cache)]
     source = RepositorySource(path, registry=registry, cache=cache)
     packages = source.all()

@@ -20,6 +20,7 @@ from vetro.packages.manifest import Manifest
 from vetro.packages.muranopl import MuranoPLPackage
 from vetro.packages.paths import inner_path
 from vetro.packages.plugin import Package as Plugin
+from vetro.packages.regular import read_regular
 
 T = TypeVar("T")
 
@@ -153,8 +154,7 @@ class LoadedPackage:
             if isinstance(self._plugin, MuranoPLPackage):
                 return self.files.read(f"Resources/{clean}")
             file = self._ask_resource(clean)
-            with open(file, "rb") as stream:
-                return stream.read()
+            return read_regular(file)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise ResourceNotFound(f"package '{self.name}' has no resource '{clean}'") from None
         except ValueError as error:

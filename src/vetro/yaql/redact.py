@@ -13,7 +13,6 @@ import collections.abc as abc
 import json
 import re
 import threading
-import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -200,12 +199,16 @@ def _spellings(text: str) -> Iterator[str]:
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     yield repr(text)[1:-1]
     data = text.encode("utf-8", "surrogatepass")
-    yield urllib.parse.quote(data, safe="")
-    yield urllib.parse.quote(data)
-    yield urllib.parse.quote_plus(data)
+    in_urls = "".join(chr(byte) if byte in _PLAIN_IN_URLS else f"%{byte:02X}" for byte in data)
+    yield in_urls
+    yield in_urls.replace("%2F", "/")
+    yield in_urls.replace("%20", "+")
     for form in base64_forms(data):
         yield form
         yield form.replace("+", "-").replace("/", "_")
+
+
+_PLAIN_IN_URLS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
 
 
 def base64_forms(data: bytes) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vetro.yaql.visible import visible
+from vetro.visible import visible
 
 
 @pytest.mark.attack("terminal", "U+202E")
