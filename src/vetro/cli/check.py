@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.memory import memory_option
 
 
 @click.command("check")
@@ -29,6 +30,7 @@ from vetro.cli import output as out
     help="Folder with files that UI definitions name in widgetMedia. Repeatable.",
 )
 @click.option("--strict", is_flag=True, help="Warnings fail the check, too.")
+@memory_option(2048)
 @out.output_option("text", "table", "json", "yaml")
 def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, ...], strict: bool, output: str) -> None:
     """Check packages without running them: manifest, files, classes, contracts, methods, UI definitions.

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.memory import memory_option
 
 
 @click.command("eval")
@@ -29,6 +30,7 @@ from vetro.cli import output as out
 )
 @click.option("--legacy", is_flag=True, help="The dialect of package format 1.0.")
 @click.option("--raw", "-r", is_flag=True, help="Print text without quotes, and a list of text one item a line.")
+@memory_option()
 @out.output_option("json", "yaml")
 def command(
     expression: str, data_path: str | None, variables: tuple[str, ...], legacy: bool, raw: bool, output: str
@@ -68,7 +70,7 @@ class expression_errors:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is not None and is_expression_error(error):
+        if error is not None and not isinstance(error, MemoryError) and is_expression_error(error):
             out.print_error(error, None)
             sys.exit(out.FAILED)
 

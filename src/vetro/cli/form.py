@@ -9,6 +9,7 @@ import click
 from vetro.cli import output as out
 from vetro.cli.completing import environments
 from vetro.cli.deploying import workspace_option
+from vetro.cli.memory import memory_option
 
 
 @click.command("form")
@@ -42,6 +43,7 @@ from vetro.cli.deploying import workspace_option
 )
 @click.option("--preview", metavar="FILE.html|-", help="Only show the form: as text, or in an HTML file.")
 @workspace_option
+@memory_option(2048)
 @out.output_option("json", "yaml")
 def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
     """Fill in a form; print the object that it makes.

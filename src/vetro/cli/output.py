@@ -165,7 +165,7 @@ def explained(sources: Callable[[str], str | None] | None = None) -> Iterator[No
     except (VetroError, Stop) as error:
         print_error(error, sources)
         sys.exit(FAILED)
-    except BrokenPipeError:
+    except (BrokenPipeError, MemoryError):
         raise
     except Exception as error:
         if getattr(error, "murano_frames", None):  # raised while code of a package ran: the package's own

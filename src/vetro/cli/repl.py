@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.memory import memory_option
 
 if TYPE_CHECKING:
     from vetro.yaql.signature import FunctionTable
@@ -138,6 +139,7 @@ def _assignment(line: str) -> tuple[str | None, str]:
 
 @click.command("repl")
 @click.option("-d", "--data", "data_path", metavar="FILE", type=click.Path(), help="Data for '$' (JSON or YAML).")
+@memory_option()
 @click.option("--legacy", is_flag=True, help="The dialect of package format 1.0.")
 def command(data_path: str | None, legacy: bool) -> None:
     """Evaluate YAQL expressions interactively; ':help' explains the rest.

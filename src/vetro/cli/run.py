@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.memory import memory_option
 
 
 @click.command("run")
@@ -47,6 +48,7 @@ from vetro.cli import output as out
     metavar="SECONDS",
     help="Stop the run after so much time.",
 )
+@memory_option(2048)
 @click.option("--max-steps", type=click.IntRange(min=1), metavar="STEPS", help="Stop the run after so many steps.")
 def command(
     paths: tuple[str, ...],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from vetro.cli import output as out
+from vetro.cli.memory import memory_option
 
 
 @click.command("schema")
@@ -24,6 +25,7 @@ from vetro.cli import output as out
     type=click.Path(),
     help="More packages that the class needs. Repeatable.",
 )
+@memory_option()
 @out.output_option("json", "yaml")
 def command(
     path: str, class_name: str, methods: tuple[str, ...], version: str | None, others: tuple[str, ...], output: str

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.memory import memory_option
 
 
 @click.command("test")
@@ -31,6 +32,7 @@ from vetro.cli import output as out
 )
 @click.option("-x", "--stop", is_flag=True, help="Stop at the first failure.")
 @click.option("--list", "only_list", is_flag=True, help="List the tests, run none.")
+@memory_option(2048)
 @out.output_option("text", "json", "yaml")
 def command(
     paths: tuple[str, ...],

@@ -125,6 +125,8 @@ def message_of(error: BaseException) -> str:
         return message
     if isinstance(error, KeyError) and error.args:  # Python's text is nothing but the key
         return f"there is no key {error.args[0]!r}"
+    if isinstance(error, MemoryError):
+        return "this needs more memory than there is"
     if isinstance(error, IndexError):  # lists are tuples inside
         return str(error).replace("tuple index", "list index") or "list index out of range"
     return str(error) or type(error).__name__
