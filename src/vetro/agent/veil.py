@@ -20,6 +20,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from vetro.yaql.redact import base64_form, inside_base64
+
 _END = "vetro"
 _INNER = 48
 #: What tasks know instead of the password.
@@ -93,15 +95,9 @@ class Veil:
             return self._pairs
 
 
-def _inside(before: int, length: int) -> tuple[int, int]:
-    """Which characters of Base64 are the same for all texts that hold one of that length behind so many bytes, as
-    characters of which neighbours have bits are the same for all texts with the same ends."""
-    return -(-before * 8 // 6), (before + length) * 8 // 6
-
-
 def _wrap(text: str, before: int) -> str:
-    first, last = _inside(before, len(text))
-    return base64.b64encode(bytes(before) + text.encode()).decode()[first:last]
+    # Characters of which neighbours have bits are the same for all texts with the same ends.
+    return base64_form(text.encode(), before)
 
 
 def _forms(text: str, levels: int = _LEVELS) -> Iterator[str]:
@@ -154,7 +150,7 @@ class _Form:
     def _plain(self, text: str) -> str | None:
         """The text without Base64; None where it was no such text."""
         for (head, middle, tail), before in zip(self._ends[-2::-1], reversed(self._path), strict=True):
-            first, _ = _inside(before, len(head) + middle + len(tail))
+            first, _ = inside_base64(before, len(head) + middle + len(tail))
             encoded = "A" * first + text
             try:
                 raw = base64.b64decode(encoded + "A" * (-len(encoded) % 4))

@@ -203,7 +203,8 @@ def _spellings(text: str) -> Iterator[str]:
     yield in_urls
     yield in_urls.replace("%2F", "/")
     yield in_urls.replace("%20", "+")
-    for form in base64_forms(data):
+    for before in range(3):
+        form = base64_form(data, before)
         yield form
         yield form.replace("+", "-").replace("/", "_")
 
@@ -211,15 +212,15 @@ def _spellings(text: str) -> Iterator[str]:
 _PLAIN_IN_URLS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
 
 
-def base64_forms(data: bytes) -> Iterator[str]:
-    """What of ``data`` stands in the Base64 of anything that holds it, for each place where it may begin.
+def inside_base64(before: int, length: int) -> tuple[int, int]:
+    """Which characters of Base64 depend on nothing but ``length`` bytes behind ``before`` others: from, to."""
+    return -(-before * 8 // 6), (before + length) * 8 // 6
 
-    Characters of which neighbours have bits are left out.
-    """
-    for before in range(3):
-        encoded = base64.b64encode(bytes(before) + data).decode("ascii")
-        first, last = -(-before * 8 // 6), (before + len(data)) * 8 // 6
-        yield encoded[first:last]
+
+def base64_form(data: bytes, before: int) -> str:
+    """What of ``data`` stands in the Base64 of anything that holds it behind so many bytes (0, 1 or 2 of three)."""
+    first, last = inside_base64(before, len(data))
+    return base64.b64encode(bytes(before) + data).decode("ascii")[first:last]
 
 
 # -- the secrets of the run that is under way --------------------------------------------------------------------------
