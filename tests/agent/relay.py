@@ -8,13 +8,14 @@ from types import TracebackType
 
 
 class Relay:
-    """Listens on ``port`` and passes everything on to ``target``; each connection has two threads."""
+    """Listens on ``port`` of an address of this machine and passes everything on to ``target``: two threads each."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, host: str = "127.0.0.1") -> None:
         self.target = target
         #: How many connections there have been.
         self.accepted = 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family)
         self.port: int = self._listener.getsockname()[1]
         self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []

@@ -80,6 +80,18 @@ def test_a_message_is_delivered_until_it_is_acknowledged(
         last.close()
 
 
+@pytest.mark.attack("agent", "A1")
+def test_an_answer_that_is_too_much_ends_its_call_with_the_reason(channel: LocalChannel, make_agent: MakeAgent) -> None:
+    make_agent()
+    for body, reason in (
+        ("return [[]] * 600_000", "values"),
+        ("x = []\nfor _ in range(150): x = [x]\nreturn x", "nested"),
+    ):
+        said = call(channel, body_plan(body))
+        assert said["ErrorCode"] == 1 and reason in said["Body"]["Message"]
+    assert call(channel, body_plan("return 'fine'"))["Body"] == "fine"
+
+
 def test_the_same_message_again_is_dropped(channel: LocalChannel, make_agent: MakeAgent) -> None:
     make_agent()
     message = message_of(body_plan("return 1"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import resource
 import struct
 import subprocess
 import sys
@@ -317,3 +319,51 @@ def test_only_root_of_the_guest_is_the_agent(world: World, user: int, welcome: b
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.strip() == ("4" if welcome else "0"), done.stderr
     still_works(channel, other)
+
+
+@pytest.mark.attack("agent", "garbage")
+@pytest.mark.parametrize("seconds", [2.0, pytest.param(60.0, marks=pytest.mark.campaign)], ids=["some", "all"])
+def test_garbage_without_end_costs_no_memory(world: World, seconds: float) -> None:
+    """Frames of every kind of nonsense, over connections that come and go: the other server works, nothing piles up."""
+    channel, path, other = world
+    chance = random.Random(1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    descriptors = len(os.listdir("/proc/self/fd"))
+    until, rounds = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        guest = RawPeer(path)
+        try:
+            if chance.random() < 0.7:
+                guest.greet(QUEUE)
+            for _ in range(chance.randrange(20)):
+                guest.sock.sendall(_garbage(chance))
+        except OSError:
+            pass
+        guest.close()
+        rounds += 1
+        if rounds % 50 == 0:
+            still_works(channel, other)
+    still_works(channel, other)
+    still_works(channel, path, QUEUE)
+    wait_for(lambda: len(os.listdir("/proc/self/fd")) <= descriptors + 1)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10  # KiB
+    assert rounds > 20
+
+
+def _garbage(chance: random.Random) -> bytes:
+    kind = chance.randrange(6)
+    if kind == 0:
+        return chance.randbytes(chance.randrange(1, 10_000))
+    if kind == 1:
+        return struct.pack(">I", chance.randrange(1 << 32)) + b"{" * chance.randrange(1000)
+    if kind == 2:
+        body = b"[" * chance.randrange(1, 100_000)
+    elif kind == 3:
+        body = b"[" + b"[]," * chance.randrange(1, 1_000_000) + b"[]]"
+    else:
+        word = chance.choice(["ack", "publish", "hello", "deliver", "\0", "error"])
+        value = chance.choice(
+            [None, "x" * chance.randrange(1000), 10**300, [], {"a": "\ud800"}, "-execution-results-x"]
+        )
+        body = json.dumps({"t": word, "id": value, "queue": value, "body": value, "reply_to": value}).encode()
+    return struct.pack(">I", len(body)) + body

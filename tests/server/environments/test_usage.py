@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from tests.server.environments.conftest import plant
+from vetro.engine.journal import Note
+from vetro.server.dispatch import reports
+from vetro.server.dispatch.models import Event, JournalNote, Report, Task
 from vetro.server.environments import usage
 from vetro.server.environments.errors import NotYours
-from vetro.server.environments.models import InstanceUsage
+from vetro.server.environments.models import Environment, InstanceUsage
 
 
 def test_what_a_deployment_tracks_is_counted_once(planting: Any) -> None:
@@ -47,3 +50,23 @@ def test_they_are_for_the_own_project(planting: Any, eve: Any) -> None:
         usage.raw(eve.caller, garden.id)
     with pytest.raises(NotYours):
         usage.aggregated(eve.caller, garden.id)
+
+
+@pytest.mark.attack("effects", "another project's ids")
+def test_what_a_task_says_counts_for_its_own_environment_only(planting: Any) -> None:
+    """Whatever environment, instance and entity its effects name."""
+    garden = planting(plant())
+    garden.deploy(garden.open())
+    before = usage.raw(garden.caller, garden.id)
+    other = Environment.objects.create(project_id="p", name="other").id
+    task = Task.objects.create(project_id="p", user_id="u", environment_id=other, kind="deploy", spec={})
+    named = {"environment": garden.id, "environment_id": garden.id, "instance": "p1", "id": "p1", "text": "forged"}
+    for number, event in enumerate(("murano.untrack_instance", "murano.track_instance")):
+        args = {**named, "event": event, "type_name": "x", "instance_type": 10**400, "unit_count": -(10**400)}
+        JournalNote.objects.create(task=task, key=str(number), kind="track", args=args, digest="x", at=1.0)
+    usage.count(task.environment_id, task)
+    told = Report.objects.count(), Event.objects.filter(environment_id=garden.id).count()
+    reports.store(task.id, [Note("9", "report", named, "x", 1.0)])
+    assert usage.raw(garden.caller, garden.id) == before
+    assert Event.objects.filter(environment_id=garden.id).count() == told[1]
+    assert Report.objects.filter(task=task).count() == Report.objects.count() - told[0] == 1

@@ -59,6 +59,8 @@ class Agent:
         self._later: dict[str, float] = {}
         #: Answers of plans that could not be kept on disk: folder name or '' -> text.
         self._unwritten: dict[str, str] = {}
+        #: Plans of which the host was told that it refused their answer.
+        self._refused: set[str] = set()
         self._answered = 0
         self._stop = False
         self._wake_in, self._wake_out = socket.socketpair()
@@ -148,7 +150,8 @@ class Agent:
             done = self._in_flight.pop(event.token, _nothing)
             if event.final:
                 log.error("the answer %s was refused for good: %s", event.token, event.reason)
-                done()
+                if not self._say_refused(event.token, event.reason):
+                    done()
             else:
                 log.warning("the answer %s cannot be delivered yet: %s", event.token, event.reason)
                 self._later[event.token] = time.monotonic() + self._config.retry_delay
@@ -269,6 +272,16 @@ class Agent:
             log.error("the answer to plan %s cannot be kept: %s", plan.id, error)
             self._unwritten[plan.path] = text
 
+    def _say_refused(self, token: str, reason: str) -> bool:
+        """Answers once that the answer to a plan could not be taken: nobody shall wait in vain. Whether it does so."""
+        plan = next((plan for plan in self._storage.plans() if plan.path == token), None)
+        if plan is None or token in self._refused:
+            self._refused.discard(token)
+            return False
+        self._refused.add(token)
+        self._fail(plan, f"the answer was refused: {reason}")
+        return True
+
     def _let_go(self) -> None:
         """In the process of a plan: what belongs to the agent."""
         self._wake_in.close()
@@ -293,6 +306,7 @@ class Agent:
 
     def _forget(self, plan: StoredPlan) -> None:
         self._unwritten.pop(plan.path, None)
+        self._refused.discard(plan.path)
         self._storage.remove(plan)
         self._answered += 1
 
