@@ -14,7 +14,7 @@ _BOUNDARY = re.compile(
     r"""^content-type:\s*multipart/[^\n]*(?:\n[ \t][^\n]*)*?boundary=(?:"([^"\n]+)"|([^\s;]+))""", re.I | re.M
 )
 _ENCODED = re.compile(r"^content-transfer-encoding:\s*base64\s*$", re.I | re.M)
-_QUEUE = re.compile(r"""input_?queue["'\s]*(?:[=:>]\s*|\bvalue\s*=\s*)["']?([\w.:-]+)""", re.IGNORECASE)
+_QUEUE = re.compile(r"""input_?queue["'\s]*(?:[=:>]\s*|\bvalue\s*=\s*)["']?([\w.:-]+)""", re.IGNORECASE | re.ASCII)
 
 
 def agent_queue(user_data: str, environment: str) -> str | None:
