@@ -45,8 +45,11 @@ class Limits:
     host_deaths: int = 5
     checkpoint_seconds: float = EVERY_SECONDS
     checkpoint_share: float = LARGEST_SHARE
-    #: Characters of reports, log lines and the like that a task may write while one worker runs it.
-    note_characters: int = 256 << 20
+    #: Reports, log lines and the like that a task may write, and their characters.
+    notes: int = 100_000
+    note_characters: int = 64 << 20
+    #: Effects that a task may ask for: each leaves a row in the journal.
+    effects: int = 100_000
     #: Seconds of silence in a replay after which the task is asked whether it waits for something else.
     stall_seconds: float = 10.0
 

@@ -50,10 +50,11 @@ def needs_person(worker: Worker) -> Ended:
     return Ended("needs_person", None, error, worker.clock())
 
 
-def wrote_too_much(worker: Worker) -> Ended:
-    """Its reports and log lines would fill the disk."""
-    message = f"the task wrote more than {worker.limits.note_characters:,} characters of reports and log lines"
-    error = {"kind": "limit-exceeded", "code": "ENG318", "message": message, "names": []}
+def wrote_too_much(worker: Worker, what: str) -> Ended:
+    """What it writes would fill the disk. ``what``: how much it wrote more than."""
+    message = f"the task {what}"
+    hint = "look for a loop that writes in each of its rounds; settings task.reports, task.report_mib, task.effects"
+    error = {"kind": "limit-exceeded", "code": "ENG318", "message": message, "hint": hint, "names": []}
     return Ended("failed", None, error, worker.clock())
 
 

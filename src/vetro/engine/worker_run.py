@@ -38,6 +38,11 @@ _LAST_BREATH = 2.0
 _PATIENCE = 30.0
 
 
+def _characters(args: Mapping[str, Any]) -> int:
+    with deep_calls():
+        return len(json.dumps(args))
+
+
 @dataclass(frozen=True, slots=True)
 class Died:
     """The task process ended by itself."""
@@ -54,7 +59,8 @@ class Run:
         self.link = link
         self.step = worker.step
         self._deadline = deadline
-        self._replay = Replay(self.journal.entries(), self.journal.notes())
+        entries, notes = self.journal.entries(), self.journal.notes()
+        self._replay = Replay(entries, notes)
         self._replayed = not self._replay.active
         self._now = time.monotonic
         limits = worker.limits
@@ -72,7 +78,9 @@ class Run:
         self._then: list[Callable[[], None]] = []
         #: Intents of this turn whose effects were not handed over yet.
         self._unsent: list[str] = []
-        self._noted = 0
+        #: What the task has written since it began, also in earlier processes: rows and characters.
+        self._effects, self._notes = len(entries), len(notes)
+        self._noted = sum(_characters(note.args) for note in notes)
         self._lazy = False  # results that were only read wait for a commit
         self._ended: Ended | None = None
 
@@ -235,10 +243,15 @@ class Run:
             self._then.append(lambda: self.link.listen(asked))
         if self._replay.noted(asked.key):
             return
-        with deep_calls():
-            self._noted += len(json.dumps(asked.args))
-        if self._noted > self.worker.limits.note_characters:
-            self._ended = ends.wrote_too_much(self.worker)
+        limits = self.worker.limits
+        self._notes += 1
+        self._noted += _characters(asked.args)
+        if self._notes > limits.notes:
+            self._ended = ends.wrote_too_much(self.worker, f"wrote more than {limits.notes:,} reports and log lines")
+            return
+        if self._noted > limits.note_characters:
+            text = f"wrote more than {limits.note_characters:,} characters of reports and log lines"
+            self._ended = ends.wrote_too_much(self.worker, text)
             return
         self.step("before note", asked.key)
         self.journal.note(Note(asked.key, asked.kind, asked.args, asked.digest, self.worker.clock()))
@@ -263,6 +276,11 @@ class Run:
                 self._ended = ends.needs_person(self.worker)
             else:
                 self._perform(asked, entry.begun, adopt=True, written=True)
+            return
+        self._effects += 1
+        if self._effects > self.worker.limits.effects:
+            text = f"asked for more than {self.worker.limits.effects:,} effects"
+            self._ended = ends.wrote_too_much(self.worker, text)
             return
         begun = self.worker.clock()
         if answer_of(asked.kind) is Answer.QUICK:

@@ -15,6 +15,8 @@ from vetro.engine.frames import Decoder, FrameError, encode
 from vetro.muranopl.stacks import deep_calls
 
 _CHUNK = 1 << 18
+#: Bytes that are taken in at once: what arrives together is committed together, and others wait for that commit.
+_AT_ONCE = 1 << 18
 
 
 class Stream:
@@ -63,11 +65,13 @@ class Stream:
             self._out.clear()  # what it still said can be read; its end is noticed there
 
     def receive(self) -> list[dict[str, Any]]:
-        """The messages that are there."""
+        """The messages that are there; of many only the first ones, and the others the next time."""
         found: list[dict[str, Any]] = []
+        taken = 0
         try:
-            while not self.closed:
+            while not self.closed and taken < _AT_ONCE:
                 data = self._socket.recv(_CHUNK, socket.MSG_DONTWAIT)
+                taken += len(data)
                 self.bytes += len(data)
                 if not data:
                     self.closed = True

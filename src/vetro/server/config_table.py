@@ -103,6 +103,9 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("dispatch.labels", dict, {}, "labels that tasks need, by region of their environment; others: the region"),
     Setting("task.cpu_seconds", int, 600, "processor time of a task", least=1),
     Setting("task.memory_mib", int, 1024, "memory of a task", least=64),
+    Setting("task.reports", int, 100_000, "reports and log lines of a task", least=1),
+    Setting("task.report_mib", int, 64, "size of its reports and log lines, in MiB", least=1),
+    Setting("task.effects", int, 100_000, "effects (stacks, plans, queries) that a task may ask for", least=1),
     Setting("task.grace_seconds", int, 10, "time for Finally blocks of a cancelled task", least=0),
     Setting(
         "ask.seconds",

@@ -112,3 +112,20 @@ def test_states_keep_their_numbers(planting: Any, eve: Any) -> None:
     made = transfer.import_environment(eve.caller, transfer.export_environment(garden.caller, garden.id))
     listed = history.states(eve.caller, str(made["environment_id"]))
     assert [s["number"] for s in listed] == [2, 1, 0]
+
+
+@pytest.mark.attack("database", "M6")
+def test_of_thousands_of_states_the_newest_are_imported(planting: Any, eve: Any) -> None:
+    """As many as would be kept: nobody waits for the others to be written."""
+    from vetro.server.environments.models import State
+
+    garden = planting(plant())
+    data = io.BytesIO(transfer.export_environment(garden.caller, garden.id))
+    with zipfile.ZipFile(data, "a") as archive:
+        model = archive.read("model-1.json")
+        for number in range(2, 3000):
+            archive.writestr(f"model-{number}.json", model)
+    made = transfer.import_environment(eve.caller, data.getvalue())
+    numbers = State.objects.filter(environment_id=made["environment_id"]).order_by("number")
+    assert list(numbers.values_list("number", flat=True)) == list(range(2900, 3000))
+    assert reading.get(eve.caller, str(made["environment_id"])).version == 2999

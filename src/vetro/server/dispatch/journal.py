@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from vetro.engine.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, Progress
 from vetro.muranopl.stacks import deep_calls
@@ -22,6 +22,8 @@ from vetro.server.dispatch import reports
 from vetro.server.dispatch.log_space import LogSpace
 from vetro.server.dispatch.models import JournalEntry, JournalNote, JournalTask, Task
 
+#: Rows that one statement deletes.
+_DROPPED = 1000
 #: Renews the lease and changes columns of the task's row; raises `LeaseLost`.
 Hold = Callable[..., None]
 
@@ -248,10 +250,17 @@ class DbJournal:
 
 
 def drop(task_ids: Sequence[str]) -> None:
-    """Removes the journals of these tasks; their reports stay."""
-    with transaction.atomic():
-        for table in (JournalEntry, JournalNote, JournalTask):
-            table.objects.filter(task_id__in=task_ids).delete()
+    """Removes the journals of these tasks, a few rows at a time, so that others get in between; their reports stay."""
+    for table in (JournalEntry, JournalNote):
+        drop_rows(table.objects.filter(task_id__in=task_ids), leave=0)
+    # Last: as long as it is there, the rest is looked for again.
+    JournalTask.objects.filter(task_id__in=task_ids).delete()
+
+
+def drop_rows(rows: QuerySet[Any], leave: int = _DROPPED) -> None:
+    """Deletes them in statements of a thousand rows each until no more than ``leave`` are there."""
+    while len(ids := list(rows.order_by("pk").values_list("pk", flat=True)[: _DROPPED + leave])) > leave:
+        rows.model._default_manager.filter(pk__in=ids[:_DROPPED]).delete()
 
 
 def _keys(rows: Any) -> list[str]:

@@ -13,12 +13,13 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from vetro.server.config import Config
 from vetro.server.dispatch import clock
-from vetro.server.dispatch.models import Task
+from vetro.server.dispatch.journal import drop_rows
+from vetro.server.dispatch.models import JournalEntry, JournalNote, Report, Task
 from vetro.server.environments.models import Environment
 
 #: Whoever waits for an answer reads it within this time, and counts of what has ended are settled.
 LEAST = timedelta(hours=1)
-#: Tasks that are dropped in one transaction, with all their reports: nobody waits long for the database.
+#: Tasks that are dropped together, after all their reports: nobody waits long for the database.
 _TOGETHER = 50
 #: Environments that are looked at with one statement.
 _AT_ONCE = 500
@@ -50,6 +51,8 @@ def _drop(tasks: QuerySet[Task], before: datetime) -> int:
     old = tasks.filter(created__lt=before, finished__lt=before, state__in=Task.FINAL).order_by("created", "id")
     count = 0
     while ids := list(old.values_list("id", flat=True)[:_TOGETHER]):
+        for table in (JournalEntry, JournalNote, Report):  # what is many goes before its task
+            drop_rows(table.objects.filter(task_id__in=ids))
         # Without `only` each row would be read and deciphered to be deleted.
         count += Task.objects.filter(id__in=ids).only("id").delete()[1].get(Task._meta.label, 0)
     return count

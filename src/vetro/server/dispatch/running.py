@@ -216,7 +216,12 @@ class Runner:
                 host,
                 heard,
                 engine=engine_version(),
-                limits=Limits(timeout=timeout or None),
+                limits=Limits(
+                    timeout=timeout or None,
+                    notes=self._config["task.reports"],
+                    note_characters=self._config["task.report_mib"] << 20,
+                    effects=self._config["task.effects"],
+                ),
                 policies=Policies(plugins=spec.plugins(self._config)),
                 still_mine=lambda: lease not in self._lost,
                 step=self._step,

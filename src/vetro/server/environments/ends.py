@@ -14,6 +14,9 @@ from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce
 from vetro.server.setup import config
 
+#: States that the end of one task drops.
+_DROPPED = 500
+
 
 def task_ended(task: Task, outcome: Outcome) -> None:
     """Called inside the transaction that ends a deployment, deletion or action.
@@ -79,5 +82,7 @@ def _forget(row: Environment) -> None:
     """Drops states beyond those that are kept, and drafts of long ago that are of no use to anybody."""
     kept = config()["retention.states"]
     if kept:
-        State.objects.filter(environment=row, number__lte=row.version - kept).delete()
+        # An import, or a setting that was lowered, leaves many: each end of a task drops some of them.
+        old = State.objects.filter(environment=row, number__lte=row.version - kept).order_by("number")
+        State.objects.filter(id__in=list(old.values_list("id", flat=True)[:_DROPPED])).delete()
         Session.objects.filter(environment=row, version__lt=row.version - kept).delete()

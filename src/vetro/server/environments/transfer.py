@@ -20,6 +20,7 @@ import re
 import time
 import zipfile
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 from django.db import transaction
@@ -36,12 +37,15 @@ from vetro.server.environments.models import Environment, EnvironmentPackage, St
 from vetro.server.errors import Invalid
 from vetro.server.ids import new_id
 from vetro.server.quotas import checking
+from vetro.server.setup import config
 
 #: Bytes of an archive's unpacked files together, and how many there may be.
 LARGEST: Final = 512 << 20
 MOST_FILES: Final = 20_000
 #: Values of all models together, roughly: all are in memory at the same time.
 MOST_PARTS: Final = 6_000_000
+#: States that are imported where all are kept.
+_MOST_STATES: Final = 1000
 _MODEL = re.compile(r"model-(\d{1,18})\.json")
 #: What `new_id` gives.
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -80,7 +84,8 @@ def import_environment(
 ) -> dict[str, str | None]:
     """An environment from such an archive: {environment_id, session_id}.
 
-    It has the states of the archive and counts as deployed as they say: right where it comes back as itself.
+    It has the newest states of the archive (``retention.states``) and counts as deployed as they say: right where it
+    comes back as itself.
     ``fresh``: its applications become a draft with new ids instead, and nothing counts as deployed. Packages that the
     project does not see are imported. Raises `Invalid` for an archive that is not one of ours, `Conflict` for a name
     that is taken and for a copy whose model knows resources that are another environment's, and what importing
@@ -119,7 +124,9 @@ def _restore(
     State.objects.filter(environment=row).update(number=first)
     for number in rest:
         checking.check_model(caller.project_id, states[number], limits.check_model(states[number]))
-        State.objects.create(environment=row, number=number, model=_with_root_id(states[number], own))
+    State.objects.bulk_create(
+        State(environment=row, number=number, model=_with_root_id(states[number], own)) for number in rest
+    )
     row.version = max(states)
     row.save(update_fields=["version"])
     EnvironmentPackage.objects.bulk_create(
@@ -242,10 +249,9 @@ def _mapping(archive: zipfile.ZipFile, path: str) -> dict[str, Any]:
 def _states(archive: zipfile.ZipFile) -> dict[int, dict[str, Any]]:
     found = {}
     left = MOST_PARTS
-    for info in archive.infolist():
-        match = _MODEL.fullmatch(info.filename)
-        if match is None:
-            continue
+    named = [(int(match[1]), info) for info in archive.infolist() if (match := _MODEL.fullmatch(info.filename))]
+    # No more than would be kept: each is a row, and others wait while they are written.
+    for number, info in sorted(named, key=itemgetter(0))[-(config()["retention.states"] or _MOST_STATES) :]:
         left -= limits.check_parts(_read(archive, info.filename), "the models of the archive", left)
         model = _mapping(archive, info.filename)
         root = model.get("Objects")
@@ -254,7 +260,7 @@ def _states(archive: zipfile.ZipFile) -> dict[int, dict[str, Any]]:
         limits.check_model(model, info.filename)
         if root is not None:
             content.check_ids(root)
-        found[int(match[1])] = model
+        found[number] = model
     if not found:
         raise Invalid("the archive has no model", hint="give what 'vetro env export' wrote")
     return found
