@@ -277,6 +277,7 @@ METHODS = {
     "io.murano.system.Agent": {
         "queueName": [],
         "signingKey": ["linePrefix"],
+        "brokerAccount": ["broker"],
         "buildExecutionPlan": ["template", "resources"],
         "call": ["template", "resources", "timeout"],
         "send": ["template", "resources"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -119,6 +120,15 @@ def test_configured_regions_are_made_and_known_ones_kept() -> None:
     assert host.session.types.find("io.murano.CloudRegion").find_method("getConfig").invoke(root.p_regions["R2"]) == {
         "agentRabbitMq": {**broker["agentRabbitMq"], "port": 5672, "virtual_host": "/", "ssl": False, "insecure": False}
     }
+
+
+@pytest.mark.attack("broker", "brokers of regionConfigs")
+def test_a_model_names_no_broker_of_a_region() -> None:
+    """Who fills in a form would have servers send their answers, and take their plans, where they want."""
+    evil = {"agentRabbitMq": {"host": "evil.example", "login": "x", "password": "y"}}
+    root = load(Host(settings=SETTINGS), {"regionConfigs": {"RegionOne": evil, "": evil, "R2": evil}})
+    assert "evil.example" not in json.dumps(thaw(root.p_regionConfigs))
+    assert sorted(root.p_regions) == ["", "RegionOne"]
 
 
 def test_every_region_gets_networks_of_its_own() -> None:
