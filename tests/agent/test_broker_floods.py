@@ -185,6 +185,18 @@ def test_the_same_answer_a_thousand_times_stops_nobody(channel: AmqpChannel, raw
     works_on(channel, raw)
 
 
+def test_what_was_acknowledged_before_the_end_does_not_come_again(raw: RawChannel, broker: Broker) -> None:
+    for number in range(30):
+        say(raw, "{}", message_id=str(number))
+    channel = AmqpChannel(BrokerSettings("127.0.0.1", broker.port), OWNER, patience=PATIENCE)
+    messages = [channel.receive(RESULTS, PATIENCE) for _ in range(30)]
+    for message in messages:
+        assert message is not None
+        channel.acknowledge(RESULTS, message.receipt)
+    channel.close()
+    assert raw.queue_declare(RESULTS, passive=True).message_count == 0
+
+
 def test_a_flood_is_reported_once(channel: AmqpChannel, raw: RawChannel, caplog: pytest.LogCaptureFixture) -> None:
     channel.receive(RESULTS, 0.01)
     for number in range(50):

@@ -14,7 +14,7 @@ from typing import Any
 
 from amqp.basic_message import Message as Content
 
-from vetro.agent.amqp_frames import Incoming
+from vetro.agent.amqp_frames import Incoming, Reception
 from vetro.agent.amqp_link import ANSWER_TIME, BrokerSettings, Link
 from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_HELD, read_json, refusal
@@ -71,6 +71,7 @@ class AmqpChannel:
         self._patience = patience
         self._guard = threading.Condition()
         self._link: Link | None = None
+        self._reception: Reception | None = None
         self._closed = False
         self._declared: set[str] = set()
         #: Exchanges of servers and the queues with answers that are bound to them.
@@ -178,6 +179,7 @@ class AmqpChannel:
                 raise ChannelClosed("the channel was closed")
             if self._link is None:
                 self._link = Link(self._settings, self._opened, self._lost, self._prepare)
+                self._reception = self._link.reception
             return self._link
 
     # -- in the thread of the link -------------------------------------------------------------------------------------
@@ -227,9 +229,9 @@ class AmqpChannel:
 
     def _release(self, channel: Any, size: int) -> None:
         """Memory is free again; the broker sends on when half of it is."""
-        reception = self._use().reception
-        reception.release(size)
-        if reception.held <= MOST_HELD // 2:
+        assert self._reception is not None
+        self._reception.release(size)
+        if self._reception.held <= MOST_HELD // 2 and not self._closed:
             for queue in self._consumed - self._consumers.keys():
                 self._consume(channel, queue)
 
