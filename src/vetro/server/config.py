@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from vetro.server.config_table import SETTINGS, Setting
 from vetro.yaql.didyoumean import suggest
@@ -104,11 +105,38 @@ class Config:
 
 
 def make_data(config: Config) -> None:
-    """Makes the data directory where there is none, for its owner only. Raises `ConfigError`."""
+    """Makes the data directory where there is none, for its owner only. Raises `ConfigError`.
+
+    Where somebody else made it, for more people, what the service keeps in it is made its own: files that are there,
+    and folders, whatever is made in them later. `vetro doctor` says what belongs to others and stays open.
+    """
     try:
         config.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, others in PRIVATE.items():
+            path = config.data / name
+            if others is not None and not path.exists():
+                path.mkdir(mode=0o700 | others, exist_ok=True)
+            keep_from_others(path, others or 0)
     except OSError as error:
         raise ConfigError(f"the data directory {config.data} cannot be made: {error.strerror}") from None
+
+
+#: What is in a data directory and holds what is not for everybody, with what others may of folders; None: a file.
+#: Files of pages may be read, not replaced.
+PRIVATE: Final[Mapping[str, int | None]] = {
+    "blobs": 0, "cache": 0, "locale": 0, "static": 0o055, "keys": None, "signing-key.pem": None,
+    "vetro.db": None, "vetro.db-wal": None, "vetro.db-shm": None,
+}  # fmt: skip
+
+
+def keep_from_others(path: Path, others: int = 0) -> None:
+    """Takes from others what they may do with a file or folder of ours beyond this; nothing for what is not ours."""
+    try:
+        about = path.lstat()
+        if about.st_uid == os.geteuid() and not stat.S_ISLNK(about.st_mode) and about.st_mode & 0o077 & ~others:
+            path.chmod(stat.S_IMODE(about.st_mode) & (0o700 | others))
+    except FileNotFoundError:
+        return
 
 
 def variable_of(name: str) -> str:

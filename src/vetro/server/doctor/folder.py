@@ -7,7 +7,7 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from vetro.server.config import Config
+from vetro.server.config import PRIVATE, Config
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
 
 #: Bytes below which room is short, and below which things fail.
@@ -27,6 +27,11 @@ def examine(config: Config) -> Iterator[Finding]:
     yield from _owners(data)
     if data.stat().st_mode & 0o077:
         yield Finding("folder", WARNING, f"others may look into {data}", f"chmod go= {data}")
+        for name, others in PRIVATE.items():
+            path = data / name
+            if path.exists() and path.stat().st_mode & 0o077 & ~(others or 0):
+                hint = f"chmod go= {path}, as the user that it belongs to"
+                yield Finding("folder", ERROR, f"others may read or replace {path}", hint)
     yield from _settings_file(config)
     yield from room(data)
     kind = file_system(data)

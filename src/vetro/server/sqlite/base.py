@@ -8,6 +8,7 @@ decides: what begins a transaction without coming here (another program) is wait
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import threading
@@ -63,6 +64,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """See the module."""
 
     _line: _Line | None = None
+
+    def get_new_connection(self, conn_params: Any) -> Any:
+        """A connection. A file that it makes is for its owner only; SQLite gives its other files the same mode."""
+        name = str(conn_params["database"])
+        if not name.startswith(("file:", ":memory:")):
+            # Never opened where it exists: closing a file drops the locks that SQLite has on it in this process.
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        return super().get_new_connection(conn_params)
 
     def _start_transaction_under_autocommit(self) -> None:
         name = str(self.settings_dict["NAME"])
