@@ -82,6 +82,7 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
                 )
 
         view.vetro_public = public  # type: ignore[attr-defined]
+        view.vetro_methods = methods or ("GET",)  # type: ignore[attr-defined]
         return view
 
     return make

@@ -58,7 +58,7 @@ class Me(Schema):
     project: ProjectRef
     roles: list[str]
     is_admin: bool
-    projects: list[ProjectRef] = Field(description="Projects that the user belongs to.")
+    projects: list[ProjectRef] = Field(description="Projects that the user belongs to; with a token its own only.")
     allowed: list[str] = Field(description="Names of the policy rules that let the caller.")
     token_id: str | None = Field(None, description="The token that was used; null with a web session.")
 
@@ -148,7 +148,8 @@ def me(request: HttpRequest) -> Any:
         .order_by("memberships__project__name")
         .distinct()
     )
-    projects = [{"id": id, "name": name} for id, name in rows]
+    # A token stands for its owner in one project, and tells nothing of others.
+    projects = [{"id": id, "name": name} for id, name in rows if caller.token_id is None or id == caller.project_id]
     here = {"id": caller.project_id, "name": caller.project_name}
     return {
         "user": {"id": caller.user_id, "name": caller.user_name},

@@ -1,0 +1,287 @@
+"""Who may use which route: the one place that says so. The section of SECURITY.md is made from it.
+
+The least that is needed: ``anybody`` signs in first or never, ``reader``, ``member``, ``admin``. Whoever may more may
+this, too. A route that is not in here, and one that is no more, fails `tests.server.roles.test_roles`.
+"""
+
+from __future__ import annotations
+
+from tests.server.roles.routes import Route
+
+LEVELS = ("anybody", "reader", "member", "admin")
+
+_TABLE = """
+# others
+anybody GET          /
+anybody GET          /health
+anybody GET          /metrics
+anybody GET          /ready
+# v1
+member  POST         /v1/actions
+reader  GET          /v1/catalog/categories
+admin   POST         /v1/catalog/categories
+admin   DELETE       /v1/catalog/categories/{id}
+reader  GET          /v1/catalog/categories/{id}
+reader  GET          /v1/catalog/packages
+member  POST         /v1/catalog/packages
+member  DELETE PATCH /v1/catalog/packages/{id}
+reader  GET          /v1/catalog/packages/{id}
+reader  GET          /v1/catalog/packages/{id}/download
+reader  GET          /v1/catalog/packages/{id}/logo
+reader  GET          /v1/catalog/packages/{id}/supplier_logo
+reader  GET          /v1/catalog/packages/{id}/ui
+reader  GET          /v1/deployments
+reader  GET          /v1/environments
+member  POST         /v1/environments
+member  DELETE PUT   /v1/environments/{environment_id}
+reader  GET          /v1/environments/{environment_id}
+member  POST         /v1/environments/{environment_id}/actions/{action_id}
+member  GET          /v1/environments/{environment_id}/actions/{task_id}
+member  POST         /v1/environments/{environment_id}/configure
+reader  GET          /v1/environments/{environment_id}/deployments
+reader  GET          /v1/environments/{environment_id}/deployments/{deployment_id}
+reader  GET          /v1/environments/{environment_id}/instance-statistics/aggregated
+reader  GET          /v1/environments/{environment_id}/instance-statistics/raw
+reader  GET          /v1/environments/{environment_id}/instance-statistics/raw/{instance_id}
+reader  GET          /v1/environments/{environment_id}/lastStatus
+reader  GET          /v1/environments/{environment_id}/model/{path*}
+member  PATCH        /v1/environments/{environment_id}/model/{path*}
+member  DELETE POST PUT /v1/environments/{environment_id}/services
+reader  GET          /v1/environments/{environment_id}/services
+member  DELETE POST PUT /v1/environments/{environment_id}/services/{path*}
+reader  GET          /v1/environments/{environment_id}/services/{path*}
+member  DELETE       /v1/environments/{environment_id}/sessions/{session_id}
+reader  GET          /v1/environments/{environment_id}/sessions/{session_id}
+member  POST         /v1/environments/{environment_id}/sessions/{session_id}/deploy
+reader  GET          /v1/schemas/{class_name}
+reader  GET          /v1/schemas/{class_name}/{methods}
+reader  GET          /v1/stats
+reader  GET          /v1/templates
+member  POST         /v1/templates
+member  DELETE PUT   /v1/templates/{template_id}
+reader  GET          /v1/templates/{template_id}
+member  POST         /v1/templates/{template_id}/clone
+member  POST         /v1/templates/{template_id}/create-environment
+reader  GET          /v1/templates/{template_id}/services
+member  POST PUT     /v1/templates/{template_id}/services
+member  DELETE PUT   /v1/templates/{template_id}/services/{path*}
+reader  GET          /v1/templates/{template_id}/services/{path*}
+# v2
+anybody GET          /v2/
+member  POST         /v2/actions
+admin   DELETE GET POST /v2/admin/memberships
+admin   GET POST     /v2/admin/projects
+admin   PATCH        /v2/admin/projects/{project}
+admin   GET POST     /v2/admin/users
+admin   DELETE PATCH /v2/admin/users/{user}
+admin   POST         /v2/admin/users/{user}/link
+member  GET          /v2/audit
+anybody POST         /v2/auth/login
+reader  POST         /v2/auth/logout
+reader  GET          /v2/categories
+admin   POST         /v2/categories
+admin   DELETE PATCH /v2/categories/{category_id}
+reader  GET          /v2/environments
+member  POST         /v2/environments
+member  POST         /v2/environments/import
+member  DELETE PATCH /v2/environments/{environment_id}
+reader  GET          /v2/environments/{environment_id}
+reader  GET          /v2/environments/{environment_id}/actions
+member  POST         /v2/environments/{environment_id}/actions/{action_id}
+member  POST         /v2/environments/{environment_id}/clone
+reader  GET          /v2/environments/{environment_id}/diff
+member  GET          /v2/environments/{environment_id}/export
+reader  GET          /v2/environments/{environment_id}/sessions
+member  POST         /v2/environments/{environment_id}/sessions
+reader  GET          /v2/environments/{environment_id}/states
+reader  GET          /v2/environments/{environment_id}/states/{number}
+member  POST         /v2/environments/{environment_id}/states/{number}/restore
+reader  GET          /v2/environments/{environment_id}/status
+reader  GET          /v2/environments/{environment_id}/topology
+reader  GET          /v2/events
+reader  GET POST     /v2/forms
+reader  DELETE GET   /v2/forms/{form_id}
+reader  POST         /v2/forms/{form_id}/back
+reader  GET          /v2/forms/{form_id}/builders/{builder}
+reader  GET          /v2/forms/{form_id}/choices
+reader  POST         /v2/forms/{form_id}/evaluate
+reader  POST         /v2/forms/{form_id}/finish
+reader  GET          /v2/forms/{form_id}/review
+reader  POST         /v2/forms/{form_id}/start-from
+reader  POST         /v2/forms/{form_id}/submit
+reader  POST         /v2/forms/{form_id}/switch
+reader  POST         /v2/forms/{form_id}/validate
+reader  GET          /v2/images
+admin   DELETE PUT   /v2/images/{image_id}/mark
+reader  GET          /v2/me
+anybody GET          /v2/openapi.json
+reader  GET          /v2/packages
+member  POST         /v2/packages
+member  POST         /v2/packages/check
+member  POST         /v2/packages/import
+reader  POST         /v2/packages/known
+member  DELETE PATCH /v2/packages/{package_id}
+reader  GET          /v2/packages/{package_id}
+reader  GET          /v2/packages/{package_id}/archive
+reader  GET          /v2/packages/{package_id}/classes
+reader  GET          /v2/packages/{package_id}/files
+reader  GET          /v2/packages/{package_id}/files/{path}
+reader  GET          /v2/packages/{package_id}/logo
+reader  GET          /v2/packages/{package_id}/supplier-logo
+reader  GET          /v2/packages/{package_id}/ui
+reader  GET          /v2/packages/{package_id}/usage
+reader  GET          /v2/schemas/{class_name}
+member  DELETE       /v2/sessions/{session_id}
+reader  GET          /v2/sessions/{session_id}
+reader  GET          /v2/sessions/{session_id}/changes
+reader  GET          /v2/sessions/{session_id}/components
+member  POST         /v2/sessions/{session_id}/components
+member  DELETE PUT   /v2/sessions/{session_id}/components/{object_id}
+reader  GET          /v2/sessions/{session_id}/components/{object_id}
+member  POST         /v2/sessions/{session_id}/deploy
+reader  GET          /v2/sessions/{session_id}/model
+member  PUT          /v2/sessions/{session_id}/model
+member  POST         /v2/sessions/{session_id}/plan
+member  POST         /v2/sessions/{session_id}/undo
+reader  GET          /v2/tasks
+reader  GET          /v2/tasks/{task_id}
+member  POST         /v2/tasks/{task_id}/cancel
+reader  GET          /v2/tasks/{task_id}/log
+member  POST         /v2/tasks/{task_id}/resolve
+member  POST         /v2/tasks/{task_id}/retry
+reader  GET          /v2/templates
+member  POST         /v2/templates
+member  DELETE PATCH /v2/templates/{template_id}
+reader  GET          /v2/templates/{template_id}
+member  POST         /v2/templates/{template_id}/clone
+member  POST         /v2/templates/{template_id}/create-environment
+reader  GET POST     /v2/tokens
+reader  DELETE       /v2/tokens/{token_id}
+# pages
+anybody GET          /app
+reader  GET          /app/
+reader  GET          /app/catalog/
+member  POST         /app/catalog/examples
+reader  GET          /app/catalog/{fqn}/
+member  GET          /app/catalog/{fqn}/actions/{class_name}/{method}
+member  GET POST     /app/catalog/{fqn}/add
+reader  GET          /app/catalog/{fqn}/form
+reader  GET          /app/environments/
+reader  GET          /app/environments/deployments
+member  GET POST     /app/environments/import
+member  GET POST     /app/environments/new
+reader  GET          /app/environments/{environment}/
+member  GET          /app/environments/{environment}/actions/{action}
+member  GET          /app/environments/{environment}/add
+member  GET          /app/environments/{environment}/add/{package}
+reader  GET          /app/environments/{environment}/changes
+member  GET POST     /app/environments/{environment}/clone
+reader  GET          /app/environments/{environment}/compare
+reader  GET          /app/environments/{environment}/components/{component}/
+member  POST         /app/environments/{environment}/components/{component}/remove
+member  GET POST     /app/environments/{environment}/delete
+member  POST         /app/environments/{environment}/deploy
+member  POST         /app/environments/{environment}/drop
+member  GET          /app/environments/{environment}/edit/{component}
+member  POST         /app/environments/{environment}/export
+reader  GET          /app/environments/{environment}/history
+reader  GET          /app/environments/{environment}/metadata
+member  POST         /app/environments/{environment}/metadata
+member  POST         /app/environments/{environment}/plan
+reader  GET          /app/environments/{environment}/plans/{task}
+member  GET POST     /app/environments/{environment}/rename
+member  POST         /app/environments/{environment}/restore/{number}
+reader  GET          /app/environments/{environment}/tasks/
+reader  GET          /app/environments/{environment}/tasks/{task}/
+member  POST         /app/environments/{environment}/tasks/{task}/cancel
+reader  GET          /app/environments/{environment}/tasks/{task}/lines
+reader  GET          /app/environments/{environment}/tasks/{task}/log
+member  POST         /app/environments/{environment}/tasks/{task}/resolve
+member  POST         /app/environments/{environment}/tasks/{task}/retry
+member  GET POST     /app/environments/{environment}/template
+reader  GET          /app/environments/{environment}/topology
+reader  GET          /app/environments/{environment}/topology.json
+member  POST         /app/environments/{environment}/undo
+reader  GET          /app/forms/
+reader  GET          /app/forms/{form}/
+reader  POST         /app/forms/{form}/discard
+reader  POST         /app/forms/{form}/finish
+reader  GET          /app/forms/{form}/review
+reader  GET POST     /app/forms/{form}/start/{builder}
+reader  POST         /app/forms/{form}/switch
+reader  GET POST     /app/forms/{form}/{number}
+reader  GET          /app/forms/{form}/{number}/choices
+anybody GET POST     /app/link/{token}
+anybody GET POST     /app/login
+anybody POST         /app/logout
+anybody GET          /app/media/{name}
+reader  GET          /app/packages/
+reader  GET          /app/packages/categories
+admin   POST         /app/packages/categories/add
+admin   POST         /app/packages/categories/{category}/delete
+admin   POST         /app/packages/categories/{category}/rename
+reader  GET          /app/packages/class/{fqn}/{name}
+member  GET POST     /app/packages/delete
+reader  GET          /app/packages/images
+admin   POST         /app/packages/images/mark
+admin   POST         /app/packages/images/unmark
+member  GET POST     /app/packages/import
+reader  POST         /app/packages/together
+reader  GET          /app/packages/{package}/
+reader  GET          /app/packages/{package}/archive
+reader  GET          /app/packages/{package}/classes/
+reader  GET          /app/packages/{package}/classes/{name}
+member  GET POST     /app/packages/{package}/edit
+reader  GET          /app/packages/{package}/files/
+reader  GET          /app/packages/{package}/files/{path}
+reader  GET          /app/packages/{package}/logo
+reader  GET          /app/packages/{package}/supplier-logo
+member  POST         /app/packages/{package}/switch
+admin   GET          /app/people/
+member  GET          /app/people/audit
+reader  GET          /app/people/me
+reader  POST         /app/people/me/password
+reader  POST         /app/people/me/settings
+reader  POST         /app/people/me/tokens
+reader  POST         /app/people/me/tokens/{token}/revoke
+admin   GET POST     /app/people/new
+admin   GET POST     /app/people/projects/
+admin   GET          /app/people/projects/{project}/
+admin   POST         /app/people/projects/{project}/add
+admin   POST         /app/people/projects/{project}/switch
+admin   GET          /app/people/users/{user}/
+admin   GET POST     /app/people/users/{user}/delete
+admin   POST         /app/people/users/{user}/grant
+admin   POST         /app/people/users/{user}/link
+admin   POST         /app/people/users/{user}/lock
+admin   POST         /app/people/users/{user}/password
+admin   POST         /app/people/users/{user}/revoke
+admin   POST         /app/people/users/{user}/tokens/{token}/revoke
+admin   POST         /app/people/users/{user}/unlock
+reader  POST         /app/project
+member  GET          /app/quick/{package}
+reader  GET          /app/results/{task}/
+reader  GET          /app/results/{task}/download
+reader  GET          /app/templates/
+member  GET POST     /app/templates/new
+reader  GET          /app/templates/{template}/
+member  GET          /app/templates/{template}/add
+member  GET          /app/templates/{template}/add/{package}
+member  GET POST     /app/templates/{template}/clone
+member  POST         /app/templates/{template}/components/{component}/remove
+member  GET POST     /app/templates/{template}/create
+member  POST         /app/templates/{template}/delete
+member  GET POST     /app/templates/{template}/edit
+member  GET          /app/templates/{template}/edit/{component}
+"""
+
+
+def expectations() -> dict[Route, str]:
+    """The least role for each route."""
+    found = {}
+    for line in _TABLE.strip().splitlines():
+        if not line.startswith("#"):
+            level, *methods, path = line.split()
+            for method in methods:
+                found[Route(path, method)] = level
+    return found
