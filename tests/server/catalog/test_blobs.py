@@ -239,3 +239,17 @@ def test_drafts_of_a_crash_are_removed(folder: Folder) -> None:
     os.utime(draft, (0, 0))
     assert [name for name, _ in folder.listed()] == [digest]
     assert not draft.exists()
+
+
+@pytest.mark.attack("data", "keys of blobs")
+@pytest.mark.parametrize(
+    "digest",
+    ["", "..", "../" * 21 + "x", "/etc/passwd", "0" * 63, "0" * 65, "0" * 63 + "A", "0" * 63 + "\n", "\uff10" * 64,
+     "0" * 32 + "/../" + "0" * 28, "\0" * 64, "%2e" * 21 + "0"],
+)  # fmt: skip
+def test_only_digests_name_blobs(folder: Folder, digest: str) -> None:
+    """In a folder and in S3 alike: whatever a row or an archive of an installation says."""
+    for ask in (blobs.get, blobs.local_file, blobs.location_of, blobs.local_path):
+        with pytest.raises(BlobMissing, match="is no digest"):
+            ask(digest)
+    assert not folder.root.exists()
