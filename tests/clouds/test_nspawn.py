@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import OWNER, free_block, network, real_servers, server, traces
+from tests.support.servers import OWNER, free_block, network, pool, real_servers, server, traces
 from vetro.clouds.interface import NotAvailable
 from vetro.clouds.local.drivers.base import ConfigSpec, DriverError, GroupSpec, NicSpec, SecurityRule, VolumeSpec
 from vetro.clouds.local.drivers.nspawn import NspawnDriver
@@ -40,9 +40,9 @@ class Place:
         self.driver = NspawnDriver(folder, images=self.images)
         self.seconds: dict[str, float] = {}
         self.driver.ensure_network(network(self.block))
-        self.driver.ensure_group(GroupSpec("web", "web", [SecurityRule(protocol="tcp", port_min=8080, port_max=8080)]))
+        self.driver.ensure_group(GroupSpec("web", "web", [SecurityRule(protocol="tcp", port_min=8080, port_max=8080)], OWNER.project))
         self.specs = [
-            server(1, self.block, user_data=USER_DATA, key=("k", "ssh-ed25519 AAAA test")),
+            server(1, self.block, user_data=USER_DATA, key=("k", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr test")),
             server(2, self.block),
         ]
         for spec in self.specs:
@@ -84,7 +84,7 @@ def test_user_data_runs_once_as_root_with_name_and_keys(place: Place) -> None:
     place.booted(1)
     assert place.sh(1, "cat /opt/greeting; stat -c ' %a %U' /opt/greeting") == "hello from user data 640 root\n[0]"
     assert place.sh(1, "hostname; getent hosts web1 | tr -s ' '; whoami") == f"web1\n{place.block}.11 web1\nroot\n[0]"
-    assert "ssh-ed25519 AAAA test" in place.sh(1, "cat /root/.ssh/authorized_keys")
+    assert "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr test" in place.sh(1, "cat /root/.ssh/authorized_keys")
     assert place.sh(1, "systemctl is-system-running --wait") == "running\n[0]"
     assert "the server is ready" in place.driver.console("server-1")
     assert "\x1b" not in place.driver.console("server-1")
@@ -172,10 +172,11 @@ def test_signals_reach_wait_handles(place: Place) -> None:
 
 def test_update_changes_addresses_and_interfaces_while_it_runs(place: Place) -> None:
     place.driver.ensure_network(network(second := free_block((place.block,)), "second"))
+    place.driver.ensure_network(pool("172.31.255.0/28"))
     try:
         spec = place.specs[1]
         nics = (
-            NicSpec(**{**_fields(spec.nics[0]), "extra": ("172.31.255.7/32",)}),
+            NicSpec(**{**_fields(spec.nics[0]), "floating": ("172.31.255.7",)}),
             NicSpec("port-x", "second", "02:00:00:00:99:02", f"{second}.12", 24, f"{second}.1"),
         )
         changed = server(2, place.block, nics=nics, metadata={"a": "b"})

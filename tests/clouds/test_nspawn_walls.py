@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import free_block, network, real_servers, server, traces
+from tests.support.servers import OWNER, free_block, network, real_servers, server, traces
 from vetro.clouds.local.drivers.base import GroupSpec, NicSpec, SecurityRule
 from vetro.clouds.local.drivers.nspawn import NspawnDriver
 from vetro.clouds.local.host import registry
@@ -41,12 +41,12 @@ class Place:
         self.driver.ensure_network(network(two, "other"))
         self.driver.ensure_network(network(three, "island", router=None, uplink=False))
         web = [SecurityRule(protocol="tcp", port_min=80, port_max=81)]
-        self.driver.ensure_group(GroupSpec("web", "web", web))
+        self.driver.ensure_group(GroupSpec("web", "web", web, OWNER.project))
         tight = [
             SecurityRule(protocol="tcp", port_min=80),
             SecurityRule(direction="egress", remote_ip_prefix=f"{one}.0/24"),
         ]
-        self.driver.ensure_group(GroupSpec("tight", "tight", tight))
+        self.driver.ensure_group(GroupSpec("tight", "tight", tight, OWNER.project))
         for number, net in ((1, "net"), (2, "net"), (3, "other"), (4, "island")):
             spec = server(number, self.blocks[number - 1], net, queue=f"ee1f2-h{number}")
             groups = ("tight",) if number == 3 else ("web",)
@@ -128,9 +128,9 @@ def test_rules_for_outgoing_traffic_and_islands_keep_servers_in(place: Place) ->
 
 
 def test_changed_rules_hold_at_once(place: Place) -> None:
-    place.driver.ensure_group(GroupSpec("tight", "tight", [SecurityRule(remote_group="web")]))
+    place.driver.ensure_group(GroupSpec("tight", "tight", [SecurityRule(remote_group="web")], OWNER.project))
     assert place.reaches(1, place.address(3), 81)
-    place.driver.ensure_group(GroupSpec("tight", "tight", [SecurityRule(protocol="icmp")]))
+    place.driver.ensure_group(GroupSpec("tight", "tight", [SecurityRule(protocol="icmp")], OWNER.project))
     assert not place.reaches(1, place.address(3), 80)
 
 
@@ -299,8 +299,8 @@ from vetro.clouds.local.image.store import ImageStore
 driver = NspawnDriver(Path({str(tmp_path)!r}), images=ImageStore(Path({str(images.folder)!r})))
 driver.ensure_network(network({block!r}))
 driver.create(server(1, {block!r}))
-real = driver._networks.refresh
-driver._networks.refresh = lambda: (real(), os.kill(os.getpid(), signal.SIGKILL))
+real = driver._networks.admit
+driver._networks.admit = lambda *args: (real(*args), os.kill(os.getpid(), signal.SIGKILL))
 driver.create(server(2, {block!r}))
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[2], capture_output=True, text=True)

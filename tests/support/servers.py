@@ -49,10 +49,23 @@ def free_block(avoid: tuple[str, ...] = ()) -> str:
     return next(block for block in blocks if f"{block}." not in used)
 
 
-def network(block: str, id: str = "net", *, router: str | None = "router", uplink: bool = True) -> NetworkSpec:
-    """A network with one subnet."""
-    subnet = SubnetSpec(f"sub-{id}", f"{block}.0/24", f"{block}.1")
-    return NetworkSpec(id, id, [subnet], router=router, uplink=uplink)
+def network(
+    block: str,
+    id: str = "net",
+    *,
+    router: str | None = "router",
+    uplink: bool = True,
+    project: str = OWNER.project,
+    leased: bool = True,
+) -> NetworkSpec:
+    """A network with one subnet, which this machine may reach."""
+    subnet = SubnetSpec(f"sub-{id}", f"{block}.0/24", f"{block}.1", leased=leased)
+    return NetworkSpec(id, id, [subnet], router=router, uplink=uplink, project=project)
+
+
+def pool(cidr: str) -> NetworkSpec:
+    """A pool of floating addresses."""
+    return NetworkSpec("pool", "pool", [SubnetSpec("sub-pool", cidr)], external=True, project="admin")
 
 
 def server(number: int, block: str, net: str = "net", **more: object) -> ServerSpec:
@@ -100,6 +113,8 @@ def traces(cloud: str, folder: Path) -> dict[str, list[str]]:
         "mounts": [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line],
         "loops": [line for line in said("losetup", "-a") if str(folder) in line],
         "links": [name for name in links if name.startswith((f"vt{cloud}", f"vx{cloud}"))],
+        "namespaces": [name for name in said("ls", "/run/netns") if name.startswith(f"vt{cloud}")],
+        "routes": [line for line in said("ip", "-4", "route", "show", "table", "all") if f"vt{cloud}" in line],
         "groups": [str(path) for path in Path("/sys/fs/cgroup").glob(f"*/vetro-{cloud}")]
         + [str(path) for path in Path("/sys/fs/cgroup").glob(f"vetro-{cloud}")],
         "rules": [line for line in said("nft", "list", "tables") if cloud in line],

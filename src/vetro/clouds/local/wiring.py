@@ -87,12 +87,10 @@ def _port(value: int | None) -> int | None:
 
 
 def nic_spec(things: Inventory, port: Record) -> NicSpec:
-    """One interface, with floating addresses as extra ones."""
+    """One interface with its floating addresses."""
     fixed = port.get("fixed_ips") or []
     subnets = {ip["subnet_id"]: things.get("subnet", ip["subnet_id"]) for ip in fixed}
     extra = [interface(f"{ip['ip_address']}/{_prefix(subnets[ip['subnet_id']])}") for ip in fixed[1:]]
-    for floating in things.all("floatingip", holder=port["id"]):
-        extra.append(interface(floating["floating_ip_address"]))
     first = subnets[fixed[0]["subnet_id"]] if fixed else None
     return NicSpec(
         port_id=port["id"],
@@ -105,6 +103,7 @@ def nic_spec(things: Inventory, port: Record) -> NicSpec:
         allowed=tuple(pair["ip_address"] for pair in port.get("allowed_address_pairs") or ()),
         groups=tuple(port.get("security_groups") or ()),
         security=port.get("port_security_enabled", True),
+        floating=tuple(ip["floating_ip_address"] for ip in things.all("floatingip", holder=port["id"])),
     )
 
 

@@ -93,11 +93,13 @@ class SubnetSpec(Typed):
     cidr: Network
     gateway: Address | None = None
     dns: Sequence[Address] = ()
+    #: The operator's address plan handed it out to this project alone: this machine may route it.
+    leased: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSpec(Typed):
-    """A network with its subnets: one bridge on this machine."""
+    """A network with its subnets. Those of different projects may have the same addresses."""
 
     id: Id
     name: Name
@@ -124,7 +126,7 @@ class NicSpec(Typed):
     #: Length of the network part: 24 of 10.0.0.5/24.
     prefix: Prefix
     gateway: Address | None = None
-    #: Additional addresses with their prefix length: floating ones, further fixed ones (172.24.4.7/32).
+    #: Additional fixed addresses with their prefix length.
     extra: Sequence[Interface] = ()
     #: Addresses the server may use besides its own (shared virtual addresses); it sets them itself.
     allowed: Sequence[Network] = ()
@@ -132,6 +134,8 @@ class NicSpec(Typed):
     groups: Sequence[Id] = ()
     #: False: port security is off, everything passes.
     security: bool = True
+    #: Floating addresses: single ones out of a pool of the operator, which the outside reaches.
+    floating: Sequence[Address] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """The driver ``nspawn``: each server is a systemd in namespaces of its own (LOCAL_CLOUD.md 4, experiment 10).
 
 A server lies over a shared image whose owners are moved into a range that is nobody here; it has a disk file of its
-flavor's size, a control group with its flavor's limits of memory and processors, a user namespace, and an interface on
-a bridge for each of its networks. What separates servers from each other and from this machine is said in
-`vetro.clouds.local.host.firewall`. Limits: data volumes cannot be attached (a kernel does not let a user namespace
+flavor's size, a control group with its flavor's limits of memory and processors, a user namespace with a range of ids of
+its own, and an interface on a bridge for each of its networks, in the network namespace of its project. What separates
+servers from each other and from this machine is said in `vetro.clouds.local.host`: `firewall`, `border`, `namespaces`,
+`ranges`. Limits: data volumes cannot be attached (a kernel does not let a user namespace
 mount them), and where the machine has no loop devices, disks have no limit.
 
 Everything is noted in the driver's folder before it is made, so `NspawnDriver.sweep` finds what a crash left. Servers
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from ipaddress import IPv4Network
 from pathlib import Path
 
 from vetro.clouds.local.drivers import nspawn_seed as seed
@@ -26,18 +28,22 @@ from vetro.clouds.local.drivers.base import (
 from vetro.clouds.local.drivers.guests import Channels, GuestDriver
 from vetro.clouds.local.drivers.nspawn_network import Networks
 from vetro.clouds.local.drivers.nspawn_server import NspawnServer
-from vetro.clouds.local.host import keeper, links, records, registry
+from vetro.clouds.local.host import border, keeper, links, records, registry
 from vetro.clouds.local.host.cgroups import Cgroups
 from vetro.clouds.local.host.errors import HostFailed
 from vetro.clouds.local.image.store import Image, ImageStore, delete_tree, use
+
+#: Where links get their addresses unless the settings say otherwise; `LocalSettings.link_cidr`.
+LINK_RANGE = "10.255.0.0/16"
 
 
 class NspawnDriver(GuestDriver[NspawnServer]):
     """Servers in systemd-nspawn. Needs root; `vetro.clouds.local.drivers.choose` says whether this machine has it all.
 
     ``directory`` belongs to one cloud. ``agent`` gives the guest agent's program, asked for each new server.
-    ``channels`` makes what `channel` gives. ``nat``: whether servers reach the outside. ``boot_timeout``: seconds
-    until a server's network must be set.
+    ``channels`` makes what `channel` gives. ``nat``: whether servers reach the outside. ``link_cidr``: the range out of
+    which projects are joined to this machine; null: that of the last time. ``boot_timeout``: seconds until a server's
+    network must be set.
     """
 
     name = "nspawn"
@@ -50,6 +56,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         agent: Callable[[], Path] | None = None,
         channels: Channels | None = None,
         nat: bool = True,
+        link_cidr: str | None = None,
         boot_timeout: float = 60,
     ) -> None:
         folder = directory.resolve() / "nspawn"
@@ -57,7 +64,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         super().__init__(folder, images, agent, channels)
         self.cloud = links.cloud_id(folder)
         self._boot_timeout = boot_timeout
-        self._networks = Networks(self._folder, self.cloud, nat, self._specs)
+        self._networks = Networks(self._folder, self.cloud, nat, self._link_range(link_cidr), self._specs)
 
     # -- servers -------------------------------------------------------------------------------------------------------
 
@@ -67,7 +74,10 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         if server.alive():
             return
         if server.spec() is not None and (server.folder / "launch.json").exists():
-            self._networks.restore()
+            if server.outdated():
+                server.end()
+                self.update(spec)
+            self._networks.restore(spec.owner.project)
             server.start(self._boot_timeout)
             return
         _refuse_volumes(spec)
@@ -77,17 +87,17 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             error.hint = f"make it as root: vetro image build {image.name} --again"
             raise error
         registry.note(self.cloud, self._folder)
+        self._networks.restore(spec.owner.project)
         server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        records.save_server(server.folder / "server.json", spec)
+        self._networks.admit(spec, lambda: records.save_server(server.folder / "server.json", spec))
         use(image, server.folder)
-        self._networks.restore()
-        names: dict[str, str] = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
+        uid = image.uid
+        names = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
         uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
-        seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, image.uid)
-        seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink)
+        seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, uid)
+        seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink=uplink, uid=uid)
         agent = self._agent() if self._agent is not None else None
-        server.prepare(spec, image, self._nics(spec, names), self._socket(spec, image), agent)
-        self._networks.refresh()
+        server.prepare(spec, image, uid, self._nics(spec, names), self._socket(spec, uid), agent)
         server.start(self._boot_timeout)
 
     def update(self, spec: ServerSpec) -> None:
@@ -97,17 +107,16 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         assert before is not None
         _refuse_volumes(spec)
         launch = records.load(server.folder / "launch.json") or {}
-        by_end = {nic["host"]: nic["guest"] for nic in launch.get("nics", [])}
-        ends = {nic.port_id: links.port_name(self.cloud, nic.port_id) for nic in spec.nics}
+        by_end = {nic.get("port"): nic["guest"] for nic in launch.get("nics", [])}
+        ends = {nic.port_id: links.port_name(nic.port_id) for nic in spec.nics}
         names: dict[str, str] = {port: by_end[end] for port, end in ends.items() if end in by_end}
         free = (f"eth{number}" for number in range(1000) if f"eth{number}" not in names.values())
         names.update({port: next(free) for port in [*ends] if port not in names})
         kept = {nic.port_id for nic in spec.nics}
-        records.save_server(server.folder / "server.json", spec)
+        self._networks.admit(spec, lambda: records.save_server(server.folder / "server.json", spec))
         uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
         facts = seed.server_facts(spec, names, uplink)
         seed.write_seed(server.folder / "seed", facts, spec, int(launch.get("uid", 0)))
-        self._networks.refresh()
         server.rewire(self._nics(spec, names), [nic for nic in before.nics if nic.port_id not in kept])
         if server.alive():
             done = server.execute(["python3", "-I", f"{seed.SEED}/boot.py", "network"])
@@ -119,7 +128,12 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         """Starts a stopped server."""
         found = self._known(server)
         if not found.alive():
-            self._networks.restore()
+            spec = found.spec()
+            assert spec is not None
+            if found.outdated():
+                found.end()
+                self.update(spec)
+            self._networks.restore(spec.owner.project)
             found.start(self._boot_timeout)
 
     def stop(self, server: str) -> None:
@@ -132,16 +146,15 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         spec = found.spec()
         if spec is not None and spec.queue and not self._shared_queue(spec):
             delete_tree(self._socket_folder(spec.queue))
-        existed = found.folder.is_dir()
         found.delete()
-        if existed:
-            self._networks.refresh()
+        if spec is not None:
+            self._networks.refresh(spec.owner.project)
         self._tidy_groups()
 
     # -- networks and groups ------------------------------------------------------------------------------------------
 
     def ensure_network(self, network: NetworkSpec) -> None:
-        """Makes or changes a network. Raises `AddressTaken` when this machine uses its addresses otherwise."""
+        """Makes or changes a network. Raises `AddressTaken` when its project uses its addresses otherwise."""
         registry.note(self.cloud, self._folder)
         self._networks.ensure(network)
 
@@ -151,7 +164,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
 
     def taken(self) -> list[str]:
         """Networks of this machine that are not this cloud's, those of other local clouds among them."""
-        ours = f"vt{self.cloud}"
+        ours = f"{border.PREFIX}{self.cloud}"
         return [cidr for cidr, device in links.taken().items() if not device.startswith(ours)]
 
     def delete_network(self, network: str) -> None:
@@ -196,11 +209,18 @@ class NspawnDriver(GuestDriver[NspawnServer]):
                 delete_tree(folder)
         self._tidy_groups()
         if not servers and not networks:
-            self._networks.clear_groups()
+            self._networks.clear()
             done += registry.purge(self.cloud)
         return done
 
     # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _link_range(self, given: str | None) -> IPv4Network:
+        """The range for links: as given, which is noted for who opens the cloud without its settings."""
+        note = self._folder / "links.json"
+        if given is not None and records.load(note) != given:
+            records.save(note, given)
+        return IPv4Network(given or records.load(note) or LINK_RANGE)
 
     def _guest(self, folder: Path) -> NspawnServer:
         return NspawnServer(folder, self.cloud)
@@ -208,10 +228,11 @@ class NspawnDriver(GuestDriver[NspawnServer]):
     def _nics(self, spec: ServerSpec, names: Mapping[str, str]) -> list[keeper.Nic]:
         return [
             {
-                "host": links.port_name(self.cloud, nic.port_id),
+                "namespace": self._networks.namespace(spec.owner.project),
+                "port": links.port_name(nic.port_id),
                 "guest": names[nic.port_id],
                 "mac": nic.mac,
-                "bridge": self._networks.bridge(nic.network_id),
+                "bridge": links.bridge_name(nic.network_id),
             }
             for nic in spec.nics
         ]
@@ -227,13 +248,13 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             found += [str(address) for net in network.subnets for address in net.dns]
         return list(dict.fromkeys(found))[:3]
 
-    def _socket(self, spec: ServerSpec, image: Image) -> Path | None:
+    def _socket(self, spec: ServerSpec, uid: int) -> Path | None:
         if spec.queue is None:
             return None
         folder = self._socket_folder(spec.queue)
         folder.mkdir(exist_ok=True, mode=0o700)
         # Only the guest's root goes in (and we, who may everything).
-        os.chown(folder, image.uid, image.uid)
+        os.chown(folder, uid, uid)
         return folder
 
     def _tidy_groups(self) -> None:

@@ -1,4 +1,9 @@
-"""Networks of the nspawn driver: bridges, packet filter and what the machine forwards, in step with the records."""
+"""Networks of the nspawn driver: a network namespace for each project, in step with the records.
+
+Nothing that one project has is read, checked or applied together with another one's: a lock, a namespace and a packet
+filter each. Rules are applied before what they are for is written down, so what the kernel refuses leaves no record
+behind that would be refused again with the next change.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +11,41 @@ import fcntl
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
+from typing import Any
 
-from vetro.clouds.local.drivers.base import GroupSpec, NetworkSpec, NicSpec, ServerSpec
-from vetro.clouds.local.host import firewall, forwarding, links, records
+from vetro.clouds.local.drivers.base import DriverError, GroupSpec, NetworkSpec, NicSpec, ServerSpec
+from vetro.clouds.local.host import border, firewall, forwarding, links, namespaces, nft, records
+from vetro.clouds.local.host.errors import AddressTaken
+from vetro.clouds.local.host.namespaces import Link
 from vetro.clouds.local.image import sources
-from vetro.clouds.local.values import IPInterface
 
 
 class Networks:
-    """The networks and security groups of one cloud. ``servers`` lists the servers that exist."""
+    """The networks and security groups of one cloud. ``servers`` lists the servers that exist.
 
-    def __init__(self, folder: Path, cloud: str, nat: bool, servers: Callable[[], Sequence[ServerSpec]]) -> None:
+    ``link_range``: where the links between projects and this machine get their addresses from.
+    """
+
+    def __init__(
+        self, folder: Path, cloud: str, nat: bool, link_range: IPv4Network, servers: Callable[[], Sequence[ServerSpec]]
+    ) -> None:
         self._folder = folder
         self._cloud = cloud
         self._nat = nat
+        self._range = link_range
         self._servers = servers
         self._networks = records.Table(folder / "networks")
         self._groups = records.Table(folder / "groups")
+        self._links = folder / "links"
+        self._links.mkdir(exist_ok=True, mode=0o700)
+
+    # -- what there is -------------------------------------------------------------------------------------------------
 
     def all(self) -> list[NetworkSpec]:
-        """The networks that exist."""
-        return records.networks(self._networks)
+        """The networks that exist, without the pools of floating addresses."""
+        return [network for network in records.networks(self._networks) if not network.external]
 
     def get(self, network: str) -> NetworkSpec | None:
         """One network."""
@@ -38,114 +56,247 @@ class Networks:
         found = self.get(network)
         return found is not None and found.uplink and self._nat
 
-    def bridge(self, network: str) -> str:
-        """Name of its bridge."""
-        return links.bridge_name(self._cloud, network)
+    def namespace(self, project: str) -> str:
+        """Name of a project's namespace."""
+        return namespaces.name_of(self._cloud, project)
+
+    def link(self, project: str) -> Link | None:
+        """The link of a project; None while it has none."""
+        data = records.load(self._link_record(project))
+        return Link(IPv4Network(data["link"])) if isinstance(data, dict) and data["link"] else None
+
+    def projects(self) -> list[str]:
+        """Projects that have a namespace, or are about to get one."""
+        found = (records.load(path) for path in sorted(self._links.glob("*.json")))
+        return [data["project"] for data in found if isinstance(data, dict)]
+
+    def _of(self, project: str) -> list[NetworkSpec]:
+        return [network for network in self.all() if network.project == project]
+
+    def _pools(self) -> list[IPv4Network]:
+        pools = [network for network in records.networks(self._networks) if network.external]
+        return [net for pool in pools for sub in pool.subnets if isinstance(net := sub.cidr, IPv4Network)]
+
+    # -- changes -------------------------------------------------------------------------------------------------------
 
     def ensure(self, network: NetworkSpec) -> None:
-        """Makes a network or changes it."""
-        with self._locked():
-            known = self._networks.has(network.id)
+        """Makes a network or changes it. Raises `AddressTaken` when it overlaps another one of its project."""
+        if network.external:
+            with self._locked(""):
+                self._networks.put(network.id, network)
+                if border.present(self._cloud):
+                    self._guard()
+            return
+        with self._locked(network.project):
+            before = self.get(network.id)
+            others = [one for one in self._of(network.project) if one.id != network.id]
+            _check_free(network, others)
+            try:
+                self._make(network.project, [*others, network])
+                self._refresh(network.project, [*others, network])
+            except BaseException:
+                if before is None:
+                    links.remove_inside(self.namespace(network.project), links.bridge_name(network.id))
+                    if not others:
+                        self._remove(network.project)
+                raise
             self._networks.put(network.id, network)
-            if not network.external:
-                try:
-                    links.ensure_bridge(self.bridge(network.id), network)
-                except BaseException:
-                    if not known:
-                        links.remove(self.bridge(network.id))
-                        self._networks.remove(network.id)
-                    raise
-            self._refresh()
 
-    def restore(self) -> None:
-        """Makes the bridges again that a restart of the machine took away."""
-        with self._locked():
-            found = self.all()
-            for network in found:
-                if not network.external and not links.exists(self.bridge(network.id)):
-                    links.ensure_bridge(self.bridge(network.id), network)
-            if found and not firewall.present(self._cloud):
-                self._refresh()
+    def restore(self, project: str) -> None:
+        """Makes again of a project's networks what a restart of the machine took away."""
+        with self._locked(project):
+            found, name = self._of(project), self.namespace(project)
+            link = self.link(project)
+            whole = link is not None and namespaces.complete(name, link) and border.present(self._cloud)
+            if found and not (whole and {links.bridge_name(net.id) for net in found} <= links.inside(name)):
+                self._make(project, found)
+                self._refresh(project, found)
 
     def delete(self, network: str) -> bool:
         """Removes a network; False when there was none."""
-        with self._locked():
-            bridge = links.remove(self.bridge(network))
-            known = self._networks.remove(network)
-            if bridge or known:
-                self._refresh()
-            return bridge or known
+        found = next((one for one in records.networks(self._networks) if one.id == network), None)
+        if found is None:
+            return False
+        with self._locked(found.project):
+            if not found.external:
+                rest = [one for one in self._of(found.project) if one.id != network]
+                if rest:
+                    links.remove_inside(self.namespace(found.project), links.bridge_name(network))
+                    self._refresh(found.project, rest)
+                else:
+                    self._remove(found.project)
+            return self._networks.remove(network)
 
     def ensure_group(self, group: GroupSpec) -> None:
         """Makes a security group or changes its rules."""
-        with self._locked():
+        with self._locked(group.project):
+            self._refresh(group.project, changed=group)
             self._groups.put(group.id, group)
-            self._refresh()
 
-    def delete_group(self, group: str) -> bool:
-        """Removes a security group; False when there was none."""
-        with self._locked():
-            known = self._groups.remove(group)
-            if known:
-                self._refresh()
-            return known
+    def delete_group(self, group: str) -> None:
+        """Removes a security group. Nothing when there is none."""
+        found = records.groups(self._groups).get(group)
+        if found is not None:
+            with self._locked(found.project):
+                self._groups.remove(group)
+                self._refresh(found.project)
 
-    def refresh(self) -> None:
-        """Brings the packet filter and routes in step with the servers' interfaces."""
-        with self._locked():
-            self._refresh()
+    def admit(self, spec: ServerSpec, write: Callable[[], None]) -> None:
+        """Brings rules and routes to what they are with this server, then has it written down.
+
+        Raises `DriverError` when it cannot have its interfaces or addresses; nothing has changed then.
+        """
+        project = spec.owner.project
+        with self._locked(project):
+            networks = self._of(project)
+            for nic in spec.nics:
+                if nic.network_id not in {network.id for network in networks}:
+                    raise DriverError(f"the project of the server '{spec.name}' has no network {nic.network_id} here")
+            self._check_floating(spec)
+            self._refresh(project, networks, joined=spec)
+            write()
+
+    def refresh(self, project: str) -> None:
+        """Brings the packet filter and routes of a project in step with its servers' interfaces."""
+        with self._locked(project):
+            self._refresh(project)
 
     def sweep(self, networks: Collection[str]) -> Iterator[str]:
-        """Removes networks that are not listed, and interfaces and rules that belong to nothing."""
-        for network in self.all():
+        """Removes networks that are not listed, and interfaces, namespaces and rules that belong to nothing."""
+        for network in records.networks(self._networks):
             if network.id not in networks and self.delete(network.id):
                 yield f"network {network.name} ({network.id})"
-        with self._locked():
-            names = links.ours(self._cloud)
-            known = {self.bridge(network.id) for network in self.all()}
-            known |= {links.port_name(self._cloud, nic.port_id) for server in self._servers() for nic in server.nics}
-            for name in names:
-                if name not in known and links.remove(name):
-                    yield f"interface {name}"
-            had = firewall.present(self._cloud)
-            self._refresh()
-            if had and not firewall.present(self._cloud):
-                yield "packet filter"
+        for project in self.projects():
+            with self._locked(project):
+                if self._of(project):
+                    yield from self._sweep_inside(project)
+                else:
+                    yield from self._remove(project)
+        with self._locked(""):
+            there = {*namespaces.names(self._cloud), *links.ours(self._cloud)}
+            known = {self.namespace(project) for project in self.projects()}
+            for name in sorted(there - known):
+                yield from namespaces.remove(name)
+            if not known:
+                if border.present(self._cloud):
+                    border.remove(self._cloud)
+                    yield "packet filter"
+                forwarding.switch_off(self._cloud)
 
-    def clear_groups(self) -> None:
-        """Forgets all security groups."""
+    def clear(self) -> None:
+        """Forgets all security groups and pools."""
         for group in list(records.groups(self._groups)):
             self._groups.remove(group)
+        for network in records.networks(self._networks):
+            self._networks.remove(network.id)
 
-    def _refresh(self) -> None:
-        networks = self.all()
-        real = [network for network in networks if not network.external]
-        if not real:
-            firewall.remove(self._cloud)
-            forwarding.switch_off(self._cloud)
+    # -- parts; called with the project's lock ------------------------------------------------------------------------
+
+    def _make(self, project: str, networks: Sequence[NetworkSpec]) -> None:
+        """Namespace, link, border and bridges."""
+        name = self.namespace(project)
+        before = self.link(project)
+        if not self._link_record(project).exists():
+            # What is noted first is found by a sweep, and what is not noted is removed by one.
+            records.save(self._link_record(project), {"project": project, "link": None})
+        link = namespaces.ensure(name, before, self._range)
+        if link != before:
+            records.save(self._link_record(project), {"project": project, "link": str(link.network)})
+        with self._locked(""):
+            self._guard()
+            if self._nat and any(network.uplink for network in networks):
+                forwarding.switch_on(self._cloud, links.uplinks())
+        for network in networks:
+            links.ensure_bridge(name, links.bridge_name(network.id), network)
+
+    def _guard(self) -> None:
+        border.apply(self._cloud, self._pools(), self._nat)
+
+    def _refresh(
+        self,
+        project: str,
+        networks: Sequence[NetworkSpec] | None = None,
+        *,
+        joined: ServerSpec | None = None,
+        changed: GroupSpec | None = None,
+    ) -> None:
+        """Rules and routes; with a server or a group as it is about to be."""
+        networks = self._of(project) if networks is None else networks
+        link, name = self.link(project), self.namespace(project)
+        if not networks or link is None or not namespaces.exists(name):
             return
-        nics = [nic for server in self._servers() for nic in server.nics]
-        firewall.apply(
-            firewall.Rules(
-                cloud=self._cloud,
-                networks=networks,
-                nics=nics,
-                groups=records.groups(self._groups),
-                nat=self._nat,
-                resolver=sources.name_server(),
-            )
+        nics = self._nics(project, joined)
+        groups = {id: group for id, group in records.groups(self._groups).items() if group.project == project}
+        if changed is not None:
+            groups[changed.id] = changed
+        resolver = sources.name_server()
+        rules = firewall.Rules(
+            link, networks, nics, groups, self._nat, IPv4Address(resolver) if resolver is not None else None
         )
-        present = [network for network in real if links.exists(self.bridge(network.id))]
-        routed = [self.bridge(network.id) for network in present if network.router or network.uplink]
-        out = links.uplinks() if any(network.uplink for network in real) else []
-        forwarding.switch_on(self._cloud, [*routed, *out])
-        for network in present:
-            links.set_routes(self.bridge(network.id), _single(nics, network.id))
+        nft.load(firewall.tables(rules), namespaces.enter(name))
+        known = links.taken()
+        outer = {net for net in self._routed(networks, nics) if links.overlapping(net, known, name) is None}
+        links.set_routes(name, outer, ["via", str(link.inside)])
+        present = links.inside(name)
+        for network in networks:
+            bridge = links.bridge_name(network.id)
+            single = {IPv4Network(at) for nic in nics if nic.network_id == network.id for at in firewall.floating(nic)}
+            if bridge in present:
+                links.set_routes(bridge, single, [], name)
+
+    def _routed(self, networks: Sequence[NetworkSpec], nics: Sequence[NicSpec]) -> set[IPv4Network]:
+        """What this machine leads to a project: what the operator handed out to it, and nothing that it invented."""
+        pools = self._pools()
+        leased = {sub.cidr for network in networks for sub in network.subnets if sub.leased}
+        single = {IPv4Network(address) for nic in nics for address in firewall.floating(nic)}
+        return {net for net in leased if isinstance(net, IPv4Network)} | {
+            net for net in single if any(net.subnet_of(pool) for pool in pools)
+        }
+
+    def _nics(self, project: str, joined: ServerSpec | None) -> list[NicSpec]:
+        servers = [spec for spec in self._servers() if spec.owner.project == project]
+        if joined is not None:
+            servers = [*(spec for spec in servers if spec.id != joined.id), joined]
+        return [nic for server in servers for nic in server.nics]
+
+    def _check_floating(self, spec: ServerSpec) -> None:
+        name, known = self.namespace(spec.owner.project), links.taken()
+        for address in {address for nic in spec.nics for address in firewall.floating(nic)}:
+            other = links.overlapping(IPv4Network(address), known, name)
+            # A wider network here, as a host's own way to the pool, is no contradiction: the longest prefix wins.
+            if other is not None and known.get(str(address), known.get(f"{address}/32")) == other:
+                error = AddressTaken(f"the address {address} belongs to the interface {other} on this machine")
+                error.hint = "another local cloud gave it to a server: use another pool (setting external_cidr)"
+                raise error
+
+    def _sweep_inside(self, project: str) -> Iterator[str]:
+        name = self.namespace(project)
+        if not namespaces.exists(name):
+            return
+        known = {links.bridge_name(network.id) for network in self._of(project)}
+        known |= {links.port_name(nic.port_id) for nic in self._nics(project, None)}
+        for one in sorted(links.inside(name) - known):
+            if one.startswith(("br", "po")) and links.remove_inside(name, one):
+                yield f"interface {one} of the namespace {name}"
+        self._refresh(project)
+
+    def _remove(self, project: str) -> list[str]:
+        done = list(namespaces.remove(self.namespace(project)))
+        self._link_record(project).unlink(missing_ok=True)
+        with self._locked(""):
+            if not [name for name in namespaces.names(self._cloud) if namespaces.exists(name)]:
+                border.remove(self._cloud)
+                forwarding.switch_off(self._cloud)
+        return done
+
+    def _link_record(self, project: str) -> Path:
+        return self._links / f"{links.digest(project, 32)}.json"
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One process at a time changes networks."""
-        handle = os.open(self._folder / "network.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    def _locked(self, project: str) -> Iterator[None]:
+        """One process at a time changes networks of a project; without one, what all have. Never the other way round."""
+        path: Any = self._folder / f"network{'-' + links.digest(project, 32) if project else ''}.lock"
+        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
@@ -153,9 +304,14 @@ class Networks:
             os.close(handle)
 
 
-def _single(nics: Sequence[NicSpec], network: str) -> list[IPInterface]:
-    """Floating addresses of a network's interfaces."""
-    mine = [nic for nic in nics if nic.network_id == network]
-    return [
-        address for nic in mine for address in nic.extra if address.version == 4 and address.network.prefixlen == 32
-    ]
+def _check_free(network: NetworkSpec, others: Sequence[NetworkSpec]) -> None:
+    """Raises `AddressTaken` when networks of one project, which share a namespace, overlap."""
+    for other in others:
+        for theirs in other.subnets:
+            for subnet in network.subnets:
+                if type(subnet.cidr) is type(theirs.cidr) and subnet.cidr.overlaps(theirs.cidr):
+                    error = AddressTaken(
+                        f"the network {subnet.cidr} overlaps {theirs.cidr} of the network '{other.name}' of this project"
+                    )
+                    error.hint = "delete the other environment, or give this network another range"
+                    raise error

@@ -61,7 +61,11 @@ def server_facts(spec: ServerSpec, names: Mapping[str, str], uplink: bool) -> di
     nics = [
         {
             "name": names[nic.port_id],
-            "addresses": [*([f"{nic.ip}/{nic.prefix}"] if nic.ip is not None else []), *map(str, nic.extra)],
+            "addresses": [
+                *([f"{nic.ip}/{nic.prefix}"] if nic.ip is not None else []),
+                *map(str, nic.extra),
+                *(f"{address}/{address.max_prefixlen}" for address in nic.floating),
+            ],
             # A network that leads nowhere still has a way to this machine's other networks of the same router.
             "gateway": str(nic.gateway) if nic.gateway is not None else None,
         }
@@ -95,7 +99,9 @@ def write_seed(folder: Path, facts: Mapping[str, Any], spec: ServerSpec, uid: in
         os.chown(path, uid, uid)
 
 
-def write_tree(folder: Path, image: Image, spec: ServerSpec, name_servers: Sequence[str], uplink: bool) -> None:
+def write_tree(
+    folder: Path, image: Image, spec: ServerSpec, name_servers: Sequence[str], *, uplink: bool, uid: int
+) -> None:
     """Writes the files that are laid over the image when the server starts for the first time."""
     files: dict[str, tuple[int, bytes]] = {
         "etc/hostname": (0o644, f"{spec.hostname}\n".encode()),
@@ -119,7 +125,7 @@ def write_tree(folder: Path, image: Image, spec: ServerSpec, name_servers: Seque
     for place in (folder, *folder.rglob("*")):
         if place.is_dir() and not place.is_symlink():
             place.chmod(0o755)
-        os.lchown(place, image.uid, image.uid)
+        os.lchown(place, uid, uid)
 
 
 def outside_files(image: Image) -> dict[str, tuple[int, bytes]]:

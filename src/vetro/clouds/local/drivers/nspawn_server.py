@@ -17,7 +17,7 @@ from typing import Any
 
 from vetro.clouds.local.drivers.base import NicSpec, ServerSpec, ServerStatus
 from vetro.clouds.local.drivers.nspawn_seed import AGENT, SEED, SOCKET
-from vetro.clouds.local.host import keeper, links
+from vetro.clouds.local.host import keeper, links, namespaces
 from vetro.clouds.local.host.cgroups import Cgroup, Cgroups
 from vetro.clouds.local.host.enter import Output, collect, nsenter
 from vetro.clouds.local.host.errors import GuestCommandFailed, HostFailed, ServerBootFailed
@@ -68,8 +68,13 @@ class NspawnServer:
         return keeper.leader_of(nspawn.pid) if nspawn is not None else None
 
     def alive(self) -> bool:
-        """Whether it runs and is looked after."""
-        return self._running("nspawn") is not None and self._running("keeper") is not None
+        """Whether it runs, is looked after, and is where this version of Vetro has servers."""
+        return self._running("nspawn") is not None and self._running("keeper") is not None and not self.outdated()
+
+    def outdated(self) -> bool:
+        """Whether an earlier version made it, with its interfaces on this machine itself: its next start moves it."""
+        launch = load(self.folder / "launch.json")
+        return isinstance(launch, dict) and any("namespace" not in nic for nic in launch["nics"])
 
     def status(self) -> ServerStatus | None:
         """Its state; None when there is no such server."""
@@ -112,13 +117,19 @@ class NspawnServer:
     # -- life ----------------------------------------------------------------------------------------------------------
 
     def prepare(
-        self, spec: ServerSpec, image: Image, nics: Sequence[keeper.Nic], socket: Path | None, agent: Path | None
+        self,
+        spec: ServerSpec,
+        image: Image,
+        uid: int,
+        nics: Sequence[keeper.Nic],
+        socket: Path | None,
+        agent: Path | None,
     ) -> None:
         """Writes what the keeper needs to start it. The seed and the tree are there already."""
         root = self.folder / "disk" / "root"
         argv = [
             "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--settings=no", "--boot",
-            f"--private-users={image.uid}:{RANGE}", "--private-network", "--console=read-only",
+            f"--private-users={uid}:{RANGE}", "--private-network", "--console=read-only",
             "--resolv-conf=off", "--timezone=off", "--link-journal=no",
             f"--machine={self.machine}", f"--hostname={spec.hostname}", f"--directory={root}",
             _bind(self.folder / "seed", SEED),
@@ -129,7 +140,8 @@ class NspawnServer:
             argv.append(_bind(agent, AGENT))
         launch: keeper.Launch = {
             "lower": _layer(image.shifted),
-            "uid": image.uid,
+            "image_uid": image.uid,
+            "uid": uid,
             "disk_gib": _disk(spec.flavor),
             "enter": [],
             "groups": [],
@@ -182,8 +194,8 @@ class NspawnServer:
         step_in = "".join(f"echo $$ > {_quoted(path)} 2>/dev/null; " for path in keepers)
         program = ["unshare", "--mount", "--propagation", "private", sys.executable, "-I", "-S"]
         words = " ".join(_quoted(word) for word in [*program, str(keeper.__file__), str(self.folder)])
-        log = _quoted(str(self.folder / "keeper.log"))
-        run(["setsid", "sh", "-c", f"({step_in}exec {words}) </dev/null >{log} 2>&1 &"])
+        log, mounts = _quoted(str(self.folder / "keeper.log")), f"{keeper.MACHINE}</proc/self/ns/mnt"
+        run(["setsid", "sh", "-c", f"({step_in}exec {words}) </dev/null >{log} 2>&1 {mounts} &"])
         self._await_network(spec, timeout)
 
     def _await_network(self, spec: ServerSpec, timeout: float) -> None:
@@ -234,12 +246,17 @@ class NspawnServer:
         self.end()
         spec = self.spec()
         for nic in spec.nics if spec else ():
-            links.remove(links.port_name(self.cloud, nic.port_id))
+            self._disconnect(spec.owner.project, nic)
         # The record goes last: what a crash leaves is found by it.
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.name != "server.json":
                 delete_tree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         delete_tree(self.folder)
+
+    def _disconnect(self, project: str, nic: NicSpec) -> None:
+        name = namespaces.name_of(self.cloud, project)
+        if namespaces.exists(name):
+            links.remove_inside(name, links.port_name(nic.port_id))
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -272,13 +289,15 @@ class NspawnServer:
         """Connects further interfaces and takes others away, while it runs or for its next start."""
         launch = load(self.folder / "launch.json")
         launch["nics"] = list(nics)
+        launch.setdefault("image_uid", launch["uid"])  # as earlier versions had it: one range for all
         save(self.folder / "launch.json", launch)
-        for nic in gone:
-            links.remove(links.port_name(self.cloud, nic.port_id))
+        spec = self.spec()
+        for nic in gone if spec else ():
+            self._disconnect(spec.owner.project, nic)
         leader = self.leader()
         if leader is not None:
             try:
-                keeper.wire(list(nics), leader)
+                keeper.wire(list(nics), leader, [])
             except OSError as error:
                 raise HostFailed(f"an interface cannot be added: {error}") from None
 

@@ -1,233 +1,235 @@
-"""The packet filter of local servers, written anew as a whole from what there is (`Rules`): nothing is left over.
+"""The packet filter of one project, in its network namespace; written anew as a whole from what there is (`Rules`).
 
-What is enforced, in tables of this cloud only:
-* A server reaches nothing of this machine but the name service at its gateway, and that only where its network leads
-  outside. This machine reaches every server.
+What is enforced:
+* A server reaches nothing of the namespace but an answer to a ping, and the name service at its gateway where its
+  network leads outside. This machine reaches every server.
 * Networks with the same router reach each other, and the outside reaches floating addresses, as far as the security
   groups of the destination let in; all else that is forwarded is dropped. Established connections pass.
-* A network leads outside when it has an uplink and the driver's ``nat`` is on; never to link-local addresses, where
-  clouds keep the credentials of this machine.
+* A network leads outside when it has an uplink and the driver's ``nat`` is on; never to link-local addresses. Outside
+  of the namespace servers have the address of its link, unless they speak with a floating address of their own.
 * Rules for outgoing traffic hold for what leaves the network, once every group of the interface has some.
 * An interface speaks with its own hardware and network addresses only (not where port security is off).
-Servers on one network reach each other freely. Reference: LOCAL_CLOUD.md 5.6.
+Servers on one network reach each other freely. What lies beyond the link is `border`'s. Reference: LOCAL_CLOUD.md 5.6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
 
 from vetro.clouds.local.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityRule
-from vetro.clouds.local.host.links import bridge_name, gateway, port_name
-from vetro.clouds.local.host.run import attempt, run
-from vetro.clouds.local.values import IPAddress, IPInterface
+from vetro.clouds.local.host import nft
+from vetro.clouds.local.host.border import LINK_LOCAL
+from vetro.clouds.local.host.links import bridge_name, port_name
+from vetro.clouds.local.host.namespaces import UPLINK, Link
+from vetro.clouds.local.host.nft import Expression, differs, equal, header, meta, one_of, within
+from vetro.clouds.local.values import ICMP
+
+#: Name of the tables in the namespace.
+TABLE = "vetro"
+_PORTS = {6: "tcp", 17: "udp", 33: "dccp", 132: "sctp", 136: "udplite"}
+_ICMP = {1: "icmp", 58: "icmpv6"}
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything that the filter follows from."""
+    """Everything that the filter follows from: what one project has, and nothing of another one."""
 
-    cloud: str
+    link: Link
     networks: Sequence[NetworkSpec] = ()
     nics: Sequence[NicSpec] = ()
     groups: Mapping[str, GroupSpec] = field(default_factory=dict)
     nat: bool = True
     #: Address of the name server that gateways pass questions on to; null: none.
-    resolver: str | None = None
+    resolver: IPv4Address | None = None
 
 
-def apply(rules: Rules) -> None:
-    """Replaces this cloud's tables in one step. Raises `HostFailed`."""
-    run(["nft", "-f", "-"], input=render(rules))
+def tables(rules: Rules) -> list[nft.Table]:
+    """The tables; the same rules give the same ones."""
+    inet = nft.Table("inet", TABLE)
+    for nic in rules.nics:
+        if _restricted(rules, nic):
+            matches = [(*match, nft.RETURN) for match in _matches(rules, nic, "egress")]
+            inet.chain(_chain(nic), [*matches, (nft.DROP,)])
+    inet.chain("names", _names(rules), hook=("nat", "prerouting", -100))
+    inet.chain("leave", _leave(rules), hook=("nat", "postrouting", 100))
+    inet.chain("host", _host(), hook=("filter", "input", -5))
+    inet.chain("pass", _forward(rules), hook=("filter", "forward", -5))
+    bridge = nft.Table("bridge", TABLE)
+    bridge.chain("source", _sources(rules), hook=("filter", "prerouting", -200))
+    return [inet, bridge]
 
 
-def remove(cloud: str) -> None:
-    """Removes this cloud's tables; nothing when there are none."""
-    for family in ("inet", "bridge"):
-        attempt(["nft", "delete", "table", family, f"vetro_{cloud}"])
+def _from(interface: str) -> Expression:
+    return equal(meta("iifname"), interface)
 
 
-def present(cloud: str) -> bool:
-    """Whether this cloud has tables."""
-    return attempt(["nft", "list", "table", "inet", f"vetro_{cloud}"])
-
-
-def render(rules: Rules) -> str:
-    """The text for ``nft -f``; the same rules give the same text."""
-    name = f"vetro_{rules.cloud}"
-    lines: list[str] = []
-    for family in ("inet", "bridge"):  # declare, delete, define: one transaction, whether it was there or not
-        lines += [f"table {family} {name} {{ }}", f"delete table {family} {name}"]
-    chains = {
-        "type nat hook prerouting priority dstnat;": ("names", _names(rules)),
-        "type nat hook postrouting priority srcnat;": ("leave", _masquerade(rules)),
-        "type filter hook input priority filter - 5;": ("host", _host(rules)),
-        "type filter hook forward priority filter - 5;": ("pass", _forward(rules)),
-    }
-    lines.append(f"table inet {name} {{")
-    lines += list(_egress_chains(rules))
-    for hook, (chain, body) in chains.items():
-        lines += [f"chain {chain} {{", hook, *body, "}"]
-    lines += ["}", f"table bridge {name} {{", "chain source {", "type filter hook prerouting priority filter;"]
-    lines += [*_sources(rules), "}", "}"]
-    return "\n".join(lines) + "\n"
+def _to(interface: str) -> Expression:
+    return equal(meta("oifname"), interface)
 
 
 def _leading_out(rules: Rules) -> list[NetworkSpec]:
-    return [net for net in rules.networks if net.uplink and rules.nat and not net.external]
+    return [net for net in rules.networks if net.uplink and rules.nat]
 
 
-def _names(rules: Rules) -> Iterator[str]:
+def _names(rules: Rules) -> Iterator[Sequence[Expression]]:
     for net in _leading_out(rules) if rules.resolver else ():
         for subnet in net.subnets:
-            here = (gateway(subnet) or "").partition("/")[0]
-            if here:
+            if isinstance(subnet.gateway, IPv4Address) and rules.resolver:
+                at = _from(bridge_name(net.id)), equal(header("ip", "daddr"), str(subnet.gateway))
                 for protocol in ("udp", "tcp"):
-                    yield (
-                        f'iifname "{bridge_name(rules.cloud, net.id)}" ip daddr {here} {protocol} dport 53 '
-                        f"dnat ip to {rules.resolver}"
-                    )
+                    yield *at, equal(header(protocol, "dport"), 53), nft.dnat(rules.resolver)
 
 
-def _masquerade(rules: Rules) -> Iterator[str]:
-    for net in _leading_out(rules):
-        yield f'iifname "{bridge_name(rules.cloud, net.id)}" oifname != "vt*" masquerade'
+def _leave(rules: Rules) -> Iterator[Sequence[Expression]]:
+    own = within([IPv4Network(address) for nic in rules.nics for address in floating(nic)])
+    kept = [differs(header("ip", "saddr"), own)] if own is not None and own["set"] else []
+    yield _to(UPLINK), *kept, nft.snat(rules.link.inside)
 
 
-def _host(rules: Rules) -> Iterator[str]:
-    yield f'iifname != "vt{rules.cloud}*" accept'
-    yield "ct state established,related accept"
-    yield "drop"
+def _host() -> Iterator[Sequence[Expression]]:
+    yield nft.tracked("state", "established", "related"), nft.ACCEPT
+    yield equal(header("icmp", "type"), "echo-request"), nft.ACCEPT
+    yield (nft.DROP,)
 
 
-def _forward(rules: Rules) -> Iterator[str]:
-    every = f'"vt{rules.cloud}*"'
-    yield f"iifname != {every} oifname != {every} accept"
-    yield "ct state established,related accept"
-    bridges = {net.id: bridge_name(rules.cloud, net.id) for net in rules.networks if not net.external}
+def _forward(rules: Rules) -> Iterator[Sequence[Expression]]:
+    yield nft.tracked("state", "established", "related"), nft.ACCEPT
+    bridges = {net.id: bridge_name(net.id) for net in rules.networks}
     # Bridged frames pass here, too, where the kernel shows them to the filter (br_netfilter).
-    yield from (f'iifname "{bridge}" oifname "{bridge}" accept' for bridge in bridges.values())
+    yield from ((_from(bridge), _to(bridge), nft.ACCEPT) for bridge in bridges.values())
     if rules.resolver and _leading_out(rules):
+        to = nft.tracked("status", "dnat"), equal(header("ip", "daddr"), str(rules.resolver))
         for protocol in ("udp", "tcp"):
-            yield f"iifname {every} ct status dnat ip daddr {rules.resolver} {protocol} dport 53 accept"
-    yield "meta nfproto ipv6 drop"
-    yield "ip daddr 169.254.0.0/16 drop"
+            yield *to, equal(header(protocol, "dport"), 53), nft.ACCEPT
+    yield equal(meta("nfproto"), "ipv6"), nft.DROP
+    yield equal(header("ip", "daddr"), within([LINK_LOCAL])), nft.DROP
+    yield _from(UPLINK), equal(header("ip", "saddr"), str(rules.link.host)), nft.ACCEPT
     for nic in rules.nics:
-        if _restricted(rules, nic):
-            yield f"ip saddr {{ {', '.join(_addresses(nic))} }} jump {_chain(rules, nic)}"
+        source = _in("saddr", addresses(nic))
+        if _restricted(rules, nic) and nic.network_id in bridges:
+            yield _from(bridges[nic.network_id]), *source, nft.jump(_chain(nic))
     for net in _leading_out(rules):
-        yield f'iifname "{bridges[net.id]}" oifname != "vt*" accept'
+        yield _from(bridges[net.id]), _to(UPLINK), nft.ACCEPT
+    for nic in rules.nics:
+        if nic.network_id in bridges:
+            yield from _inward(rules, nic, bridges)
+    yield (nft.DROP,)
+
+
+def _inward(rules: Rules, nic: NicSpec, bridges: Mapping[str, str]) -> Iterator[Sequence[Expression]]:
+    """What reaches an interface from other networks of its project, and its floating addresses from outside."""
     routers = {net.id: net.router for net in rules.networks}
-    for nic in rules.nics:
-        bridge = bridges.get(nic.network_id)
-        if bridge is None:
+    router = routers[nic.network_id]
+    near = sorted(bridges[key] for key, other in routers.items() if router and other == router)
+    ways = [(near, [*_own(nic), *_allowed(nic)])]
+    # The outside, and networks that lead there.
+    ways.append((sorted({bridges[net.id] for net in rules.networks if net.uplink} | {UPLINK}), _single(nic)))
+    for sources, targets in ways:
+        if not sources or not targets:
             continue
-        router = routers[nic.network_id]
-        near = [bridges[key] for key, other in routers.items() if router and other == router and key in bridges]
-        ways = [(", ".join(f'"{name}"' for name in sorted(near)), _plain([nic.ip, *_allowed(nic)]))] if near else []
-        if _plain(nic.extra):
-            outside = [bridges[net.id] for net in rules.networks if net.uplink and net.id in bridges]
-            ways.append((", ".join(f'"{name}"' for name in sorted(outside)), _plain(nic.extra)))
-        for sources, targets in ways if _addresses(nic) else ():
-            to = f'oifname "{bridge}" ip daddr {{ {", ".join(targets)} }}'
-            for match in _matches(rules, nic, "ingress"):
-                if sources:
-                    yield f"iifname {{ {sources} }} {to} {match} accept".replace("  ", " ")
-                if targets == _plain(nic.extra):
-                    yield f'iifname != "vt*" {to} {match} accept'.replace("  ", " ")
-    yield "drop"
+        way = equal(meta("iifname"), one_of(sources)), _to(bridges[nic.network_id]), *_in("daddr", targets)
+        for match in _matches(rules, nic, "ingress"):
+            yield *way, *match, nft.ACCEPT
 
 
-def _egress_chains(rules: Rules) -> Iterator[str]:
-    for nic in rules.nics:
-        if _restricted(rules, nic):
-            yield f"chain {_chain(rules, nic)} {{"
-            for match in _matches(rules, nic, "egress"):
-                yield f"{match} return".strip()
-            yield "drop"
-            yield "}"
-
-
-def _chain(rules: Rules, nic: NicSpec) -> str:
-    return f"out_{port_name(rules.cloud, nic.port_id)}"
+def _chain(nic: NicSpec) -> str:
+    return f"out_{port_name(nic.port_id)}"
 
 
 def _restricted(rules: Rules, nic: NicSpec) -> bool:
     groups = [rules.groups[key] for key in nic.groups if key in rules.groups]
     return (
         nic.security
-        and bool(groups and _addresses(nic))
-        and all(any(r.direction == "egress" for r in g.rules) for g in groups)
+        and bool(groups and addresses(nic))
+        and all(any(rule.direction == "egress" for rule in group.rules) for group in groups)
     )
 
 
-def _matches(rules: Rules, nic: NicSpec, direction: str) -> Iterator[str]:
-    """What the rules of an interface let through, as nft conditions; an empty one is everything."""
+def _matches(rules: Rules, nic: NicSpec, direction: str) -> Iterator[Sequence[Expression]]:
+    """What the rules of an interface let through, as conditions; no condition is everything."""
     if not nic.security:
-        yield ""
+        yield ()
         return
-    seen: set[str] = set()
+    seen: list[Sequence[Expression]] = []
     for key in nic.groups:
         group = rules.groups.get(key)
         for rule in group.rules if group else ():
             if rule.direction == direction and rule.ethertype == "IPv4":
                 match = _match(rules, rule)
                 if match is not None and match not in seen:
-                    seen.add(match)
+                    seen.append(match)
                     yield match
 
 
-def _match(rules: Rules, rule: SecurityRule) -> str | None:
-    words: list[str] = []
+def _match(rules: Rules, rule: SecurityRule) -> Sequence[Expression] | None:
+    """The conditions of one rule; None when nothing fits it."""
+    found: list[Expression] = []
     side = "saddr" if rule.direction == "ingress" else "daddr"
     if rule.remote_group is not None:
-        members = sorted({a for nic in rules.nics if rule.remote_group in nic.groups for a in _addresses(nic)})
+        members = [net for nic in rules.nics if rule.remote_group in nic.groups for net in addresses(nic)]
         if not members:
             return None
-        words.append(f"ip {side} {{ {', '.join(members)} }}")
-    elif rule.remote_ip_prefix is not None and rule.remote_ip_prefix.prefixlen:
-        if rule.remote_ip_prefix.version != 4:
+        found += _in(side, members)
+    elif rule.remote_ip_prefix is not None:
+        if not isinstance(rule.remote_ip_prefix, IPv4Network):
             return None
-        words.append(f"ip {side} {rule.remote_ip_prefix}")
-    if rule.protocol in (6, 17):
-        name = "tcp" if rule.protocol == 6 else "udp"
-        low, high = rule.port_min, rule.port_max
-        if low is None and high is None:
-            words.append(f"meta l4proto {name}")
-        else:
-            first, last = low if low is not None else high, high if high is not None else low
-            words.append(f"{name} dport {first}" if first == last else f"{name} dport {first}-{last}")
-    elif rule.protocol == 1:
-        words.append("meta l4proto icmp")
-        if rule.port_min is not None:
-            words.append(f"icmp type {rule.port_min}")
-    elif rule.protocol is not None:
-        words.append(f"meta l4proto {rule.protocol}")
-    return " ".join(words)
+        found += _in(side, [rule.remote_ip_prefix])
+    low, high = rule.port_min, rule.port_max
+    if rule.protocol is None:
+        return found
+    if rule.protocol in ICMP:
+        found.append(equal(meta("l4proto"), rule.protocol))
+        for name, value in (("type", low), ("code", high if high != low else None)):
+            if value is not None:
+                found.append(equal(header(_ICMP[rule.protocol], name), value))
+    elif rule.protocol in _PORTS and (low is not None or high is not None):
+        first, last = (low if low is not None else high), (high if high is not None else low)
+        found.append(equal(header(_PORTS[rule.protocol], "dport"), first if first == last else {"range": [first, last]}))
+    else:
+        found.append(equal(meta("l4proto"), rule.protocol))
+    return found
 
 
-def _addresses(nic: NicSpec) -> list[str]:
-    return _plain([nic.ip, *nic.extra, *_allowed(nic)])
+def _in(side: str, networks: Sequence[IPv4Network]) -> Sequence[Expression]:
+    """Holds for these addresses; without a condition when they are all there are."""
+    found = within(networks)
+    return () if found is None else (equal(header("ip", side), found),)
 
 
-def _allowed(nic: NicSpec) -> list[IPAddress]:
-    """The addresses that are allowed besides; of a whole network the first."""
-    return [network.network_address for network in nic.allowed]
+def floating(nic: NicSpec) -> list[IPv4Address]:
+    """The floating addresses of an interface."""
+    return [address for address in nic.floating if isinstance(address, IPv4Address)]
 
 
-def _plain(addresses: Sequence[IPAddress | IPInterface | None]) -> list[str]:
-    """Addresses (of version 4) without the length of their network."""
-    four = [address for address in addresses if address is not None and address.version == 4]
-    return list(dict.fromkeys(str(address).partition("/")[0] for address in four))
+def _own(nic: NicSpec) -> list[IPv4Network]:
+    single = [nic.ip, *(one.ip for one in nic.extra)]
+    return [IPv4Network(address) for address in single if isinstance(address, IPv4Address)]
 
 
-def _sources(rules: Rules) -> Iterator[str]:
+def _allowed(nic: NicSpec) -> list[IPv4Network]:
+    return [net for net in nic.allowed if isinstance(net, IPv4Network)]
+
+
+def _single(nic: NicSpec) -> list[IPv4Network]:
+    return [IPv4Network(address) for address in floating(nic)]
+
+
+def addresses(nic: NicSpec) -> list[IPv4Network]:
+    """All (of version 4) that an interface may speak with."""
+    return [*_own(nic), *_single(nic), *_allowed(nic)]
+
+
+def _sources(rules: Rules) -> Iterator[Sequence[Expression]]:
     for nic in rules.nics:
-        if not nic.security or not _addresses(nic):
+        own = addresses(nic)
+        if not nic.security or not own:
             continue
-        here = f'iifname "{port_name(rules.cloud, nic.port_id)}"'
-        own = ", ".join(sorted(set(_addresses(nic))))
-        yield f"{here} ether saddr != {nic.mac} drop"
-        yield f"{here} ether type ip6 drop"
-        yield f"{here} arp saddr ip != {{ 0.0.0.0, {own} }} drop"
-        yield f"{here} ip saddr != {{ {own} }} drop"
+        here = _from(port_name(nic.port_id))
+        yield here, differs(header("ether", "saddr"), str(nic.mac)), nft.DROP
+        yield here, equal(header("ether", "type"), "ip6"), nft.DROP
+        arp, ip = within([IPv4Network("0.0.0.0"), *own]), within(own)
+        if arp is not None and ip is not None:
+            yield here, differs(header("arp", "saddr ip"), arp), nft.DROP
+            yield here, differs(header("ip", "saddr"), ip), nft.DROP

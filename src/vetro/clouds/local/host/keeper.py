@@ -19,14 +19,17 @@ from typing import Any, TypedDict
 
 #: The console log is turned over at half of this.
 CONSOLE_BYTES = 4 << 20
+#: The descriptor that holds the machine's mount namespace.
+MACHINE = 9
 #: systemd-nspawn ends so when the guest wants to be started anew.
 REBOOT = 133
 
 
 class Nic(TypedDict):
-    """One end on a bridge here, the other in the guest."""
+    """One end on a bridge of the project's network namespace, the other in the guest."""
 
-    host: str
+    namespace: str
+    port: str
     guest: str
     mac: str
     bridge: str
@@ -35,7 +38,9 @@ class Nic(TypedDict):
 class Launch(TypedDict):
     """What ``launch.json`` holds."""
 
+    #: The tree of the image, and the owner of its root.
     lower: str
+    image_uid: int
     #: Owner of the guest's root on this machine.
     uid: int
     #: GiB of the disk file; 0: no disk file, the upper layer is a plain folder (no limit).
@@ -55,14 +60,17 @@ def write_json(path: str, data: Any) -> None:
     os.replace(path + ".new", path)
 
 
-def wire(nics: list[Nic], leader: int) -> None:
-    """Connects a guest's interfaces to their bridges; those that are connected already are left alone."""
+def wire(nics: list[Nic], leader: int, where: list[str]) -> None:
+    """Connects a guest's interfaces to their bridges; those that are connected already are left alone.
+
+    ``where``: words in front of `ip` that lead to where the machine's network namespaces can be seen.
+    """
     for nic in nics:
-        if os.path.exists(f"/sys/class/net/{nic['host']}"):
-            continue
-        veth = ["ip", "link", "add", nic["host"], "type", "veth", "peer", "name", nic["guest"]]
-        _tool([*veth, "address", nic["mac"], "netns", str(leader)])
-        _tool(["ip", "link", "set", nic["host"], "master", nic["bridge"], "up"])
+        ip = [*where, "ip", "-n", nic["namespace"], "link"]
+        if subprocess.run([*ip, "show", "dev", nic["port"]], capture_output=True).returncode != 0:
+            veth = [*ip, "add", nic["port"], "type", "veth", "peer", "name", nic["guest"]]
+            _tool([*veth, "address", nic["mac"], "netns", str(leader)])
+        _tool([*ip, "set", nic["port"], "master", nic["bridge"], "up"])
 
 
 def started(pid: int) -> int:
@@ -165,7 +173,14 @@ def _mount(folder: str, launch: Launch) -> None:
         os.makedirs(work, exist_ok=True)
         os.makedirs(root, exist_ok=True)
         os.close(os.open(os.path.join(disk, "filled"), os.O_CREAT | os.O_WRONLY, 0o600))
-    layers = f"lowerdir={launch['lower']},upperdir={upper},workdir={work}"
+    lower = launch["lower"]
+    if launch["uid"] != launch["image_uid"]:
+        lower = os.path.join(disk, "image")
+        os.makedirs(lower, exist_ok=True)
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "idmap.py")
+        words = [launch["lower"], str(launch["image_uid"]), str(launch["uid"]), lower]
+        _tool([sys.executable, "-I", "-S", program, *words])
+    layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
     _tool(["mount", "-t", "overlay", "overlay", "-o", layers, root])
 
 
@@ -203,7 +218,8 @@ def _watch(child: subprocess.Popen[bytes], launch: Launch, console: Console) -> 
             if not wired:
                 leader = leader_of(child.pid)
                 if leader is not None:
-                    wire(launch["nics"], leader)
+                    # We keep mounts to ourselves, so we see no namespace that was made after us; the machine does.
+                    wire(launch["nics"], leader, ["nsenter", f"--mount=/proc/{os.getpid()}/fd/{MACHINE}"])
                     wired = True
             for source, _ in events:
                 if source == out:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from vetro.clouds.local.host import firewall, forwarding, links
+from vetro.clouds.local.host import border, forwarding, links, namespaces
 from vetro.clouds.local.host.cgroups import Cgroups
 
 #: Gone after a restart of the machine, as what is noted there.
@@ -46,11 +46,10 @@ def purge(cloud: str, notes: Path = NOTES) -> Iterator[str]:
             yield f"processes of {len(group.names()) - 1} server(s) of the cloud {cloud}"
         group.kill()
         group.remove()
-    for name in links.ours(cloud):
-        if links.remove(name):
-            yield f"interface {name}"
-    if firewall.present(cloud):
-        firewall.remove(cloud)
+    for name in sorted({*namespaces.names(cloud), *links.ours(cloud)}):
+        yield from namespaces.remove(name)
+    if border.present(cloud):
+        border.remove(cloud)
         yield f"packet filter of the cloud {cloud}"
     for place in PROPAGATE.glob(f"{cloud}*"):
         shutil.rmtree(place, ignore_errors=True)

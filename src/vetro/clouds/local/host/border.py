@@ -1,0 +1,83 @@
+"""The packet filter of this machine for one cloud: what passes between the links of its projects, here and outside.
+
+It is the same whatever tenants do: it names interfaces (all links of a cloud begin alike) and the pools of floating
+addresses, which the operator sets. What the tenants' own networks need is decided within their namespaces (`firewall`).
+* From a link nothing reaches this machine itself; answers do. This machine reaches every link.
+* A link leads outside with the address of this machine, where the driver's ``nat`` is on; never to link-local
+  addresses, where clouds keep the credentials of this machine.
+* From one project to another, and from outside, only floating addresses are reached.
+The kernel takes from a link only what it would send there (``rp_filter``, see `namespaces`), so that no project speaks
+with an address that is not routed to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from ipaddress import IPv4Network
+
+from vetro.clouds.local.host import nft
+from vetro.clouds.local.host.nft import Expression, equal, meta, within
+
+LINK_LOCAL = IPv4Network("169.254.0.0/16")
+#: How the links and bridges of all local clouds begin.
+PREFIX = "vt"
+
+
+def table_name(cloud: str) -> str:
+    """The table of a cloud."""
+    return f"vetro_{cloud}"
+
+
+def apply(cloud: str, pools: Collection[IPv4Network], nat: bool) -> None:
+    """Replaces this cloud's table. Raises `HostFailed`."""
+    nft.load([table(cloud, pools, nat)])
+
+
+def remove(cloud: str) -> None:
+    """Removes this cloud's table; nothing when there is none."""
+    nft.remove(table_name(cloud))
+
+
+def present(cloud: str) -> bool:
+    """Whether this cloud has a table."""
+    return nft.present(table_name(cloud))
+
+
+def table(cloud: str, pools: Collection[IPv4Network], nat: bool) -> nft.Table:
+    """The table."""
+    ours, every = f"{PREFIX}{cloud}*", f"{PREFIX}*"
+    made = nft.Table("inet", table_name(cloud))
+    made.chain("host", _host(ours), hook=("filter", "input", -5))
+    made.chain("pass", _forward(ours, every, pools, nat), hook=("filter", "forward", -5))
+    leave = [[_from(ours), _not_to(every), nft.MASQUERADE]] if nat else []
+    made.chain("leave", leave, hook=("nat", "postrouting", 100))
+    return made
+
+
+def _host(ours: str) -> Iterator[Sequence[Expression]]:
+    yield nft.differs(meta("iifname"), ours), nft.ACCEPT
+    yield nft.tracked("state", "established", "related"), nft.ACCEPT
+    yield (nft.DROP,)
+
+
+def _forward(ours: str, every: str, pools: Collection[IPv4Network], nat: bool) -> Iterator[Sequence[Expression]]:
+    yield nft.differs(meta("iifname"), ours), nft.differs(meta("oifname"), ours), nft.ACCEPT
+    yield nft.tracked("state", "established", "related"), nft.ACCEPT
+    yield equal(meta("nfproto"), "ipv6"), nft.DROP
+    yield equal(nft.header("ip", "daddr"), within([LINK_LOCAL])), nft.DROP
+    floating = within(pools) if pools else None
+    if floating is not None:
+        to = equal(meta("oifname"), ours), equal(nft.header("ip", "daddr"), floating), nft.ACCEPT
+        yield _from(ours), *to
+        yield nft.differs(meta("iifname"), every), *to
+    if nat:
+        yield _from(ours), _not_to(every), nft.ACCEPT
+    yield (nft.DROP,)
+
+
+def _from(interface: str) -> Expression:
+    return equal(meta("iifname"), interface)
+
+
+def _not_to(interface: str) -> Expression:
+    return nft.differs(meta("oifname"), interface)
