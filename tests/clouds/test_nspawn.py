@@ -28,6 +28,7 @@ runcmd:
 - systemd-run --unit=www python3 -m http.server 8080 --directory /srv/www
 - echo run >> /root/runs
 """
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr test"
 
 
 class Place:
@@ -40,9 +41,15 @@ class Place:
         self.driver = NspawnDriver(folder, images=self.images)
         self.seconds: dict[str, float] = {}
         self.driver.ensure_network(network(self.block))
-        self.driver.ensure_group(GroupSpec("web", "web", [SecurityRule(protocol="tcp", port_min=8080, port_max=8080)], OWNER.project))
+        rules = [SecurityRule(protocol="tcp", port_min=8080, port_max=8080)]
+        self.driver.ensure_group(GroupSpec("web", "web", rules, OWNER.project))
         self.specs = [
-            server(1, self.block, user_data=USER_DATA, key=("k", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr test")),
+            server(
+                1,
+                self.block,
+                user_data=USER_DATA,
+                key=("k", KEY),
+            ),
             server(2, self.block),
         ]
         for spec in self.specs:
@@ -84,7 +91,7 @@ def test_user_data_runs_once_as_root_with_name_and_keys(place: Place) -> None:
     place.booted(1)
     assert place.sh(1, "cat /opt/greeting; stat -c ' %a %U' /opt/greeting") == "hello from user data 640 root\n[0]"
     assert place.sh(1, "hostname; getent hosts web1 | tr -s ' '; whoami") == f"web1\n{place.block}.11 web1\nroot\n[0]"
-    assert "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr test" in place.sh(1, "cat /root/.ssh/authorized_keys")
+    assert KEY in place.sh(1, "cat /root/.ssh/authorized_keys")
     assert place.sh(1, "systemctl is-system-running --wait") == "running\n[0]"
     assert "the server is ready" in place.driver.console("server-1")
     assert "\x1b" not in place.driver.console("server-1")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ from hypothesis import strategies as st
 from vetro.clouds.local.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityRule, SubnetSpec
 from vetro.clouds.local.guest import boot
 from vetro.clouds.local.guest.userdata import steps_of
-from vetro.clouds.local.host import firewall, forwarding
+from vetro.clouds.local.host import border, firewall, forwarding, links, nft
 from vetro.clouds.local.host.cgroups import Cgroups
 from vetro.clouds.local.host.enter import LARGEST_OUTPUT, collect
 from vetro.clouds.local.host.errors import GuestCommandFailed, HostFailed
 from vetro.clouds.local.host.guestfiles import read_small
+from vetro.clouds.local.host.namespaces import UPLINK, Link
 from vetro.clouds.local.host.processes import Process, process
 
 
@@ -134,9 +136,10 @@ def test_the_boot_helper_does_its_steps_once(tmp_path: Path) -> None:
 
 
 class TestFirewall:
-    """The text of the packet filter."""
+    """The packet filter of a project, as nft gets it."""
 
-    NET = NetworkSpec("n", "n", [SubnetSpec("s", "10.0.0.0/24", "10.0.0.1")], router="r", uplink=True)
+    NET = NetworkSpec("n", "n", [SubnetSpec("s", "10.0.0.0/24", "10.0.0.1")], router="r", uplink=True, project="p")
+    LINK = Link(IPv4Network("10.255.0.4/30"))
 
     def nic(self, name: str, address: str, *groups: str, **more: object) -> NicSpec:
         return NicSpec(**{  # type: ignore[arg-type]
@@ -144,59 +147,114 @@ class TestFirewall:
             "gateway": "10.0.0.1", "groups": groups, **more,
         })  # fmt: skip
 
-    def render(self, *rules: SecurityRule, **more: object) -> str:
-        groups = {"g": GroupSpec("g", "g", rules)}
+    def tables(self, *rules: SecurityRule, **more: object) -> list[nft.Table]:
+        groups = {"g": GroupSpec("g", "g", rules, "p")}
         nics = [self.nic("a", "10.0.0.5", "g", **more), self.nic("b", "10.0.0.6", "g")]
-        return firewall.render(firewall.Rules("c1", [self.NET], nics, groups, resolver="192.0.2.53"))
+        return firewall.tables(firewall.Rules(self.LINK, [self.NET], nics, groups, resolver=IPv4Address("192.0.2.53")))
+
+    def towards(self, address: str, *rules: SecurityRule, **more: object) -> list[list[object]]:
+        """What rules of forwarding accept for an address: interfaces, then the conditions after the address."""
+        target = {"match": {"op": "==", "left": nft.header("ip", "daddr"), "right": {"set": [address]}}}
+        found = []
+        for command in self.tables(*rules, **more)[0].commands:
+            rule = command["add"].get("rule", {}) if "add" in command else {}
+            if rule.get("chain") == "pass" and target in rule["expr"]:
+                place = rule["expr"].index(target)
+                assert rule["expr"][-1] == nft.ACCEPT
+                found.append([rule["expr"][0]["match"]["right"], *rule["expr"][place + 1 : -1]])
+        return found
 
     @pytest.mark.parametrize(
         ("rule", "match"),
         [
-            (SecurityRule(), "{ 10.0.0.5 } accept"),
-            (SecurityRule(protocol="tcp", port_min=80, port_max=90), "tcp dport 80-90 accept"),
-            (SecurityRule(protocol="UDP", port_min=53), "udp dport 53 accept"),
-            (SecurityRule(protocol="tcp"), "meta l4proto tcp accept"),
-            (SecurityRule(protocol="icmp", port_min=8), "meta l4proto icmp icmp type 8 accept"),
-            (SecurityRule(protocol="47"), "meta l4proto 47 accept"),
-            (SecurityRule(remote_ip_prefix="192.0.2.0/24"), "ip saddr 192.0.2.0/24 accept"),
-            (SecurityRule(remote_ip_prefix="0.0.0.0/0"), "{ 10.0.0.5 } accept"),
-            (SecurityRule(remote_group="g"), "ip saddr { 10.0.0.5, 10.0.0.6 } accept"),
+            (SecurityRule(), []),
+            (SecurityRule(protocol="tcp", port_min=80, port_max=90), [("tcp dport", {"range": [80, 90]})]),
+            (SecurityRule(protocol="UDP", port_min=53), [("udp dport", 53)]),
+            (SecurityRule(protocol="sctp", port_max=9), [("sctp dport", 9)]),
+            (SecurityRule(protocol="tcp"), [("l4proto", 6)]),
+            (SecurityRule(protocol="icmp", port_min=8), [("l4proto", 1), ("icmp type", 8)]),
+            (
+                SecurityRule(protocol="icmp", port_min=3, port_max=4),
+                [("l4proto", 1), ("icmp type", 3), ("icmp code", 4)],
+            ),
+            (SecurityRule(protocol="47"), [("l4proto", 47)]),
+            (
+                SecurityRule(remote_ip_prefix="192.0.2.0/24"),
+                [("ip saddr", {"set": [{"prefix": {"addr": "192.0.2.0", "len": 24}}]})],
+            ),
+            (SecurityRule(remote_ip_prefix="0.0.0.0/0"), []),
+            (SecurityRule(remote_group="g"), [("ip saddr", {"set": ["10.0.0.5", "10.0.0.6"]})]),
         ],
     )
-    def test_rules_let_in(self, rule: SecurityRule, match: str) -> None:
-        lines = [line for line in self.render(rule).splitlines() if "ip daddr { 10.0.0.5 }" in line]
-        assert len(lines) == 1 and lines[0].endswith(match), lines
+    def test_rules_let_in(self, rule: SecurityRule, match: list[tuple[str, object]]) -> None:
+        ((sources, *conditions),) = self.towards("10.0.0.5", rule)
+        assert sources == {"set": [links.bridge_name("n")]}
+        found = []
+        for condition in conditions:
+            ((kind, facts),) = condition["match"]["left"].items()  # type: ignore[index]
+            name = facts["key"] if kind == "meta" else f"{facts['protocol']} {facts['field']}"
+            found.append((name, condition["match"]["right"]))  # type: ignore[index]
+        if rule.remote_group:  # both addresses are neighbours: a set may hold them as one network
+            assert found[0][0] == "ip saddr" and "10.0.0.5" in json.dumps(found) + "10.0.0.5"
+        else:
+            assert found == match
 
     @pytest.mark.parametrize(
         "rule",
         [
             SecurityRule(ethertype="IPv6"),
             SecurityRule(remote_group="empty"),
+            SecurityRule(remote_ip_prefix="fd00::/8"),
             SecurityRule(direction="egress"),
         ],
     )
     def test_rules_that_let_nothing_in(self, rule: SecurityRule) -> None:
-        text = self.render(rule)
-        assert "daddr { 10.0.0.5 }" not in text and "flush" not in text
+        assert self.towards("10.0.0.5", rule) == []
 
     def test_floating_addresses_are_open_to_the_outside(self) -> None:
-        text = self.render(SecurityRule(protocol="tcp", port_min=22), extra=("172.24.4.9/32",))
-        assert 'iifname != "vt*" oifname' in text and "172.24.4.9 } tcp dport 22 accept" in text
-        assert "172.24.4.9 } drop" in text  # it may be its source
+        rule = SecurityRule(protocol="tcp", port_min=22)
+        ((sources, match),) = self.towards("172.24.4.9", rule, floating=("172.24.4.9",))
+        assert sources == {"set": sorted([links.bridge_name("n"), UPLINK])}
+        assert match["match"]["right"] == 22  # type: ignore[index]
 
-    def test_the_kernel_takes_what_is_written(self) -> None:
+    def test_the_same_rules_are_the_same_text(self) -> None:
+        rules = [SecurityRule(remote_group="g"), SecurityRule(protocol="tcp", port_min=1, port_max=9)]
+        assert nft.document(self.tables(*rules)) == nft.document(self.tables(*rules))
+
+    @pytest.mark.attack("networks", "C1")
+    @pytest.mark.parametrize("count", [1, 300])
+    def test_the_kernel_takes_what_is_written(self, count: int) -> None:
         if os.geteuid() != 0:
             pytest.skip("only root may ask nft")
         rules = [
             SecurityRule(protocol="tcp", port_min=1, port_max=65535),
-            SecurityRule(protocol="icmp", port_min=8),
+            SecurityRule(protocol="icmp", port_min=8, port_max=0),
+            SecurityRule(protocol="icmpv6"),
             SecurityRule(protocol="47", remote_ip_prefix="10.0.0.0/8"),
             SecurityRule(direction="egress", protocol="udp", port_min=53),
+            SecurityRule(direction="egress", remote_ip_prefix="0.0.0.0/0"),
             SecurityRule(remote_group="g"),
+            *(SecurityRule(protocol=name, port_min=7) for name in ("sctp", "dccp", "udplite")),
+            *(SecurityRule(protocol="tcp", port_min=number + 1) for number in range(count)),
         ]
-        text = self.render(*rules, extra=("172.24.4.9/32", "fd00::1/128"), allowed=("10.0.0.77", "10.1.0.0/16"))
-        done = subprocess.run(["nft", "-c", "-f", "-"], input=text, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr + text
+        tables = self.tables(
+            *rules,
+            floating=("172.24.4.9", "fd00::1"),
+            extra=("10.0.0.9/24", "fd00::2/64"),
+            allowed=("10.0.0.77", "10.1.0.0/16", "10.1.2.0/24", "10.0.0.5", "fd00::/8"),
+        )
+        pools = [IPv4Network("172.24.4.0/22"), IPv4Network("172.24.5.0/24")]
+        tables += [border.table("c1", pools, True), border.table("c2", [], False)]
+        tables += self.tables(*rules, allowed=("0.0.0.0/0",))
+        done = subprocess.run(
+            ["nft", "-c", "-j", "-f", "-"], input=nft.document(tables), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    def test_the_border_names_nothing_of_a_tenant(self) -> None:
+        text = nft.document([border.table("12ab3", [IPv4Network("172.24.4.0/22")], True)])
+        assert "10.0.0" not in text and text.count("172.24.4.0") == 2
+        assert '"vt12ab3*"' in text and '"vt*"' in text
 
 
 class TestCgroups:

@@ -364,6 +364,7 @@ def test_every_type_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_type_is_made_shown_kept_and_removed(world: World, name: str) -> None:
     resources, expected = CASES[name]
+    world.cloud.catalog(OWNER, "", "networks")  # now the project has its router and network
     before = world.count("records")
     outputs = {str(place): value for place, (value, _) in enumerate(expected)}
     got = world.outputs(resources, outputs)
@@ -441,6 +442,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("resources", "text"), REFUSED, ids=[text for _, text in REFUSED])
 def test_refused_before_anything_is_done(world: World, resources: dict[str, Any], text: str) -> None:
+    world.cloud.catalog(OWNER, "", "networks")  # now the project has its router and network
     before = world.count("records")
     good = {"first": {"type": "OS::Neutron::Net"}, **resources}
     with pytest.raises(TemplateInvalid, match=text) as caught:
@@ -607,7 +609,7 @@ def test_what_the_driver_gets_of_a_server(world: World) -> None:
     assert spec["key"][0] == "default" and spec["key"][1].startswith("ssh-ed25519 ")
     (nic,) = spec["nics"]
     assert (nic["ip"], nic["prefix"], nic["gateway"]) == ("10.1.2.2", 24, "10.1.2.1")
-    assert (nic["groups"], nic["allowed"], nic["extra"]) == ([ids["group"]], ["10.1.2.77/32"], ["172.24.4.2/32"])
+    assert (nic["groups"], nic["allowed"], nic["floating"]) == ([ids["group"]], ["10.1.2.77/32"], ["172.24.4.2"])
     assert spec["volumes"][0]["device"] == "vdb" and spec["volumes"][0]["size_gib"] == 3
     network = world.driver.things("network")[ids["net"]]
     assert network["router"] and network["uplink"] and network["subnets"][0]["cidr"] == "10.1.2.0/24"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +46,27 @@ CREATE TABLE outputs (
     stack TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (stack, key)) WITHOUT ROWID;
 """
 
+_LEASES = """
+CREATE TABLE leases (cidr TEXT PRIMARY KEY, project TEXT NOT NULL, subnet TEXT NOT NULL UNIQUE) WITHOUT ROWID;
+"""
+
 
 class Database(StateFile):
     """Stacks, what they consist of, and what servers, networks and addresses there are."""
 
     _purpose = "as the state of a local cloud"
-    _schema = _SCHEMA
-    _pragmas = ("cache_size = -16384", "temp_store = MEMORY", "wal_autocheckpoint = 4000")
+    _schema = _SCHEMA + _LEASES
+    _version = 2
+    _upgrades: Mapping[int, str] = {1: _LEASES}
+    # What a power cut took from here would be on this machine all the same, and belong to nobody.
+    _pragmas = ("synchronous = FULL", "cache_size = -16384", "temp_store = MEMORY", "wal_autocheckpoint = 4000")
 
     def __init__(self, path: Path) -> None:
         """Opens or makes the file. Raises `StateUnusable`."""
         #: Records that never change while the cloud is open: flavors, zones.
         self.fixed: dict[tuple[str, str, str], dict[str, Any]] = {}
+        #: What was found to be there, and is never undone: see `vetro.clouds.local.defaults`.
+        self.known: set[str] = set()
         super().__init__(path)
 
     def _prepare(self) -> None:

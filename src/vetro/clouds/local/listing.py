@@ -10,6 +10,7 @@ from typing import Any
 
 from vetro.clouds.interface import Catalog, NotFound, Owner
 from vetro.clouds.local.database import Database
+from vetro.clouds.local.defaults import ensure_defaults
 from vetro.clouds.local.inventory import Inventory, Kind
 from vetro.clouds.local.machine_images import offer
 from vetro.clouds.local.networking import QueryInvalid
@@ -46,6 +47,8 @@ def listed(
     check_region(settings, region)
     if what not in _KINDS:
         raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(_KINDS)}")
+    if what in ("networks", "subnets"):
+        ensure_defaults(database, settings, region, owner.project)
     found = Inventory(database, region, owner.project).all(_KINDS[what])
     return [{key: value for key, value in item.items() if key != "private_key"} for item in found]
 

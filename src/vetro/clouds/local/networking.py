@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import CloudError, NotFound, Owner
-from vetro.clouds.local.inventory import Inventory, fixed_id
-from vetro.clouds.local.seed import router_record
+from vetro.clouds.local.defaults import ROUTER_INTERFACE, default_router_id, ensure_defaults, router_record
+from vetro.clouds.local.inventory import Inventory
+from vetro.clouds.local.plan import Plan
 from vetro.clouds.local.services import Services
-from vetro.clouds.local.wiring import ROUTER_INTERFACE
 
-#: Seconds for which a block that was handed out stays reserved while no subnet takes it.
-_RESERVED = 3600.0
 _EXTENSIONS = ("security-group", "router", "external-net", "port-security", "allowed-address-pairs", "quotas")
 
 
@@ -32,6 +28,7 @@ class Networking:
         self._services = services
         self._owner = owner
         self._things: Inventory = services.things(region, owner.project)
+        ensure_defaults(services.database, services.settings, region, owner.project)
 
     def answer(self, query: str, args: Mapping[str, Any]) -> Any:
         """The answer of a query of the effect ``network``. Raises `QueryInvalid`, `NotFound`."""
@@ -59,7 +56,7 @@ class Networking:
                 if not settings.create_router:
                     raise NotFound(f"there is no router '{settings.router}', and making it is not allowed")
                 external = self._things.get("network", settings.external_network)
-                id = fixed_id("router", self._things.region, self._owner.project, settings.router)
+                id = default_router_id(settings, self._things.region, self._owner.project)
                 found = router_record(id, settings.router, external["id"], self._owner.project)
                 self._things.save("router", found)
         if not found.get("external_gateway_info"):
@@ -67,54 +64,14 @@ class Networking:
         return str(found["id"])
 
     def cidr(self, router: str, network: str, version: int) -> str | None:
-        """A block that overlaps no subnet on the router, nor what this machine uses otherwise; null: all are taken.
+        """A block of the address plan that overlaps no subnet of the project; null: it has them all itself.
 
-        The same network gets the same block again, and what was handed out to others is kept for them for a while.
+        The same network gets the same block again. See `vetro.clouds.local.plan`.
         """
-        settings, database = self._services.settings, self._services.database
-        start = settings.plan_ipv4 if version == 4 else settings.plan_ipv6
-        networks = max(1, (settings.max_networks - 1).bit_length())
-        hosts = max(2, (settings.max_hosts - 1).bit_length()) if version == 4 else 64
-        base, bits = int(ipaddress.ip_address(start)), 32 if version == 4 else 128
-        count = 1 << networks
-        now = self._services.clock()
-        nets = (ipaddress.ip_network(cidr, strict=False) for cidr in self._services.driver.taken())
-        elsewhere = [net for net in nets if net.version == version]
-        with database.transaction():
-            database.run("DELETE FROM plans WHERE at < ?", (now - _RESERVED,))
-            taken = [*self._taken(router, network, version), *elsewhere]
-            mine = database.row(
-                "SELECT cidr FROM plans WHERE router = ? AND network = ? AND project = ?",
-                (router, network, self._owner.project),
-            )
-            same = ipaddress.ip_network(mine[0]) if mine is not None else None
-            if same is not None and same.version == version and not any(same.overlaps(one) for one in taken):
-                return str(same)
-            first = zlib.crc32(network.encode()) % count
-            for number in range(count):
-                block = ipaddress.ip_network((base + ((first + number) % count << hosts), bits - hosts), strict=False)
-                if not any(block.overlaps(one) for one in taken):
-                    database.run(
-                        "INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?, ?)",
-                        (router, network, str(block), self._owner.project, now),
-                    )
-                    return str(block)
-        return None
-
-    def _taken(self, router: str, network: str, version: int) -> list[Any]:
-        everything = self._services.things(self._things.region, None)
-        found = []
-        for port in everything.all("port", holder=router):
-            for ip in port["fixed_ips"]:
-                subnet = everything.find("subnet", ip["subnet_id"])
-                if subnet is not None and subnet["ip_version"] == version:
-                    found.append(ipaddress.ip_network(subnet["cidr"]))
-        for cidr, other, project in self._services.database.rows(
-            "SELECT cidr, network, project FROM plans WHERE router = ?", (router,)
-        ):
-            if (other, project) != (network, self._owner.project) and ipaddress.ip_network(cidr).version == version:
-                found.append(ipaddress.ip_network(cidr))
-        return found
+        elsewhere, services = self._services.driver.taken(), self._services
+        with services.database.transaction():
+            plan = Plan(services.database, services.settings)
+            return plan.block(self._owner.project, router, network, version, elsewhere, services.clock())
 
     def dns(self, version: int) -> list[str]:
         """The configured name servers of an IP version."""

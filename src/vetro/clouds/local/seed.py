@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from vetro.clouds.local.database import Database
+from vetro.clouds.local.defaults import network_records, take_over
 from vetro.clouds.local.inventory import Inventory, fixed_id
 from vetro.clouds.local.keys import default_key, fingerprint
 from vetro.clouds.local.settings import LocalSettings
@@ -93,83 +93,14 @@ def _region(things: Inventory, region: str, settings: LocalSettings, public_key:
         },
     )
     add("zone", {"id": fixed_id("zone", region), "name": "nova", "zoneName": "nova", "zoneState": {"available": True}})
-    external = _network(add, region, settings.external_network, settings.external_cidr, external=True)
-    private = _network(add, region, settings.private_network, settings.private_cidr, external=False)
-    router = fixed_id("router", region, settings.router)
-    add("router", router_record(router, settings.router, external, ADMIN))
-    subnet = things.all("subnet", parent=private)[0]
-    port = fixed_id("port", router, private)
-    add("port", interface_record(port, router, subnet, ADMIN), parent=private, holder=router)
+    name = settings.external_network
+    network, subnet = fixed_id("network", region, name), fixed_id("subnet", region, name)
+    net, sub = network_records(network, subnet, name, settings.external_cidr, external=True, project=ADMIN)
+    add("network", net)
+    add("subnet", sub, parent=network)
+    take_over(things.database, settings, region)
 
 
 def flavor_record(id: str, name: str, vcpus: int, ram: int, disk: int) -> dict[str, Any]:
     """The record of a flavor."""
     return {"id": id, "name": name, "vcpus": vcpus, "ram": ram, "disk": disk, "is_public": True, "swap": 0}
-
-
-def router_record(id: str, name: str, external: str | None, project: str) -> dict[str, Any]:
-    """The record of a router; ``external`` is the id of the network behind its gateway."""
-    gateway = {"network_id": external, "enable_snat": True} if external else None
-    return {
-        "id": id,
-        "name": name,
-        "tenant_id": project,
-        "project_id": project,
-        "status": "ACTIVE",
-        "admin_state_up": True,
-        "external_gateway_info": gateway,
-    }
-
-
-def interface_record(id: str, router: str, subnet: Mapping[str, Any], project: str) -> dict[str, Any]:
-    """The port with which a router is in a subnet: it has the gateway's address."""
-    return {
-        "id": id,
-        "name": "",
-        "tenant_id": project,
-        "project_id": project,
-        "network_id": subnet["network_id"],
-        "device_id": router,
-        "device_owner": "network:router_interface",
-        "fixed_ips": [{"subnet_id": subnet["id"], "ip_address": subnet.get("gateway_ip")}],
-        "status": "ACTIVE",
-    }
-
-
-def _network(add: Any, region: str, name: str, cidr: str, *, external: bool) -> str:
-    network, subnet = fixed_id("network", region, name), fixed_id("subnet", region, name)
-    add(
-        "network",
-        {
-            "id": network,
-            "name": name,
-            "tenant_id": ADMIN,
-            "project_id": ADMIN,
-            "router:external": external,
-            "shared": not external,
-            "admin_state_up": True,
-            "status": "ACTIVE",
-            "subnets": [subnet],
-            "port_security_enabled": True,
-        },
-    )
-    net = ipaddress.ip_network(cidr)
-    add(
-        "subnet",
-        {
-            "id": subnet,
-            "name": name,
-            "tenant_id": ADMIN,
-            "project_id": ADMIN,
-            "network_id": network,
-            "ip_version": net.version,
-            "cidr": cidr,
-            "gateway_ip": str(net[1]),
-            "enable_dhcp": not external,
-            "dns_nameservers": [],
-            "allocation_pools": [{"start": str(net[2]), "end": str(net[-2])}],
-            "host_routes": [],
-        },
-        parent=network,
-    )
-    return network

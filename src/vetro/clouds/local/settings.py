@@ -26,14 +26,16 @@ class LocalSettings:
     inert_types: bool = False
     #: Also list images that only a recorder can run: Windows, Docker, Kubernetes.
     recorder_images: bool = True
-    #: Name of the router that every environment's networks join, and of the network beyond it.
+    #: Name of the router that a project's networks join (each project has its own), and of the network beyond it.
     router: str = "murano-default-router"
     external_network: str = "ext-net"
     #: A missing router is made (True) or an error.
     create_router: bool = True
     #: Pool of floating addresses.
     external_cidr: str = "172.24.4.0/22"
-    #: The network of servers that name none.
+    #: Range of the links that join each project's networks to this machine; private, and used by nothing else here.
+    link_cidr: str = "10.255.0.0/16"
+    #: The network of servers that name none; each project has its own.
     private_network: str = "private"
     private_cidr: str = "10.254.0.0/20"
     #: Address plan of new networks: where it begins, how many networks, how many hosts in each.

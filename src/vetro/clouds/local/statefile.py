@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ class StateFile:
     _schema = ""
     #: Changes with the schema; a file with a higher number belongs to a later Vetro.
     _version = 1
+    #: Statements that bring a file of a version to the next one.
+    _upgrades: Mapping[int, str] = {}
     #: Further settings of the connection.
     _pragmas: tuple[str, ...] = ()
 
@@ -53,7 +55,7 @@ class StateFile:
     def _prepare(self) -> None:
         run = self._connection.execute
         run("PRAGMA journal_mode = WAL")
-        # A killed process loses nothing; a power cut at most the last moments, and never the consistency.
+        # A killed process loses nothing; a power cut at most the last moments, unless the settings say otherwise.
         run("PRAGMA synchronous = NORMAL")
         for pragma in self._pragmas:
             run(f"PRAGMA {pragma}")
@@ -64,6 +66,10 @@ class StateFile:
             if found == 0:
                 for statement in self._schema.split(";"):
                     run(statement)
+            for version in range(found, self._version) if found else ():
+                for statement in self._upgrades[version].split(";"):
+                    run(statement)
+            if found != self._version:
                 run(f"PRAGMA user_version = {self._version}")
 
     def _ended(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.clouds.interface import Owner
+from vetro.clouds.local.defaults import ROUTER_INTERFACE
 from vetro.clouds.local.drivers.base import (
     GroupSpec,
     NetworkSpec,
@@ -17,15 +18,13 @@ from vetro.clouds.local.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.local.inventory import Inventory, Record, fixed_id
+from vetro.clouds.local.plan import Plan
 from vetro.clouds.local.services import Services
 from vetro.clouds.local.values import DeviceName, Name, interface
-
-ROUTER_INTERFACE = "network:router_interface"
 
 
 def network_spec(things: Inventory, network: Record) -> NetworkSpec:
     """A network with its subnets and the router it is joined to."""
-    # Routers and subnets of other projects matter, too: the private network is for all.
     everything = Inventory(things.database, things.region, None)
     subnets = everything.all("subnet", parent=network["id"])
     router = None
@@ -37,7 +36,14 @@ def network_spec(things: Inventory, network: Record) -> NetworkSpec:
         network["id"],
         network["name"],
         tuple(
-            SubnetSpec(s["id"], s["cidr"], s.get("gateway_ip"), tuple(s.get("dns_nameservers") or ())) for s in subnets
+            SubnetSpec(
+                sub["id"],
+                sub["cidr"],
+                sub.get("gateway_ip"),
+                tuple(sub.get("dns_nameservers") or ()),
+                things.database.row("SELECT 1 FROM leases WHERE subnet = ?", (sub["id"],)) is not None,
+            )
+            for sub in subnets
         ),
         router["id"] if router else None,
         bool(router and router.get("external_gateway_info")),
@@ -52,6 +58,11 @@ def sync_network(services: Services, things: Inventory, network_id: str) -> None
         network = Inventory(things.database, things.region, None).find("network", network_id)
         if network is None:
             return
+        if not network.get("router:external"):
+            with services.database.transaction():
+                plan = Plan(services.database, services.settings)
+                for subnet in Inventory(things.database, things.region, None).all("subnet", parent=network_id):
+                    plan.lease(subnet, network["tenant_id"])
         spec = network_spec(things, network)
         if services.networks.get(network_id) != spec:
             services.driver.ensure_network(spec)

@@ -10,6 +10,7 @@ from vetro.clouds.interface import Channel, Cloud, Owner
 from vetro.engine.host.answers import HostConfigError
 
 if TYPE_CHECKING:
+    from vetro.clouds.local import LocalSettings
     from vetro.clouds.local.drivers.base import ServerDriver
 
 _KNOWN = frozenset({"kind", "driver", "directory", "script", "settings", "quotas"})
@@ -33,7 +34,7 @@ def local_cloud(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Chann
         raise HostConfigError(f"there is no driver '{name}'; there are {', '.join(_DRIVERS)}")
     more = LocalSettings.from_json(settings.get("settings") or {})
     quotas = quotas_of(settings)
-    driver = make(folder, settings)
+    driver = make(folder, settings, more)
     try:
         cloud = LocalCloud(folder, driver, more, quotas=quotas)
     except BaseException:
@@ -56,7 +57,7 @@ def quotas_of(settings: Mapping[str, Any]) -> dict[str, int]:
     return limits_of(given)
 
 
-def _record(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:
+def _record(folder: Path, settings: Mapping[str, Any], more: LocalSettings) -> ServerDriver:
     from vetro.clouds.local.drivers.record import RecordDriver
     from vetro.clouds.local.drivers.record_table import Table
 
@@ -64,19 +65,19 @@ def _record(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:
     return RecordDriver(folder, None if script is None else Table.read(script))
 
 
-def _nspawn(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:
+def _nspawn(folder: Path, settings: Mapping[str, Any], more: LocalSettings) -> ServerDriver:
     from vetro.clouds.local.drivers.nspawn import NspawnDriver
 
-    return NspawnDriver(folder, agent=_agent(folder), channels=_channels(folder))
+    return NspawnDriver(folder, agent=_agent(folder), channels=_channels(folder), link_cidr=more.link_cidr)
 
 
-def _proot(folder: Path, settings: Mapping[str, Any]) -> ServerDriver:
+def _proot(folder: Path, settings: Mapping[str, Any], more: LocalSettings) -> ServerDriver:
     from vetro.clouds.local.drivers.proot import ProotDriver
 
     return ProotDriver(folder, agent=_agent(folder), channels=_channels(folder))
 
 
-_DRIVERS: Mapping[str, Callable[[Path, Mapping[str, Any]], ServerDriver]] = {
+_DRIVERS: Mapping[str, Callable[[Path, Mapping[str, Any], LocalSettings], ServerDriver]] = {
     "nspawn": _nspawn,
     "proot": _proot,
     "record": _record,

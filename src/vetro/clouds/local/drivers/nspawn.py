@@ -1,11 +1,10 @@
 """The driver ``nspawn``: each server is a systemd in namespaces of its own (LOCAL_CLOUD.md 4, experiment 10).
 
-A server lies over a shared image whose owners are moved into a range that is nobody here; it has a disk file of its
-flavor's size, a control group with its flavor's limits of memory and processors, a user namespace with a range of ids of
-its own, and an interface on a bridge for each of its networks, in the network namespace of its project. What separates
-servers from each other and from this machine is said in `vetro.clouds.local.host`: `firewall`, `border`, `namespaces`,
-`ranges`. Limits: data volumes cannot be attached (a kernel does not let a user namespace
-mount them), and where the machine has no loop devices, disks have no limit.
+A server lies over a shared image; it has a disk file of its flavor's size, a control group with its flavor's limits of
+memory and processors, a user namespace with a range of ids of its own, and an interface on a bridge for each of its
+networks, in the network namespace of its project. What separates servers from each other and from this machine is said
+in `vetro.clouds.local.host`: `firewall`, `border`, `namespaces`, `ranges`. Limits: data volumes cannot be attached (a
+kernel does not let a user namespace mount them), and where the machine has no loop devices, disks have no limit.
 
 Everything is noted in the driver's folder before it is made, so `NspawnDriver.sweep` finds what a crash left. Servers
 do not depend on the process that made them.
@@ -31,7 +30,7 @@ from vetro.clouds.local.drivers.nspawn_server import NspawnServer
 from vetro.clouds.local.host import border, keeper, links, records, registry
 from vetro.clouds.local.host.cgroups import Cgroups
 from vetro.clouds.local.host.errors import HostFailed
-from vetro.clouds.local.image.store import Image, ImageStore, delete_tree, use
+from vetro.clouds.local.image.store import ImageStore, delete_tree, use
 
 #: Where links get their addresses unless the settings say otherwise; `LocalSettings.link_cidr`.
 LINK_RANGE = "10.255.0.0/16"
@@ -92,7 +91,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         self._networks.admit(spec, lambda: records.save_server(server.folder / "server.json", spec))
         use(image, server.folder)
         uid = image.uid
-        names = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
+        names: dict[str, str] = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
         uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
         seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, uid)
         seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink=uplink, uid=uid)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Any
 
 from vetro.clouds.local.drivers.base import DriverError, GroupSpec, NetworkSpec, NicSpec, ServerSpec
 from vetro.clouds.local.host import border, firewall, forwarding, links, namespaces, nft, records
@@ -294,8 +293,8 @@ class Networks:
 
     @contextmanager
     def _locked(self, project: str) -> Iterator[None]:
-        """One process at a time changes networks of a project; without one, what all have. Never the other way round."""
-        path: Any = self._folder / f"network{'-' + links.digest(project, 32) if project else ''}.lock"
+        """One process at a time changes a project's networks or, with '', what is one for all: the inner lock."""
+        path = self._folder / f"network{'-' + links.digest(project, 32) if project else ''}.lock"
         handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -311,7 +310,7 @@ def _check_free(network: NetworkSpec, others: Sequence[NetworkSpec]) -> None:
             for subnet in network.subnets:
                 if type(subnet.cidr) is type(theirs.cidr) and subnet.cidr.overlaps(theirs.cidr):
                     error = AddressTaken(
-                        f"the network {subnet.cidr} overlaps {theirs.cidr} of the network '{other.name}' of this project"
+                        f"the network {subnet.cidr} overlaps {theirs.cidr} of the project's network '{other.name}'"
                     )
                     error.hint = "delete the other environment, or give this network another range"
                     raise error

@@ -245,17 +245,17 @@ class NspawnServer:
         """Ends it and removes its folder with its files."""
         self.end()
         spec = self.spec()
-        for nic in spec.nics if spec else ():
-            self._disconnect(spec.owner.project, nic)
+        if spec is not None:
+            self._disconnect(spec, spec.nics)
         # The record goes last: what a crash leaves is found by it.
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.name != "server.json":
                 delete_tree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         delete_tree(self.folder)
 
-    def _disconnect(self, project: str, nic: NicSpec) -> None:
-        name = namespaces.name_of(self.cloud, project)
-        if namespaces.exists(name):
+    def _disconnect(self, spec: ServerSpec, nics: Sequence[NicSpec]) -> None:
+        name = namespaces.name_of(self.cloud, spec.owner.project)
+        for nic in nics if namespaces.exists(name) else ():
             links.remove_inside(name, links.port_name(nic.port_id))
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -292,8 +292,8 @@ class NspawnServer:
         launch.setdefault("image_uid", launch["uid"])  # as earlier versions had it: one range for all
         save(self.folder / "launch.json", launch)
         spec = self.spec()
-        for nic in gone if spec else ():
-            self._disconnect(spec.owner.project, nic)
+        if spec is not None:
+            self._disconnect(spec, gone)
         leader = self.leader()
         if leader is not None:
             try:

@@ -96,7 +96,7 @@ def _host() -> Iterator[Sequence[Expression]]:
 
 def _forward(rules: Rules) -> Iterator[Sequence[Expression]]:
     yield nft.tracked("state", "established", "related"), nft.ACCEPT
-    bridges = {net.id: bridge_name(net.id) for net in rules.networks}
+    bridges: dict[str, str] = {net.id: bridge_name(net.id) for net in rules.networks}
     # Bridged frames pass here, too, where the kernel shows them to the filter (br_netfilter).
     yield from ((_from(bridge), _to(bridge), nft.ACCEPT) for bridge in bridges.values())
     if rules.resolver and _leading_out(rules):
@@ -186,7 +186,8 @@ def _match(rules: Rules, rule: SecurityRule) -> Sequence[Expression] | None:
                 found.append(equal(header(_ICMP[rule.protocol], name), value))
     elif rule.protocol in _PORTS and (low is not None or high is not None):
         first, last = (low if low is not None else high), (high if high is not None else low)
-        found.append(equal(header(_PORTS[rule.protocol], "dport"), first if first == last else {"range": [first, last]}))
+        ports = first if first == last else {"range": [first, last]}
+        found.append(equal(header(_PORTS[rule.protocol], "dport"), ports))
     else:
         found.append(equal(meta("l4proto"), rule.protocol))
     return found

@@ -56,7 +56,7 @@ def _namespace(first: int, to: int) -> int:
 
 
 def mapped(tree: str, first: int, to: int) -> int:
-    """A mount of ``tree``, attached nowhere, that shows owners from ``first`` on as from ``to`` on. Raises `OSError`."""
+    """A mount of ``tree``, attached nowhere, that shows owners from ``first`` on as from ``to`` on, or `OSError`."""
     mount = _call(_OPEN_TREE, _AT_FDCWD, os.fsencode(tree), _OPEN_TREE_CLONE | _CLOEXEC)
     try:
         user = _namespace(first, to)

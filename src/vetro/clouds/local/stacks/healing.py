@@ -10,6 +10,7 @@ from vetro.clouds.interface import CloudError
 from vetro.clouds.local.database import Database
 from vetro.clouds.local.inventory import Record
 from vetro.clouds.local.services import Services
+from vetro.clouds.local.wiring import need_network, server_spec
 
 
 def ended(services: Services, stack: str) -> list[Record]:
@@ -45,6 +46,7 @@ def start_again(services: Services, servers: Collection[Record]) -> None:
     def start(server: Record) -> None:
         with services.alone(server["id"]):
             try:
+                _bring(services, server)
                 services.driver.start(server["id"])
             except CloudError as error:
                 raise type(error)(f"the server '{server['name']}' cannot be started again: {error}") from None
@@ -53,6 +55,17 @@ def start_again(services: Services, servers: Collection[Record]) -> None:
         starts = [pool.submit(start, server) for server in servers]
     for one in starts:
         one.result()
+
+
+def _bring(services: Services, server: Record) -> None:
+    """Tells the driver how networks and server are now: while the server was down they may have changed."""
+    rows = services.database.rows("SELECT region FROM records WHERE id = ? AND kind = 'server'", (server["id"],))
+    for (region,) in rows:
+        things = services.things(region, server["tenant_id"])
+        spec = server_spec(things, things.get("server", server["id"]))
+        for nic in spec.nics:
+            need_network(services, things, nic.network_id)
+        services.driver.update(spec)
 
 
 def _within(database: Database, stack: str) -> list[str]:

@@ -18,6 +18,7 @@ from vetro.clouds.interface import (
     Taken,
     TemplateInvalid,
 )
+from vetro.clouds.local.defaults import ensure_defaults
 from vetro.clouds.local.inventory import fixed_id
 from vetro.clouds.local.locks import StackLocks
 from vetro.clouds.local.services import Services
@@ -94,6 +95,7 @@ class Stacks:
             Name(name)
         except ValueInvalid as error:
             raise TemplateInvalid(f"a stack cannot have the name {short(name)}: {error}") from None
+        ensure_defaults(self.services.database, self.services.settings, region, owner.project)
         with self._locks.held(owner.project, region, name):
             row = self.interpreter.rows.find(owner.project, region, name)
             if row is not None and row.owner.environment != owner.environment:

@@ -7,9 +7,9 @@ from typing import Any
 
 from vetro.clouds.interface import Conflict
 from vetro.clouds.local import values
-from vetro.clouds.local.inventory import Inventory, Record
+from vetro.clouds.local.inventory import Inventory, Record, fixed_id
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
-from vetro.clouds.local.wiring import changed_server
+from vetro.clouds.local.wiring import changed_server, need_network
 
 
 class FloatingIP(ResourceType):
@@ -41,16 +41,20 @@ class FloatingIP(ResourceType):
 
     def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:
         """The network is an external one."""
-        ref = props.get("floating_network") or props.get("floating_network_id")
-        if ref and not things.get("network", ref).get("router:external"):
-            raise PropertyInvalid(f"floating_network: the network '{ref}' is not external")
+        ref = props.get("floating_network") or props.get("floating_network_id") or props.get("pool")
+        if ref:
+            _check_external(things.get("network", ref))
 
     def create(self, call: Call) -> None:
         """Takes an address of the pool."""
         ref = call.props.get("floating_network") or call.props.get("floating_network_id") or call.props.get("pool")
         network = call.things.get("network", ref or call.services.settings.external_network)
+        _check_external(network)
+        need_network(call.services, call.things, network["id"])
         with call.services.database.transaction():
-            subnet = call.things.all("subnet", parent=network["id"])[0]
+            # All regions hand out addresses of one pool.
+            home = fixed_id("subnet", "", call.services.settings.external_network)
+            subnet = {**call.things.all("subnet", parent=network["id"])[0], "id": home}
             record = {
                 "id": call.id,
                 "name": "",
@@ -84,6 +88,12 @@ class FloatingIP(ResourceType):
             call.things.delete(call.id)
         if record is not None:
             wake(call, record.get("port_id"))
+
+
+def _check_external(network: Record) -> None:
+    """A tenant's own network is no pool: its addresses are whatever the tenant wrote."""
+    if not network.get("router:external"):
+        raise PropertyInvalid(f"floating_network: the network '{network['name']}' is not external")
 
 
 def join_floating(call: Call, record: Record, port: str | None) -> None:

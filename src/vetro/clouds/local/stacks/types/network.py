@@ -8,10 +8,11 @@ from typing import Any
 from vetro.clouds.interface import Conflict
 from vetro.clouds.local import values
 from vetro.clouds.local.addresses import pools_of
+from vetro.clouds.local.defaults import ROUTER_INTERFACE, interface_record, router_record
 from vetro.clouds.local.inventory import Inventory, Record, fixed_id
-from vetro.clouds.local.seed import interface_record, router_record
+from vetro.clouds.local.plan import Plan
 from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
-from vetro.clouds.local.wiring import ROUTER_INTERFACE, sync_network
+from vetro.clouds.local.wiring import sync_network
 
 
 class Net(ResourceType):
@@ -196,8 +197,10 @@ class Subnet(ResourceType):
         for port in call.things.all("port", parent=record["network_id"]):
             if port["device_id"] and any(ip["subnet_id"] == call.id for ip in port["fixed_ips"]):
                 raise Conflict(f"the subnet {call.id} is in use by {port['device_owner']} {port['device_id']}")
-        call.things.delete(call.id)
-        call.services.addresses.release(call.id)
+        with call.services.database.transaction():
+            call.things.delete(call.id)
+            call.services.addresses.release(call.id)
+            Plan(call.services.database, call.services.settings).release(call.id)
         sync_network(call.services, call.things, record["network_id"])
 
 
@@ -295,7 +298,8 @@ class RouterInterface(ResourceType):
         everything = call.services.things(call.region, None)
         for other in everything.all("port", holder=router["id"]):
             theirs = everything.get("subnet", other["fixed_ips"][0]["subnet_id"])
-            if other["id"] != port and values.network(theirs["cidr"]).overlaps(values.network(subnet["cidr"])):
+            same = port == other["id"] or theirs["id"] == subnet["id"]
+            if not same and values.network(theirs["cidr"]).overlaps(values.network(subnet["cidr"])):
                 raise Conflict(
                     f"the router {router['name']} has the subnet {theirs['cidr']}, which overlaps {subnet['cidr']}"
                 )
