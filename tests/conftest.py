@@ -19,7 +19,10 @@ os.environ.setdefault("VETRO_CACHE", "off")
 
 TESTS = Path(__file__).parent
 #: Files and folders whose tests all start real servers.
-ROOT_ONLY = (TESTS / "acceptance", TESTS / "clouds" / "test_nspawn.py", TESTS / "clouds" / "test_nspawn_walls.py")
+ROOT_ONLY = (
+    TESTS / "acceptance",
+    *(TESTS / "clouds" / f"test_nspawn{part}.py" for part in ("", "_walls", "_projects", "_ranges")),
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

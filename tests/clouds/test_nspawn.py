@@ -76,7 +76,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     try:
         yield found
     finally:
-        found.driver.sweep([], [])
+        found.driver.clear()
         left = traces(found.driver.cloud, found.folder)
     assert not any(left.values()), left
 

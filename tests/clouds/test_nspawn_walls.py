@@ -76,7 +76,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             assert time.monotonic() < end
         yield found
     finally:
-        found.driver.sweep([], [])
+        found.driver.clear()
         left = traces(found.driver.cloud, found.folder)
     assert not any(left.values()), left
 
@@ -311,10 +311,42 @@ driver.create(server(2, {block!r}))
     assert driver.sweep(["server-1"], ["net"]) == ["server web2 (server-2)"]
     assert driver.sweep(["server-1"], ["net"]) == []
     assert any(traces(driver.cloud, tmp_path).values())
-    done_lines = driver.sweep([], [])
+    done_lines = driver.clear()
     assert "server web1 (server-1)" in done_lines and "network net (net)" in done_lines
     left = traces(driver.cloud, tmp_path)
     assert not any(left.values()), left
+
+
+@pytest.mark.attack("data", "M4")
+def test_a_server_that_the_cloud_does_not_know_is_kept_for_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a power cut that took the last moments of cloud.db, and a backup that brought them back."""
+    driver = NspawnDriver(tmp_path, images=real_servers())
+    block = free_block()
+    try:
+        driver.ensure_network(network(block))
+        driver.create(server(1, block))
+        driver.execute("server-1", ["sh", "-c", "echo kept > /root/kept; sync"])
+        unknown = "server web1 (server-1): unknown to the cloud, stopped and kept for a day"
+        assert unknown in driver.sweep([], [])
+        assert driver.sweep([], []) == []
+        ((spec, folder, until),) = driver.quarantined()
+        assert spec.name == "web1" and folder.name == "server-1" and 86_000 < until - time.time() <= 86_400
+        assert not driver._server("server-1").alive() and (folder / "disk.img").exists()
+        assert driver.sweep(["server-1"], ["net"]) == ["quarantine of the server server-1"]
+        assert driver.statuses(["server-1"]) == {"server-1": "ERROR"}  # which healing starts again
+        driver.ensure_network(network(block))
+        driver.start("server-1")
+        assert driver.execute("server-1", ["cat", "/root/kept"]).stdout == b"kept\n"
+        driver.sweep([], [])
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 86_401)
+        assert driver.sweep([], []) == ["server web1 (server-1)"]
+        monkeypatch.undo()
+    finally:
+        driver.clear()
+    assert not any((left := traces(driver.cloud, tmp_path)).values()), left
 
 
 def test_a_cloud_whose_folder_is_gone_is_found(tmp_path: Path) -> None:

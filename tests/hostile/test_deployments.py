@@ -377,4 +377,4 @@ def test_leftovers_are_removed_while_others_make_servers(tmp_path: Path) -> None
         assert driver.sweep(["server-1", "server-2"], ["net"]) == ["processes of the dead server server-1"]
         assert not found.cgroup.pids()
     finally:
-        driver.sweep([], [])
+        driver.clear()

@@ -88,7 +88,7 @@ def main(folder: Path, archive: Path) -> None:
         sh("nohup sleep 300 >/dev/null 2>&1 &")
         seen["console"] = driver.console("server-1", 3)
     finally:
-        seen["swept"] = list(driver.sweep([], []))
+        seen["swept"] = list(driver.clear())
     seen["left"] = [str(path) for path in (folder / "cloud" / "proot" / "servers").iterdir()]
     store.remove("debian-12")
     print(json.dumps(seen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import asdict
 
@@ -42,6 +43,12 @@ def status(workspace: str | None, output: str) -> None:
     out.echo(f"images:  {names} ({found.image_bytes >> 20} MiB)")
     for folder in found.orphans:
         out.echo(f"left over: servers of {folder}, which is gone; 'vetro cloud clean' removes them")
+    for server in found.quarantined:
+        left = max(0, round((server["until"] - time.time()) / 3600))
+        out.echo(
+            f"quarantine: the server {server['name']} of the environment {server['environment']}, which the cloud does"
+            f" not know, is stopped and kept for {left} h in {server['folder']}"
+        )
     if found.stacks:
         out.echo("")
         rows = [(s["name"], s["environment"], s["region"], s["status"], s["reason"]) for s in found.stacks]

@@ -345,8 +345,13 @@ class ServerDriver(Protocol):
     def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
         """Removes what is left of servers and networks that are not in these lists (ids) or are dead beyond repair.
 
-        Returns a line for each thing removed. Called when the cloud opens its directory and by ``vetro cloud clean``.
+        Servers with data that are in none are stopped and kept for a day first. Returns a line for each thing that was
+        done. Called when the cloud opens its directory.
         """
+        ...  # pragma: no cover - protocol
+
+    def clear(self) -> Sequence[str]:
+        """Removes everything that was made on this machine; a line for each thing. For ``vetro cloud clean``."""
         ...  # pragma: no cover - protocol
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from vetro.clouds.local.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.local.drivers.inside import configure, get_file, put_file, signals
+from vetro.clouds.local.drivers.quarantine import held, over, put, until
 from vetro.clouds.local.host import links, records
 from vetro.clouds.local.host.enter import Output
 from vetro.clouds.local.image.store import ImageStore
@@ -77,6 +78,14 @@ class GuestDriver(ABC, Generic[GuestT]):
             (folder / part).mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @abstractmethod
+    def stop(self, server: str) -> None:
+        """Stops a server; its files stay."""
+
+    @abstractmethod
+    def delete(self, server: str) -> None:
+        """Removes a server with everything that was made for it."""
+
+    @abstractmethod
     def _guest(self, folder: Path) -> GuestT:
         """The server whose folder this is; there need be none."""
 
@@ -102,9 +111,34 @@ class GuestDriver(ABC, Generic[GuestT]):
             raise DriverError(f"there is no server {server} on this machine")
         return found
 
-    def _specs(self) -> list[ServerSpec]:
-        found = (records.load_server(folder / "server.json") for folder in (self._folder / "servers").iterdir())
+    def _specs(self, *, quarantined: bool = False) -> list[ServerSpec]:
+        folders = [folder for folder in (self._folder / "servers").iterdir() if quarantined or not held(folder)]
+        found = (records.load_server(folder / "server.json") for folder in folders)
         return [spec for spec in found if spec is not None]
+
+    # -- what the cloud does not know ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _has_data(self, folder: Path) -> bool:
+        """Whether the server kept in this folder ever had a disk that something was written to."""
+
+    def _set_aside(self, folder: Path) -> list[str]:
+        """Stops a server that the cloud does not know and keeps it for a day; then, or without data, removes it."""
+        spec = self._guest(folder).spec()
+        what = f"server {spec.name if spec else '?'} ({folder.name})"
+        if self._has_data(folder) and not (held(folder) and over(folder)):
+            if held(folder):
+                return []
+            self.stop(folder.name)
+            put(folder)
+            return [f"{what}: unknown to the cloud, stopped and kept for a day"]
+        self.delete(folder.name)
+        return [what]
+
+    def quarantined(self) -> list[tuple[ServerSpec, Path, float]]:
+        """Servers that the cloud does not know, with their folders, and when they will be removed."""
+        found = [(self._guest(folder).spec(), folder) for folder in sorted((self._folder / "servers").iterdir())]
+        return [(spec, folder, until(folder)) for spec, folder in found if spec is not None and held(folder)]
 
     # -- inside a server -----------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from vetro.clouds.local.drivers import nspawn_seed as seed
+from vetro.clouds.local.drivers import quarantine
 from vetro.clouds.local.drivers.base import (
     DriverError,
     GroupSpec,
@@ -187,9 +188,10 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         for folder in sorted((self._folder / "servers").iterdir()):
             server = NspawnServer(folder, self.cloud)
             if folder.name not in servers:
-                spec = server.spec()
-                self.delete(folder.name)
-                done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+                done += self._set_aside(folder)
+            elif quarantine.held(folder):
+                quarantine.lift(folder)
+                done.append(f"quarantine of the server {folder.name}")
             elif not server.alive() and server.cgroup.pids() and server.end_unless_starting():
                 done.append(f"processes of the dead server {folder.name}")
         groups = Cgroups()
@@ -202,15 +204,25 @@ class NspawnDriver(GuestDriver[NspawnServer]):
                 done.append(f"control group {name}")
         done += self._networks.sweep(networks)
         sockets = list((self._folder / "sockets").iterdir())
-        queues = {self._socket_folder(spec.queue) for spec in self._specs() if spec.queue}
+        queues = {self._socket_folder(spec.queue) for spec in self._specs(quarantined=True) if spec.queue}
         for folder in sockets:
             if folder not in queues:
                 delete_tree(folder)
         self._tidy_groups()
-        if not servers and not networks:
-            self._networks.clear()
+        if not any((self._folder / "servers").iterdir()) and not self._networks.projects():
             done += registry.purge(self.cloud)
         return done
+
+    def clear(self) -> Sequence[str]:
+        """Removes everything that this cloud made on this machine; see `ServerDriver.clear`."""
+        done = []
+        for folder in sorted((self._folder / "servers").iterdir()):
+            spec = NspawnServer(folder, self.cloud).spec()
+            self.delete(folder.name)
+            done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+        done += self.sweep([], [])
+        self._networks.clear()
+        return [*done, *registry.purge(self.cloud)]
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -220,6 +232,9 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         if given is not None and records.load(note) != given:
             records.save(note, given)
         return IPv4Network(given or records.load(note) or LINK_RANGE)
+
+    def _has_data(self, folder: Path) -> bool:
+        return (folder / "disk.img").exists() or (folder / "disk" / "filled").exists()
 
     def _guest(self, folder: Path) -> NspawnServer:
         return NspawnServer(folder, self.cloud)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vetro.clouds.local.drivers import nspawn_seed as seed
+from vetro.clouds.local.drivers import quarantine
 from vetro.clouds.local.drivers.base import (
     DriverError,
     GroupSpec,
@@ -143,19 +144,31 @@ class ProotDriver(GuestDriver[ProotServer]):
         done: list[str] = []
         for folder in sorted((self._folder / "servers").iterdir()):
             if folder.name not in servers:
-                spec = ProotServer(folder).spec()
-                self.delete(folder.name)
-                done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+                done += self._set_aside(folder)
+            elif quarantine.held(folder):
+                quarantine.lift(folder)
+                done.append(f"quarantine of the server {folder.name}")
         for network in self.networks():
             if network.id not in networks:
                 self.delete_network(network.id)
                 done.append(f"network {network.name} ({network.id})")
-        if not servers and not networks:
-            for group in records.groups(self._groups):
-                self.delete_group(group)
         return done
 
+    def clear(self) -> Sequence[str]:
+        """Removes everything; see `ServerDriver.clear`."""
+        done = []
+        for folder in sorted((self._folder / "servers").iterdir()):
+            spec = ProotServer(folder).spec()
+            self.delete(folder.name)
+            done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+        for group in records.groups(self._groups):
+            self.delete_group(group)
+        return [*done, *self.sweep([], [])]
+
     # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _has_data(self, folder: Path) -> bool:
+        return (folder / "root").exists() and (folder / "console.log").exists()
 
     def _guest(self, folder: Path) -> ProotServer:
         return ProotServer(folder)

@@ -264,6 +264,10 @@ class RecordDriver:
                 removed.append(f"network {id}")
         return removed
 
+    def clear(self) -> Sequence[str]:
+        """See `ServerDriver.clear`."""
+        return self.sweep([], [])
+
     def close(self) -> None:
         """See `ServerDriver.close`."""
         self._closed.set()

@@ -27,6 +27,8 @@ class Overview:
     #: Bytes on disk: of this cloud, and of the images of this machine.
     bytes: int = 0
     image_bytes: int = 0
+    #: Servers that the cloud does not know: stopped, and removed at the time ``until``.
+    quarantined: list[dict[str, Any]] = field(default_factory=list)
     #: Folders of clouds that are gone while things of theirs are still on this machine.
     orphans: list[str] = field(default_factory=list)
 
@@ -77,6 +79,9 @@ def overview(directory: Path, images: ImageStore | None = None) -> Overview:
         for network in driver.networks():
             cidrs = [str(subnet.cidr) for subnet in network.subnets]
             found.networks.append({"name": network.name, "id": network.id, "driver": name, "subnets": cidrs})
+        for spec, folder, until in driver.quarantined():
+            place = {"name": spec.name, "id": spec.id, "driver": name, "folder": str(folder), "until": until}
+            found.quarantined.append({**place, "environment": spec.environment})
         driver.close()
     return found
 
@@ -95,7 +100,7 @@ def clean(directory: Path) -> Iterator[str]:
             error.hint = "sudo vetro cloud clean"
             raise error
     for _, driver in _drivers(directory):
-        yield from driver.sweep([], [])
+        yield from driver.clear()
         driver.close()
     for cloud, folder in orphans().items() if os.geteuid() == 0 else ():
         lines = list(purge(cloud))
