@@ -36,6 +36,7 @@ class World:
         self.table = Table.from_json(table)
         self.parts: dict[str, Parts] = {}
         self.open()
+        self.cloud.catalog(OWNER, "", "networks")  # now the project has its router and network
 
     def open(self) -> None:
         self.driver = RecordDriver(self.folder, self.table)

@@ -314,7 +314,7 @@ def test_a_range_of_links_that_this_machine_uses_is_refused(tmp_path: Path) -> N
     second = NspawnDriver(tmp_path / "b", link_cidr="198.19.247.0/30")
     try:
         first.ensure_network(network("10.3.3", project="one"))
-        with pytest.raises(AddressTaken, match="no four addresses in a row are left in 198.19.247.0/30") as caught:
+        with pytest.raises(AddressTaken, match="no four addresses in a row are left") as caught:
             second.ensure_network(network("10.3.3", project="one"))
         assert "link_cidr" in str(caught.value.hint)
         with pytest.raises(AddressTaken, match="all are used"):

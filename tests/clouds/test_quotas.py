@@ -38,8 +38,8 @@ def group(count: Any, one: dict[str, Any]) -> dict[str, Any]:
 
 
 def made(world: World) -> int:
-    """How many things the projects have; default security groups come with the first look."""
-    return world.count("records WHERE project != '' AND kind != 'security_group'")
+    """How many things the projects have made; default security groups come with the first look."""
+    return world.count("records WHERE project != '' AND environment != '' AND kind != 'security_group'")
 
 
 @pytest.fixture

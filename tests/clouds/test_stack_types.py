@@ -364,7 +364,6 @@ def test_every_type_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_type_is_made_shown_kept_and_removed(world: World, name: str) -> None:
     resources, expected = CASES[name]
-    world.cloud.catalog(OWNER, "", "networks")  # now the project has its router and network
     before = world.count("records")
     outputs = {str(place): value for place, (value, _) in enumerate(expected)}
     got = world.outputs(resources, outputs)
@@ -442,7 +441,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("resources", "text"), REFUSED, ids=[text for _, text in REFUSED])
 def test_refused_before_anything_is_done(world: World, resources: dict[str, Any], text: str) -> None:
-    world.cloud.catalog(OWNER, "", "networks")  # now the project has its router and network
     before = world.count("records")
     good = {"first": {"type": "OS::Neutron::Net"}, **resources}
     with pytest.raises(TemplateInvalid, match=text) as caught:

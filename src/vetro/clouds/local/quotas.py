@@ -55,7 +55,9 @@ def prepare(database: StateFile) -> None:
         for quota, (kind, amount) in _OF_RECORDS.items():
             database.run(
                 "INSERT OR IGNORE INTO reserved (id, quota, project, stack, amount)"
-                f" SELECT id, ?, project, '', coalesce({amount}, 0) FROM records WHERE kind = ? AND project != ''",
+                f" SELECT id, ?, project, '', coalesce({amount}, 0) FROM records WHERE kind = ? AND project != ''"
+                # The network that each project has from the start counts for none.
+                " AND (kind != 'network' OR environment != '')",
                 (quota, kind),
             )
 
