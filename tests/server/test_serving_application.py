@@ -78,7 +78,7 @@ def test_a_percent_sign_in_a_segment_is_not_decoded_twice(
 
 def test_paths_that_are_no_utf8_are_answered(application: Application) -> None:
     for path in ("/v1/\xff\xfe", "/\xff", "//", "/v1//", "/v1/\x00", "/v1/" + "a/" * 2000):
-        assert Answer(application, environ("GET", path)).status in (300, 401, 404)
+        assert Answer(application, environ("GET", path)).status in (300, 400, 401, 404)
 
 
 def _plain(body: bytes = b"") -> Plain:

@@ -15,7 +15,12 @@ from typing import Any
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.db import models
 
+from vetro.server.errors import Invalid
 from vetro.server.keyfile import KeysUnusable, read_keys
+
+
+class CompressedJSON(bytes):
+    """JSON text, compressed: an `EncryptedJSON` stores it without reading it."""
 
 
 class Keyring:
@@ -30,7 +35,7 @@ class Keyring:
 
     def encrypt(self, data: bytes) -> bytes:
         """Ciphertext; compressed before, since models are long and repeat themselves."""
-        return self._fernet.encrypt(zlib.compress(data, 1))
+        return self._fernet.encrypt(data if isinstance(data, CompressedJSON) else zlib.compress(data, 1))
 
     def decrypt(self, data: bytes) -> bytes:
         """The plain bytes. Raises `KeysUnusable` when no key fits."""
@@ -105,6 +110,8 @@ def dumps(value: Any) -> bytes:
     """A JSON value as ciphertext."""
     from vetro.muranopl.stacks import deep_calls
 
+    if isinstance(value, CompressedJSON):
+        return keyring().encrypt(value)
     with deep_calls():
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return keyring().encrypt(text.encode("utf-8", "surrogatepass"))
@@ -116,3 +123,30 @@ def loads(data: bytes) -> Any:
 
     with deep_calls():
         return json.loads(_opened(data).decode("utf-8", "surrogatepass"))
+
+
+def unpacked_size(data: bytes, most: int) -> int:
+    """The size of what is compressed, found out piece by piece. Raises `Invalid` beyond ``most``, and for what is no
+    compressed data."""
+    reader, size, rest = zlib.decompressobj(), 0, data
+    try:
+        while not reader.eof:
+            part = reader.decompress(rest, 1 << 16)
+            rest = reader.unconsumed_tail
+            size += len(part)
+            if size > most or not (part or rest):
+                break
+    except zlib.error:
+        size = most + 1
+    if size > most or not reader.eof:
+        raise Invalid(f"compressed data is broken, or has more than {most:,} bytes")
+    return size
+
+
+def loads_compressed(data: bytes, most: int) -> Any:
+    """The JSON value of `CompressedJSON` of at most so many bytes. Raises `Invalid`."""
+    from vetro.muranopl.stacks import deep_calls
+
+    unpacked_size(data, most)
+    with deep_calls():
+        return json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))

@@ -58,6 +58,16 @@ def event_stream(parts: Callable[[], Iterator[bytes | str]], project_id: str = "
     return StreamingHttpResponse(_Counted(parts, project_id), content_type="text/event-stream", headers=headers)
 
 
+def text_stream(parts: Iterator[str], name: str) -> HttpResponseBase:
+    """A response that sends text as it is read; ``name`` is that of the file where it is saved."""
+    answer = StreamingHttpResponse(
+        (part.encode("utf-8", "backslashreplace") for part in parts), content_type="text/plain; charset=utf-8"
+    )
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
 class _Counted:
     """The parts of one stream; its place is free again when it is closed, read to its end or forgotten."""
 

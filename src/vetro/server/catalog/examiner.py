@@ -35,7 +35,7 @@ QUESTIONS, LIFE = 100, 120.0
 #: Seconds that one question may take at most.
 LONGEST = 60.0
 #: Questions about what a project brings itself; those about packages of the catalog are about work of others.
-_OWN = frozenset({"read", "check"})
+_OWN = frozenset({"read", "check", "environment"})
 #: Owners whose last turn is known.
 MOST_REMEMBERED = 10_000
 _log = logging.getLogger("vetro.serve")

@@ -27,64 +27,65 @@ class FetchFailed(Unavailable):
 def body_of(response: HTTPResponse, most: int, url: str) -> bytes:
     """All bytes of the body. Raises `FetchFailed` for one of more than ``most`` bytes, that ends too early, that is
     compressed on the way, or whose length or chunks are none."""
-    name = url[:200]
+    url = url[:200]
     coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if coding != "identity":
-        raise FetchFailed(f"{name}: it is encoded as '{coding[:40]}', which was not asked for")
+        raise FetchFailed(f"{url}: it is encoded as '{coding[:40]}', which was not asked for")
     transfer = (response.getheader("Transfer-Encoding") or "").strip().lower()
     if transfer not in ("", "chunked"):
-        raise FetchFailed(f"{name}: it is sent as '{transfer[:40]}', which cannot be read")
+        raise FetchFailed(f"{url}: it is sent as '{transfer[:40]}', which cannot be read")
     length = (response.getheader("Content-Length") or "").strip()
     if length and not (length.isascii() and length.isdigit() and len(length) < 16):
-        raise FetchFailed(f"{name}: its Content-Length '{length[:40]}' is no number of bytes")
+        raise FetchFailed(f"{url}: its Content-Length '{length[:40]}' is no number of bytes")
     found = bytearray()
     if transfer:
         if length:
-            raise FetchFailed(f"{name}: it is sent in chunks and has a Content-Length, which contradict each other")
-        _chunks(response.fp, found, most, name)
+            raise FetchFailed(f"{url}: it is sent in chunks and has a Content-Length, which contradict each other")
+        _chunks(response.fp, found, most, url)
         return bytes(found)
     if length and int(length) > most:
-        raise _too_much(name, most)
+        raise _too_much(url, most)
     while part := response.read(min(_STEP, most + 1 - len(found))):
         found += part
         if len(found) > most:
-            raise _too_much(name, most)
+            raise _too_much(url, most)
     if length and len(found) < int(length):
-        raise FetchFailed(f"{name}: it ended before it was complete")
+        raise FetchFailed(f"{url}: it ended before it was complete")
     return bytes(found)
 
 
-def _chunks(source: BinaryIO, found: bytearray, most: int, name: str) -> None:
+def _chunks(source: BinaryIO, found: bytearray, most: int, url: str) -> None:
     while True:
-        size = _size(source, name)
+        size = _size(source, url)
         if not size:
             break
         if size > most - len(found):
-            raise _too_much(name, most)
+            raise _too_much(url, most)
         while size:
             part = source.read(min(_STEP, size))
             if not part:
-                raise FetchFailed(f"{name}: it ended before it was complete")
+                raise FetchFailed(f"{url}: it ended before it was complete")
             found += part
             size -= len(part)
         if source.read(2) != b"\r\n":
-            raise FetchFailed(f"{name}: a chunk is longer or shorter than it says")
+            raise FetchFailed(f"{url}: a chunk is longer or shorter than it says")
     left = _TRAILERS
     while (line := source.readline(left + 1)) not in (b"\r\n", b"\n", b""):
         left -= len(line)
         if left < 0:
-            raise FetchFailed(f"{name}: more than {_TRAILERS:,} bytes follow its last chunk")
+            raise FetchFailed(f"{url}: more than {_TRAILERS:,} bytes follow its last chunk")
 
 
-def _size(source: BinaryIO, name: str) -> int:
+def _size(source: BinaryIO, url: str) -> int:
     line = source.readline(_LINE + 1)
     if not line:
-        raise FetchFailed(f"{name}: it ended before it was complete")
+        raise FetchFailed(f"{url}: it ended before it was complete")
     text = line.partition(b";")[0].strip(b" \t\r\n")
     if len(line) > _LINE or not line.endswith(b"\n") or not _SIZE.fullmatch(text):
-        raise FetchFailed(f"{name}: '{text[:40].decode('ascii', 'replace')}' is no size of a chunk")
+        found = text[:40].decode("ascii", "replace")
+        raise FetchFailed(f"{url}: '{found}' is no size of a chunk")
     return int(text, 16)
 
 
-def _too_much(name: str, most: int) -> FetchFailed:
-    return FetchFailed(f"{name}: it has more than {most} bytes")
+def _too_much(url: str, most: int) -> FetchFailed:
+    return FetchFailed(f"{url}: it has more than {most} bytes")

@@ -17,6 +17,8 @@ from vetro.muranopl.codecache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog import describing, reading
 from vetro.server.catalog.questions import Blobs, packed, received
+from vetro.server.environments import archive
+from vetro.server.errors import Invalid
 
 #: Characters of what went wrong in here that are told.
 _TRACE = 20_000
@@ -68,8 +70,8 @@ def preload() -> None:
 
 
 def _answer(question: dict[str, Any], blobs: Blobs, installation: Installation) -> tuple[dict[str, Any], Blobs]:
-    limits = ArchiveLimits(**question["limits"])
     try:
+        limits = ArchiveLimits(**question.get("limits", {}))
         if question["op"] == "read":
             facts, data = reading.read(blobs[0], question["location"], limits, strict=question["strict"])
             return {"facts": facts}, [data] if data != blobs[0] else []
@@ -77,6 +79,8 @@ def _answer(question: dict[str, Any], blobs: Blobs, installation: Installation) 
             return {"described": describing.describe(blobs[0], question["location"], question["others"], limits)}, []
         if question["op"] == "highlight":
             return {"lines": describing.highlight(blobs[0].decode(), question["path"])}, []
+        if question["op"] == "environment":
+            return _environment(question, blobs)
         archives = list(zip(blobs, question["locations"], strict=True))
         cache = Compiled(installation.cache, question["locations"]) if question["compile"] else None
         checked = reading.check(archives, question["others"], cache, limits)
@@ -89,6 +93,13 @@ def _answer(question: dict[str, Any], blobs: Blobs, installation: Installation) 
     except Exception as error:  # a defect of ours or of a plug-in: this package is refused
         trace = "".join(traceback.format_exception(error))[-_TRACE:]
         return {"defect": f"it could not be examined ({type(error).__name__})", "trace": trace}, []
+
+
+def _environment(question: dict[str, Any], blobs: Blobs) -> tuple[dict[str, Any], Blobs]:
+    try:
+        return archive.answer(blobs[0], question)
+    except Invalid as error:
+        return {"invalid": {"message": error.message, "hint": error.hint}}, []
 
 
 preload()

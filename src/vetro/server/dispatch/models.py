@@ -159,12 +159,25 @@ class Report(models.Model):
     entity_id = models.CharField(max_length=255, blank=True, default="")
     text = EncryptedJSON()
     details = EncryptedJSON(null=True)
+    #: Whether text or details are only a part; `ReportPart` has the whole (`vetro.server.dispatch.long_lines`).
+    cut = models.BooleanField(default=False)
     level = models.CharField(max_length=16, default="info")
     created = models.DateTimeField()
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["task", "seq"], name="log_of_a_task")]
         constraints: ClassVar = [models.UniqueConstraint(fields=["task", "key"], name="one_report_a_key")]
+
+
+class ReportPart(models.Model):
+    """A part of a report that is too long for lists."""
+
+    report = models.ForeignKey(Report, models.CASCADE, to_field="id", related_name="parts", db_index=False)
+    number = models.IntegerField()
+    text = EncryptedJSON()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["report", "number"], name="one_part_a_number")]
 
 
 class Event(models.Model):

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from vetro.server.caller import Caller
+from vetro.server.dispatch import log
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import concealed, content, drafts, reading
 from vetro.server.environments.limits import known_id
@@ -15,6 +16,8 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import stamp
 
+#: Reports of a deployment in /v1, which knows no pages.
+MOST = 10_000
 #: Kinds of tasks that are deployments.
 KINDS = ("deploy", "destroy", "action")
 
@@ -89,10 +92,15 @@ def reports(
         raise NotFound("The resource could not be found.")
     if task.environment_id != found.id:
         raise Invalid("The deployment belongs to another environment.")
-    rows = Report.objects.filter(task=task, kind="report").order_by("seq")
+    rows = log.lines(task.id).filter(kind="report")
     if service_id is not None:
         rows = rows.filter(entity_id__in=_family((task.spec or {}).get("model"), service_id))
-    return [described_report(row) for row in rows]
+    last, more = log.within(rows.reverse(), MOST, log.UNPAGED)
+    listed = [described_report(row) for row in reversed(last)]
+    if more:  # there are no pages: clients read all of them each time, and want the newest
+        text = f"Earlier reports are left out here, as they are too many or too long: GET /v2/tasks/{task.id}/log"
+        listed[0] = {**listed[0], "text": text, "details": None, "level": "warning"}
+    return listed
 
 
 def described_report(row: Report) -> dict[str, Any]:

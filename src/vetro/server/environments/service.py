@@ -12,6 +12,7 @@ from vetro.server import queries
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.crypto import CompressedJSON, unpacked_size
 from vetro.server.environments import content, limits, listing, networks, reading
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
@@ -71,14 +72,14 @@ def model_of(id: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return model
 
 
-def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: Mapping[str, Any]) -> Environment:
-    """Stores a new environment with its first state; inside a transaction.
+def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: Any) -> Environment:
+    """Stores a new environment with its first state, a mapping or `CompressedJSON`; inside a transaction.
 
     Raises `Conflict`, `Invalid`, `QuotaExceeded`.
     """
     text = limits.text_of(given.get("description_text"), "description_text")
     checking.check(caller.project_id, "environments")
-    checking.check_model(caller.project_id, model, limits.check_model(model))
+    checking.check_model(caller.project_id, model, _characters(model))
     try:
         with transaction.atomic():
             row = Environment.objects.create(
@@ -93,6 +94,13 @@ def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: 
     State.objects.create(environment=row, number=0, model=model)
     announce(row.project_id, row.id, "created")
     return row
+
+
+def _characters(model: Any) -> int:
+    """Of a new model as JSON. Raises `Invalid` for one that is too large or too deep; a compressed one was checked."""
+    if isinstance(model, CompressedJSON):
+        return unpacked_size(model, 4 * limits.LARGEST_MODEL)
+    return limits.check_model(model)
 
 
 def list_all(caller: Caller, *, tenant: str | None = None, all_tenants: bool = False) -> list[dict[str, Any]]:

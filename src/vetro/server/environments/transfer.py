@@ -20,7 +20,6 @@ import re
 import time
 import zipfile
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any, Final
 
 from django.db import transaction
@@ -30,8 +29,12 @@ from vetro.muranopl.stacks import deep_calls
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.catalog.examiner import pool
+from vetro.server.catalog.examining import PREFIX
+from vetro.server.crypto import CompressedJSON, loads_compressed, unpacked_size
+from vetro.server.dispatch import log
 from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import consts, content, copying, history, limits, packages, reading, service
+from vetro.server.environments import consts, history, limits, packages, reading, service
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.errors import Invalid
@@ -42,11 +45,13 @@ from vetro.server.setup import config
 #: Bytes of an archive's unpacked files together, and how many there may be.
 LARGEST: Final = 512 << 20
 MOST_FILES: Final = 20_000
-#: Values of all models together, roughly: all are in memory at the same time.
-MOST_PARTS: Final = 6_000_000
+#: Values of one model, and of all together, roughly.
+MOST_PARTS: Final = limits.MOST_PARTS
+MOST_ALL_PARTS: Final = 6_000_000
 #: States that are imported where all are kept.
 _MOST_STATES: Final = 1000
-_MODEL = re.compile(r"model-(\d{1,18})\.json")
+#: Seconds that one question about an archive may take.
+SECONDS: Final = 60.0
 #: What `new_id` gives.
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -91,42 +96,75 @@ def import_environment(
     that is taken and for a copy whose model knows resources that are another environment's, and what importing
     packages raises.
     """
-    archive = _opened(data)
-    head = _mapping(archive, "environment.json")
+    ask = _Archive(caller, data)
+    told = ask.facts(want="head")
+    # No more than would be kept: each is a row, and others wait while they are written.
+    head, numbers = told["head"], told["numbers"][-(int(config()["retention.states"]) or _MOST_STATES) :]
     wanted = limits.name_of(name or head.get("name"), "the archive names no environment", "Environment")
-    if not isinstance(head.get("format"), int) or head["format"] > FORMAT:
-        raise Invalid("the archive was written by a newer Vetro, or by something else")
-    states = _states(archive)
-    newest = states[max(states)]
-    used = _read_packages(caller, archive, head.get("packages"))
-    with transaction.atomic():
-        if fresh:
-            root = newest.get("Objects")
-            if not isinstance(root, dict):
-                raise Invalid("the newest model of the archive has no objects")
+    if fresh:
+        _, found = ask.of(want="states", numbers=numbers[-1:], root_id="")
+        root = loads_compressed(found[0], limits.LARGEST_MODEL * 4).get("Objects")
+        if not isinstance(root, dict):
+            raise Invalid("the newest model of the archive has no objects")
+        used = _read_packages(caller, ask, head.get("packages"))
+        with transaction.atomic():
             made = history.begin(caller, wanted, root, consts.classes_of([e["digest"] for e in used]), imported=True)
-            return {"environment_id": made["environment_id"], "session_id": made["session_id"]}
-        return {"environment_id": _restore(caller, wanted, head.get("id"), states, used), "session_id": None}
-
-
-def _restore(
-    caller: Caller, name: str, id: Any, states: Mapping[int, dict[str, Any]], used: list[dict[str, str]]
-) -> str:
+        return {"environment_id": made["environment_id"], "session_id": made["session_id"]}
     # Its root object has the environment's id: a second copy beside the first one gets another.
-    own = id if _is_free(caller, id) else new_id()
-    if own != id and copying.has_resources(states[max(states)]):
+    own = str(head["id"]) if _is_free(caller, head.get("id")) else new_id()
+    facts, models = ask.of(want="states", numbers=numbers, root_id=own)
+    if own != head.get("id") and facts["resources"]:
         raise ResourcesElsewhere(
             "the environment of the archive has resources in a cloud, and they stay those of the environment that made"
             " them: a copy that counts as deployed would have none"
         )
+    used = _read_packages(caller, ask, head.get("packages"))
+    states = dict(zip(numbers, models, strict=True))
+    with transaction.atomic():
+        return {"environment_id": _restore(caller, wanted, own, states, used), "session_id": None}
+
+
+class _Archive:
+    """Questions about an archive to the process behind walls that reads it."""
+
+    def __init__(self, caller: Caller, data: bytes) -> None:
+        self._owner = caller.project_id
+        self._data = data
+
+    def facts(self, **question: Any) -> dict[str, Any]:
+        """What it says. Raises `Invalid`."""
+        return self.of(**question)[0]
+
+    def of(self, **question: Any) -> tuple[dict[str, Any], list[CompressedJSON]]:
+        """What it says, and models; they are of a size that can be read. Raises `Invalid`."""
+        facts, blobs = self.files(**question)
+        left = LARGEST
+        for blob in blobs:
+            left -= unpacked_size(blob, min(left, limits.LARGEST_MODEL * 4))
+        return facts, [CompressedJSON(blob) for blob in blobs]
+
+    def files(self, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
+        """What it says, and bytes. Raises `Invalid`."""
+        bounds = {"bytes": LARGEST, "files": MOST_FILES, "parts": MOST_PARTS, "all_parts": MOST_ALL_PARTS}
+        head = {"op": "environment", "bounds": bounds, **question}
+        try:
+            told, blobs = pool().ask(self._owner, head, [self._data], SECONDS)
+        except Invalid as error:
+            raise Invalid(error.message.replace(PREFIX, "the archive cannot be read: "), hint=error.hint) from None
+        if "invalid" in told:
+            raise Invalid(str(told["invalid"]["message"]), hint=told["invalid"]["hint"])
+        return told, blobs
+
+
+def _restore(
+    caller: Caller, name: str, own: str, states: Mapping[int, CompressedJSON], used: list[dict[str, str]]
+) -> str:
     first, *rest = sorted(states)
-    row = service.insert(caller, own, name, {}, _with_root_id(states[first], own))
+    row = service.insert(caller, own, name, {}, states[first])
     State.objects.filter(environment=row).update(number=first)
     for number in rest:
-        checking.check_model(caller.project_id, states[number], limits.check_model(states[number]))
-    State.objects.bulk_create(
-        State(environment=row, number=number, model=_with_root_id(states[number], own)) for number in rest
-    )
+        checking.check_model(caller.project_id, states[number], unpacked_size(states[number], LARGEST))
+    State.objects.bulk_create(State(environment=row, number=number, model=states[number]) for number in rest)
     row.version = max(states)
     row.save(update_fields=["version"])
     EnvironmentPackage.objects.bulk_create(
@@ -148,15 +186,6 @@ def _is_free(caller: Caller, id: Any) -> bool:
     owners = set(begun.values_list("project_id", flat=True))
     owners |= set(Task.objects.filter(environment_id=id).values_list("project_id", flat=True))
     return owners == {caller.project_id}
-
-
-def _with_root_id(model: dict[str, Any], own: str) -> dict[str, Any]:
-    changed = dict(model)
-    for key in ("Objects", "ObjectsCopy"):
-        root = model.get(key)
-        if isinstance(root, dict) and isinstance(root.get("?"), dict):
-            changed[key] = {**root, "?": {**root["?"], "id": own}}
-    return changed
 
 
 def _write_packages(archive: zipfile.ZipFile, found: reading.Found) -> list[dict[str, str]]:
@@ -193,7 +222,7 @@ def _report_lines(numbers: Mapping[str, int]) -> list[str]:
             "task": numbers[row.task_id],
             "key": row.key,
             "id": row.entity_id or None,
-            "text": row.text,
+            "text": "".join(log.whole(row)),
             "details": row.details,
             "level": row.level,
             "at": row.created.timestamp(),
@@ -208,65 +237,7 @@ def _write_json(archive: zipfile.ZipFile, path: str, value: Any) -> None:
     archive.writestr(zipfile.ZipInfo(path, time.gmtime()[:6]), text.encode("utf-8", "surrogatepass"))
 
 
-def _opened(data: bytes) -> zipfile.ZipFile:
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise Invalid("this is no ZIP archive", hint="give what 'vetro env export' wrote") from None
-    infos = archive.infolist()
-    if len(infos) > MOST_FILES or sum(info.file_size for info in infos) > LARGEST:
-        raise Invalid(f"the archive holds more than {MOST_FILES:,} files or {LARGEST >> 20} MiB")
-    return archive
-
-
-def _read(archive: zipfile.ZipFile, path: str) -> bytes:
-    try:
-        info = archive.getinfo(path)
-        with archive.open(info) as file:
-            data = file.read(info.file_size + 1)
-    except KeyError:
-        raise Invalid(f"the archive has no {path}", hint="give what 'vetro env export' wrote") from None
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
-        raise Invalid(f"{path} in the archive cannot be read: {error}") from None
-    if len(data) > info.file_size:
-        raise Invalid(f"{path} in the archive is larger than it says")
-    return data
-
-
-def _mapping(archive: zipfile.ZipFile, path: str) -> dict[str, Any]:
-    data = _read(archive, path)
-    limits.check_parts(data, path)
-    try:
-        with deep_calls():
-            value = json.loads(data.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        raise Invalid(f"{path} in the archive is no JSON") from None
-    if not isinstance(value, dict):
-        raise Invalid(f"{path} in the archive must be an object")
-    return value
-
-
-def _states(archive: zipfile.ZipFile) -> dict[int, dict[str, Any]]:
-    found = {}
-    left = MOST_PARTS
-    named = [(int(match[1]), info) for info in archive.infolist() if (match := _MODEL.fullmatch(info.filename))]
-    # No more than would be kept: each is a row, and others wait while they are written.
-    for number, info in sorted(named, key=itemgetter(0))[-(config()["retention.states"] or _MOST_STATES) :]:
-        left -= limits.check_parts(_read(archive, info.filename), "the models of the archive", left)
-        model = _mapping(archive, info.filename)
-        root = model.get("Objects")
-        if root is not None and not (isinstance(root, dict) and isinstance(root.get("?"), dict)):
-            raise Invalid(f"{info.filename}: 'Objects' is no object")
-        limits.check_model(model, info.filename)
-        if root is not None:
-            content.check_ids(root)
-        found[number] = model
-    if not found:
-        raise Invalid("the archive has no model", hint="give what 'vetro env export' wrote")
-    return found
-
-
-def _read_packages(caller: Caller, archive: zipfile.ZipFile, listed: Any) -> list[dict[str, str]]:
+def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[str, str]]:
     """The archive's packages as the project sees them, {fqn, version, digest}; missing ones are imported."""
     from vetro.server.catalog.importing import import_packages
     from vetro.server.catalog.models import Package
@@ -285,7 +256,8 @@ def _read_packages(caller: Caller, archive: zipfile.ZipFile, listed: Any) -> lis
         else:
             used.append(_entry(row))
     if missing:
-        result = import_packages(caller, [_read(archive, f"packages/{e['digest']}.zip") for e in missing])
+        _, files = archive.files(want="files", paths=[f"packages/{e['digest']}.zip" for e in missing])
+        result = import_packages(caller, files)
         rows: list[Package] = list(result.packages)
         used += [_entry(row) for row in rows]
     return used

@@ -17,6 +17,8 @@ from vetro.server.web.model_words import label_of, label_of_type
 WIDTH = 1000
 #: Lines that a page begins with, lines of one look afterwards, steps of a component that are told in words.
 LINES, MORE, STEPS = 500, 500, 60
+#: Characters of a step.
+STEP = 500
 LEVELS = ("info", "warning", "error")
 _EFFECTS = ("stack.push", "stack.delete", "agent.call", "agent.send", "sleep", "workflow")
 
@@ -59,7 +61,7 @@ class Story:
         wanted = [level for level in levels if level in LEVELS]
         if wanted:
             rows = rows.filter(level__in=wanted)
-        found = list(rows.reverse()[:LINES])[::-1] if newest else list(rows[:MORE])
+        found = log.within(rows.reverse(), LINES)[0][::-1] if newest else log.within(rows, MORE)[0]
         return [self.line(row) for row in found]
 
     def line(self, row: Report) -> dict[str, Any]:
@@ -74,6 +76,7 @@ class Story:
             "label": self.components[top][0] if top else "",
             "text": row.text,
             "details": _details(row.details),
+            "cut": row.cut,
         }
 
     def timeline(self) -> list[dict[str, Any]]:
@@ -86,11 +89,11 @@ class Story:
         end = self.task.finished or datetime.now(UTC)
         span = max((end - begin).total_seconds(), 0.001)
         told: dict[str, list[tuple[datetime, str, str]]] = {}
-        rows = Report.objects.filter(task=self.task, kind="report").order_by("seq")
-        for row in rows[:5000]:
+        rows = log.lines(self.task.id).filter(kind="report").only("created", "text", "level", "entity_id")
+        for row in rows[:5000].iterator(chunk_size=100):
             top = self.top(row.entity_id)
             if top:
-                told.setdefault(top, []).append((row.created, str(row.text), row.level))
+                told.setdefault(top, []).append((row.created, str(row.text)[:STEP], row.level))
         listed = [self._outside(begin, end, span)]
         for own, (label, type_label) in self.components.items():
             marks = told.get(own, [])

@@ -21,6 +21,7 @@ from vetro.server.web.views.environments import (
 _task: list[Any] = [
     path("", work.show),
     path("lines", work.lines),
+    path("lines/<int:seq>", work.line),
     path("log", work.download),
     path("cancel", work.cancel),
     path("retry", work.retry),

@@ -193,6 +193,7 @@ def real(ann: Any, orchard: Any, environment: str, deploy: Callable[..., Any]) -
         "environment_id": environment,
         "session_id": session,
         "task_id": task["id"],
+        "seq": str(ann.get(f"/v2/tasks/{task['id']}/log").json()["items"][0]["seq"]),
         "template_id": template,
         "package_id": orchard["id"],
         "category_id": ann.get("/v2/categories").json()["items"][0]["id"],

@@ -7,22 +7,27 @@ from typing import Annotated, Any, Literal
 
 from django.db.models import Q
 from django.http import HttpRequest
-from ninja import Field, Query, Schema
+from ninja import Field, Path, Query, Schema
 
 from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
+from vetro.server.api.v2.failures import UNKNOWN
 from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page, aware, page, place
 from vetro.server.api.v2.shapes import cursor as cursor_of
 from vetro.server.dispatch import log, queue
 from vetro.server.dispatch.labels import why_waiting
-from vetro.server.dispatch.models import Task
+from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import concealed
 from vetro.server.environments.limits import known_id
+from vetro.server.errors import NotFound
 from vetro.server.holding import held
+from vetro.server.serving_streams import text_stream
 from vetro.server.setup import config
 
 routes = Routes("tasks")
+#: What OpenAPI says of an answer that is text.
+_TEXT = {"responses": {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}}
 State = Literal["queued", "running", "needs_person", "done", "failed", "cancelled", "killed", "diverged"]
 
 
@@ -78,6 +83,7 @@ class Line(Schema):
     object_id: str | None
     text: str
     details: Any = None
+    cut: bool = Field(False, description="Text or details are too long for a list: the line itself has the whole.")
     created: datetime
 
 
@@ -238,7 +244,7 @@ def read_log(
     object: Annotated[str | None, Query(max_length=255, description="Only about this object.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Any:
-    """What a task reported and logged, oldest first."""
+    """What a task reported and logged, oldest first; fewer lines than `limit` where they are long."""
     caller = who(request)
     own.task(caller, task_id)
     # Read before the lines: what ended before them can have written no more.
@@ -250,7 +256,7 @@ def read_log(
         rows = rows.filter(kind=kind)
     if object is not None:
         rows = rows.filter(entity_id=object)
-    found = list(rows[: limit + 1])
+    found, more = log.within(rows, limit)
     items = [
         {
             "seq": row.seq,
@@ -259,10 +265,21 @@ def read_log(
             "object_id": row.entity_id or None,
             "text": row.text,
             "details": row.details,
+            "cut": row.cut,
             "created": row.created,
         }
-        for row in found[:limit]
+        for row in found
     ]
-    more = len(found) > limit
     final = state in Task.FINAL and not more
     return {"items": items, "next": items[-1]["seq"] if more else None, "final": final, "state": state}
+
+
+@routes.add("GET", "/tasks/{task_id}/log/{seq}", "readLine", "statuses_deployments", extra=_TEXT)
+def read_line(request: HttpRequest, task_id: str, seq: Annotated[int, Path(ge=0, le=(1 << 63) - 1)]) -> Any:
+    """One line of the log as it was reported, whole, as text."""
+    caller = who(request)
+    own.task(caller, task_id)
+    row = Report.objects.filter(task_id=task_id, seq=seq).first()
+    if row is None:
+        raise NotFound(UNKNOWN)
+    return text_stream(log.whole(row), f"line-{seq}.txt")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext as _
 
 from vetro.engine.models.differences import masked
@@ -14,11 +14,12 @@ from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
-from vetro.server.dispatch import labels, queue
+from vetro.server.dispatch import labels, log, queue
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import deploying, deployments, reading
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
+from vetro.server.serving_streams import text_stream
 from vetro.server.setup import config
 from vetro.server.web import drafting
 from vetro.server.web.desk import last_event
@@ -100,17 +101,24 @@ def download(request: HttpRequest, caller: Caller, environment: str, task: str) 
     story = Story(row)
 
     def text() -> Iterator[str]:
-        rows = Report.objects.filter(task=row).order_by("seq")
-        for line in rows.iterator(chunk_size=500):
+        for line in log.lines(row.id).iterator(chunk_size=50):
             told = story.line(line)
             name = f" [{told['label']}]" if told["label"] else ""
-            yield f"{line.created.isoformat()} {line.level.upper():7}{name} {told['text']}\n"
+            yield f"{line.created.isoformat()} {line.level.upper():7}{name} "
+            yield from log.whole(line)
+            yield "\n"
             yield from (f"    {more}\n" for more in told["details"].splitlines())
 
-    answer = StreamingHttpResponse(text(), content_type="text/plain; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="log-{row.id}.txt"'
-    answer["X-Content-Type-Options"] = "nosniff"
-    return answer
+    return text_stream(text(), f"log-{row.id}.txt")
+
+
+@page(rule="show_task")
+def line(request: HttpRequest, caller: Caller, environment: str, task: str, seq: int) -> HttpResponseBase:
+    """One line of the log as it was reported, whole."""
+    row = Report.objects.filter(task=_task(caller, environment, task), seq=seq).first() if seq < 1 << 63 else None
+    if row is None:
+        raise missing(_("line"))
+    return text_stream(log.whole(row), f"line-{seq}.txt")
 
 
 @page("POST", rule="cancel_task")

@@ -1,0 +1,121 @@
+"""Archives of environments, read inside of the walls of tasks (`vetro.server.catalog.inside`).
+
+An archive of 0.4 MB can hold gigabytes of objects. So the process that answers requests never unpacks nor parses one:
+it asks `answer`, and gets models as compressed JSON, one after the other, which it stores as they are.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from vetro.engine.workspace.folder import FORMAT
+from vetro.muranopl.stacks import deep_calls
+from vetro.server.environments import content, copying, limits
+from vetro.server.errors import Invalid
+
+_MODEL: Final = re.compile(r"model-(\d{1,18})\.json")
+#: Bytes of one file: the largest model, written with a line for each value.
+_LARGEST: Final = 4 * limits.LARGEST_MODEL
+_HINT: Final = "give what 'vetro env export' wrote"
+
+
+def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    """(facts, blobs). ``question["want"]``:
+
+    ``head``: what environment.json says, and the numbers of the states. ``states``: the models of these ``numbers``,
+    compressed, with ``root_id`` as the id of their root objects; ``resources``: whether the newest remembers some.
+    ``files``: the files at ``paths``. Limits: ``bytes`` and ``files`` of the archive, ``parts`` of one model, and of
+    ``all_parts``. Raises `Invalid`.
+    """
+    bounds = question["bounds"]
+    archive = _opened(data, bounds)
+    if question["want"] == "head":
+        head = _mapping(archive, "environment.json", bounds)
+        if not isinstance(head.get("format"), int) or head["format"] > FORMAT:
+            raise Invalid("the archive was written by a newer Vetro, or by something else")
+        numbers = sorted(int(match[1]) for name in archive.namelist() if (match := _MODEL.fullmatch(name)))
+        if not numbers:
+            raise Invalid("the archive has no model", hint=_HINT)
+        picked = {key: head.get(key) for key in ("id", "name", "packages")}
+        return {"head": picked, "numbers": sorted(set(numbers))}, []
+    if question["want"] == "states":
+        return _states(archive, question["numbers"], question["root_id"], bounds)
+    return {}, [_read(archive, path) for path in question["paths"]]
+
+
+def _states(
+    archive: zipfile.ZipFile, numbers: Sequence[int], root_id: str, bounds: Mapping[str, int]
+) -> tuple[dict[str, Any], list[bytes]]:
+    found = []
+    left, resources = bounds["all_parts"], False
+    names = {int(match[1]): name for name in archive.namelist() if (match := _MODEL.fullmatch(name))}
+    for number in numbers:
+        name = names[number]
+        left -= limits.check_parts(_read(archive, name), "the models of the archive", left)
+        model = _mapping(archive, name, bounds)
+        root = model.get("Objects")
+        if root is not None and not (isinstance(root, dict) and isinstance(root.get("?"), dict)):
+            raise Invalid(f"{name}: 'Objects' is no object")
+        limits.check_model(model, name)
+        if root is not None:
+            content.check_ids(root)
+        resources = copying.has_resources(model)
+        with deep_calls():
+            text = json.dumps(_with_root_id(model, root_id), ensure_ascii=False, separators=(",", ":"))
+        found.append(zlib.compress(text.encode("utf-8", "surrogatepass"), 1))
+    return {"resources": resources}, found
+
+
+def _with_root_id(model: dict[str, Any], own: str) -> dict[str, Any]:
+    changed = dict(model)
+    for key in ("Objects", "ObjectsCopy"):
+        root = model.get(key)
+        if isinstance(root, dict) and isinstance(root.get("?"), dict):
+            changed[key] = {**root, "?": {**root["?"], "id": own}}
+    return changed
+
+
+def _opened(data: bytes, bounds: Mapping[str, int]) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise Invalid("this is no ZIP archive", hint=_HINT) from None
+    infos = archive.infolist()
+    if len(infos) > bounds["files"] or sum(info.file_size for info in infos) > bounds["bytes"]:
+        raise Invalid(f"the archive holds more than {bounds['files']:,} files or {bounds['bytes'] >> 20} MiB")
+    return archive
+
+
+def _read(archive: zipfile.ZipFile, path: str) -> bytes:
+    try:
+        info = archive.getinfo(path)
+        if info.file_size > _LARGEST:
+            raise Invalid(f"{path} in the archive has more than {_LARGEST >> 20} MiB")
+        with archive.open(info) as file:
+            data = file.read(info.file_size + 1)
+    except KeyError:
+        raise Invalid(f"the archive has no {path}", hint=_HINT) from None
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, zlib.error) as error:
+        raise Invalid(f"{path} in the archive cannot be read: {error}") from None
+    if len(data) > info.file_size:
+        raise Invalid(f"{path} in the archive is larger than it says")
+    return data
+
+
+def _mapping(archive: zipfile.ZipFile, path: str, bounds: Mapping[str, int]) -> dict[str, Any]:
+    data = _read(archive, path)
+    limits.check_parts(data, path, bounds["parts"])
+    try:
+        with deep_calls():
+            value = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise Invalid(f"{path} in the archive is no JSON") from None
+    if not isinstance(value, dict):
+        raise Invalid(f"{path} in the archive must be an object")
+    return value

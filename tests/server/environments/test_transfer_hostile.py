@@ -1,0 +1,111 @@
+"""Archives of environments that are small and become large: read behind walls, or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tracemalloc
+import zipfile
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from vetro.server.catalog import examiner
+from vetro.server.crypto import loads_compressed, unpacked_size
+from vetro.server.environments import transfer
+from vetro.server.errors import Invalid
+
+pytestmark = [pytest.mark.django_db, pytest.mark.attack("uploads", "H6")]
+HEAD = {"format": 1, "name": "e", "packages": []}
+
+
+def archived(files: dict[str, bytes], size: int | None = None) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {"environment.json": json.dumps(HEAD).encode(), **files}.items():
+            archive.writestr(name, data)
+    return target.getvalue()
+
+
+def model(**more: Any) -> bytes:
+    return json.dumps({"Objects": {"?": {"id": "e", "type": "io.murano.Environment"}, "name": "e", **more}}).encode()
+
+
+def lists(count: int) -> bytes:
+    return b'{"Objects": {"?": {"id": "e", "type": "t"}, "x": [' + b"[]," * count + b"[]]}}"
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        ({"model-1.json": lists(2_500_000)}, "parts"),
+        ({f"model-{n}.json": lists(900_000) for n in range(4)}, "parts"),
+        ({"model-1.json": model(x="y" * (40 << 20))}, "characters"),
+        ({"model-1.json": b" " * (300 << 20) + model()}, "more than 64 MiB"),
+        ({"model-1.json": b'{"a":' * 100_000}, "no JSON|nested"),
+        ({"model-1.json": model(x=json.loads("[" * 250 + "]" * 250))}, "nested deeper"),
+        ({f"file-{n}": b"" for n in range(20_001)}, "20,000 files"),
+        ({"model-1.json": b"\0" * (600 << 20)}, "512 MiB"),
+        ({}, "no model"),
+    ],
+)  # fmt: skip
+def test_bombs_never_reach_the_process_that_answers(ann: Any, files: dict[str, bytes], text: str) -> None:
+    data = archived(files)
+    del files
+    assert len(data) < 8 << 20
+    sound = SimpleUploadedFile("e.zip", archived({"model-1.json": model()}))
+    assert ann._client.post("/v2/environments/import", {"archive": sound}).status_code == 201  # loads what it needs
+    tracemalloc.start()
+    try:
+        answer = ann._client.post("/v2/environments/import", {"archive": SimpleUploadedFile("e.zip", data)})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert answer.status_code == 400 and re.search(text, answer.content.decode()), answer.content[:500]
+    assert peak < (8 << 20) + 4 * len(data)
+
+
+def test_the_sizes_of_what_the_walls_give_back_are_not_believed(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the process behind the walls had been taken over."""
+    import zlib
+
+    bomb = zlib.compress(b"\0" * (300 << 20), 9)
+
+    class Taken:
+        def ask(self, owner: str, head: dict[str, Any], *_: Any) -> Any:
+            if head["want"] == "head":
+                return {"head": {"id": None, "name": "e", "packages": []}, "numbers": [1]}, []
+            return {"resources": False}, [bomb]
+
+    monkeypatch.setattr(transfer, "pool", Taken)
+    tracemalloc.start()
+    try:
+        for fresh in ("", "true"):
+            given = {"archive": SimpleUploadedFile("e.zip", b"x"), **({"fresh": fresh} if fresh else {})}
+            assert ann._client.post("/v2/environments/import", given).status_code == 400
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    for broken in (b"", b"x", bomb[:-10]):
+        with pytest.raises(Invalid):
+            unpacked_size(broken, 1 << 30)
+    assert loads_compressed(zlib.compress(b'{"a": 1}'), 100) == {"a": 1}
+
+
+def test_many_states_are_as_many_as_would_be_kept(ann: Any) -> None:
+    data = archived({f"model-{n}.json": model(number=n) for n in range(300)})
+    answer = ann._client.post("/v2/environments/import", {"archive": SimpleUploadedFile("e.zip", data)})
+    assert answer.status_code == 201, answer.content
+    found = ann.get(f"/v2/environments/{answer.json()['environment_id']}/states?limit=1000").json()["items"]
+    assert [row["number"] for row in found] == list(range(299, 199, -1))
+
+
+def test_it_is_the_pool_that_reads(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    real = examiner.Pool.ask
+    monkeypatch.setattr(examiner.Pool, "ask", lambda self, *a, **k: asked.append(a[1]["op"]) or real(self, *a, **k))
+    given = {"archive": SimpleUploadedFile("e.zip", archived({"model-1.json": model()}))}
+    assert ann._client.post("/v2/environments/import", given).status_code == 201
+    assert asked == ["environment", "environment"]
