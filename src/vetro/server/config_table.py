@@ -36,7 +36,13 @@ SETTINGS: Final[Sequence[Setting]] = (
     ),
     Setting("server.threads", int, 16, "requests that a process answers at once", least=2),
     Setting("server.public_url", str, "", "address under which users reach the service, where it is not the one above"),
-    Setting("server.allowed_hosts", list, ["*"], "names by which the service may be called"),
+    Setting(
+        "server.allowed_hosts",
+        list,
+        [],
+        "names by which the service may be called, .NAME for all below it, * for any; empty: localhost, server.host and"
+        " the name in server.public_url",
+    ),
     Setting("server.streams", int, 32, "event streams that a process sends at once, besides", least=1),
     Setting("server.trusted_proxies", list, [], "addresses or networks of proxies whose X-Forwarded-* counts"),
     Setting("server.max_body_mib", int, 64, "largest body of a request, in MiB", least=1),
@@ -243,5 +249,12 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("observe.log_level", str, "info", "what is logged", choices=("debug", "info", "warning", "error")),
     Setting("observe.access", bool, True, "log a line for each request"),
     Setting("observe.metrics", bool, True, "offer /metrics"),
+    Setting(
+        "observe.metrics_token",
+        str,
+        "",
+        "what a request for /metrics has to bring as Authorization: Bearer; empty: it has to come from this machine",
+        secret=True,
+    ),
     Setting("observe.traces", str, "", "where OpenTelemetry spans go (OTLP address); empty: nowhere"),
 )

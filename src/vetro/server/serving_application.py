@@ -28,12 +28,16 @@ from vetro.server.api.v1.routing import respond
 from vetro.server.config import Config
 from vetro.server.observe.requests import answered, current
 from vetro.server.serving_bodies import Bodies, BodyRefused
+from vetro.server.serving_hosts import Hosts
 from vetro.server.serving_proxies import Proxies
 from vetro.server.serving_static import PREFIX, Static
 from vetro.server.setup import config
 
 StartResponse = Callable[..., Any]
 _ROOT = f"{STATUS} {HTTPStatus(STATUS).phrase}"
+
+_MISDIRECTED = "421 Misdirected Request"
+_NOT_HERE = b"The service is not called by this name (setting server.allowed_hosts).\n"
 
 
 def load() -> None:
@@ -51,6 +55,7 @@ class Application(WSGIHandler):
         self._proxies = Proxies(settings["server.trusted_proxies"])
         self._static = Static(settings)
         self._bodies = Bodies(settings)
+        self._hosts = Hosts(settings)
         load()
 
     def __call__(  # type: ignore[override]
@@ -61,6 +66,10 @@ class Application(WSGIHandler):
         environ = {**given, "SCRIPT_NAME": ""}
         environ["vetro.request_id"] = request_id = new_request_id()
         self._proxies.apply(environ)
+        if not self._hosts.allow(environ.get("HTTP_HOST", "")):
+            start_response(_MISDIRECTED, [("Content-Type", "text/plain"), ("X-Openstack-Request-Id", request_id)])
+            answered(environ, 421, time.perf_counter() - began)
+            return [_NOT_HERE]
         root = at_root(environ)
         if root is not None:
             start_response(_ROOT, [("Content-Type", TYPE), ("X-Openstack-Request-Id", request_id)])

@@ -34,8 +34,12 @@ class Proxies:
         return any((mapped or found) in network for network in self._networks)
 
     def apply(self, environ: dict[str, Any]) -> None:
-        """Puts the client's address, scheme and host where those of the proxy are; drops headers of anybody else."""
+        """Puts the client's address, scheme and host where those of the proxy are; drops headers of anybody else.
+
+        ``vetro.forwarded`` is whether there were any, whoever sent them.
+        """
         given = {name: environ.pop(name) for name in _HEADERS if name in environ}
+        environ["vetro.forwarded"] = bool(given)
         if not given or not self._networks or not self.trusts(environ.get("REMOTE_ADDR", "")):
             return
         # From the right: each trusted proxy names the one before it, the first untrusted name is the client.

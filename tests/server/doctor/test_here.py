@@ -117,6 +117,7 @@ def test_sqlite_over_the_network(settings: Make, tmp_path: Path, monkeypatch: An
     ("values", "expected"),
     [
         ({}, []),
+        ({"server_allowed_hosts": ["*"]}, [("warning", "it answers to any name")]),
         ({"server_host": "0.0.0.0"}, [("warning", "it listens on 0.0.0.0 without TLS")]),
         ({"server_public_url": "http://127.0.0.1:9000"}, []),
         ({"server_public_url": "http://vetro.example.org"}, [("warning", "passwords go unencrypted")]),

@@ -1,8 +1,9 @@
-"""``/health``, ``/ready`` and ``/metrics``: what load balancers and Prometheus ask for. No token needed, nothing told
-but numbers and words."""
+"""``/health``, ``/ready`` and ``/metrics``: what load balancers and Prometheus ask for. Nothing is told but numbers and
+words, and numbers to this machine only, or for a token."""
 
 from __future__ import annotations
 
+import hmac
 import json
 
 from django.db import DatabaseError, connection
@@ -10,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 
 from vetro.server.api.v1.discovery import discovery
 from vetro.server.observe import metrics
+from vetro.server.serving_hosts import is_loopback
 from vetro.server.setup import config
 
 #: How old the newest sign of life of a worker may be, in leases.
@@ -35,7 +37,20 @@ def prometheus(request: HttpRequest) -> HttpResponse:
     """Metrics as text; like any unknown address where setting ``observe.metrics`` says no."""
     if not config()["observe.metrics"]:
         return discovery(request)
+    if not _may_measure(request):
+        text = "Metrics are for this machine, or for who brings observe.metrics_token as Authorization: Bearer.\n"
+        headers = {"WWW-Authenticate": "Bearer"}
+        return HttpResponse(text, content_type="text/plain", status=401, headers=headers)
     return HttpResponse(metrics.exposition(), content_type=metrics.CONTENT_TYPE)
+
+
+def _may_measure(request: HttpRequest) -> bool:
+    token = str(config()["observe.metrics_token"])
+    if token:
+        given = str(request.META.get("HTTP_AUTHORIZATION", "")).removeprefix("Bearer ").strip()
+        return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+    # What a proxy on this machine passes on does not come from here.
+    return not request.META.get("vetro.forwarded") and is_loopback(str(request.META.get("REMOTE_ADDR", "")))
 
 
 def _database() -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 from vetro.server.accounts import policy
 from vetro.server.config import Config
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
+from vetro.server.serving_hosts import Hosts, is_loopback, names
 from vetro.server.serving_proxies import Proxies
 
 
@@ -23,10 +24,10 @@ def examine(config: Config) -> Iterator[Finding]:
         yield Finding(
             "address", ERROR, f"'server.public_url' is no address: {public}", "https://NAME, as users type it"
         )
-    elif parts.scheme == "http" and not _loopback(str(parts.hostname)):
+    elif parts.scheme == "http" and not is_loopback(str(parts.hostname)):
         hint = "put a proxy with TLS before it, and https:// into 'server.public_url'; docs/operations/many-machines.md"
         yield Finding("address", WARNING, f"passwords go unencrypted to {public}", hint)
-    elif not public and not _loopback(host):
+    elif not public and not is_loopback(host):
         hint = "set 'server.public_url' to https://NAME, with a proxy that speaks TLS; docs/operations/many-machines.md"
         text = f"it listens on {host} without TLS, and links name whatever host a request names"
         yield Finding("address", WARNING, text, hint)
@@ -38,26 +39,13 @@ def examine(config: Config) -> Iterator[Finding]:
     if wide := [entry for entry in trusted if ip_network(entry, strict=False).prefixlen == 0]:
         hint = "name the proxies only"
         yield Finding("address", ERROR, f"{wide[0]} lets every client say where it comes from", hint)
-    allowed = [str(name) for name in config["server.allowed_hosts"]]
-    if parts.hostname and not _matches(parts.hostname, allowed):
+    allowed = names(config)
+    if parts.hostname and not Hosts(config).allow(parts.hostname):
         text = f"'server.allowed_hosts' ({', '.join(allowed)}) does not hold the name in 'server.public_url'"
         yield Finding("address", ERROR, text, f"add {parts.hostname}")
+    if "*" in allowed:
+        hint = "name those by which users call it, or leave 'server.allowed_hosts' empty"
+        yield Finding("address", WARNING, "it answers to any name, also to one that a stranger lets lead here", hint)
     if not wrong:
         yield Finding("address", OK, f"it listens on {host}:{config['server.port']}, for users {public or 'the same'}")
-
-
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _matches(host: str, allowed: list[str]) -> bool:
-    host = host.lower()
-    return any(
-        name in ("*", host) or (name.startswith(".") and (host.endswith(name) or host == name[1:]))
-        for name in (name.lower() for name in allowed)
-    )
+        yield Finding("address", OK, f"it answers to {', '.join(allowed)}")
