@@ -100,6 +100,20 @@ def calling_context(fallback: Any) -> Any:
     return fallback
 
 
+def calling_object() -> Any:
+    """The object whose MuranoPL method (directly or through library code) calls native code; None in static methods."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "__murano__" in frame.f_globals:
+            local = frame.f_locals
+            found = local.get("self")
+            local.clear()  # a copy that would live as long as the frame, and keep what the method lets go of
+            if found is not None:
+                return getattr(found, "_object", found)
+        frame = frame.f_back
+    return None
+
+
 def native_function(method: Method) -> Callable[..., Any]:
     """A function of the compiled convention ``(this, *args, v_name=…)`` around a native implementation."""
     native = method.native

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.library.natives.common import private, whole
+from vetro.library.natives.resourceowners import owners_of
 from vetro.library.natives.stacks import Stack
 from vetro.library.natives.stackstates import HeatStackError
+from vetro.muranopl.flat import calling_object
 from vetro.muranopl.native import method, state
 from vetro.yaql.signature import Param, Type
 
@@ -28,6 +30,13 @@ def stack_of(cx: Any, this: Any) -> Stack:
         region = private(obj, STACK, "_regionName") or None
         found = values["stack"] = Stack(cx.session, name, region, private(obj, STACK, "_description"))
     return found
+
+
+def _writer(cx: Any, this: Any) -> tuple[Any, Any]:
+    """Whose resources are whose in the template, and the object whose code writes into it now; nulls: all may."""
+    owners = owners_of(cx, whole(this))
+    writer = calling_object() if owners is not None else None
+    return (owners, writer) if writer is not None else (None, None)
 
 
 _TEMPLATE = Param("template", Type.DICT)
@@ -57,7 +66,7 @@ class HeatStack:
     @method("setTemplate", params=(_TEMPLATE,))
     def set_template(cx: Any, this: Any, template: Any) -> None:
         """Replaces the template and clears the parameters."""
-        stack_of(cx, this).replace(template)
+        stack_of(cx, this).replace(template, *_writer(cx, this))
 
     @method("setParameters", params=(Param("parameters", Type.DICT),))
     def set_parameters(cx: Any, this: Any, parameters: Any) -> None:
@@ -77,7 +86,7 @@ class HeatStack:
     @method("updateTemplate", params=(_TEMPLATE,))
     def update_template(cx: Any, this: Any, template: Mapping[str, Any]) -> None:
         """Merges into the template. Raises `HeatStackError` for another template version than 2013-05-23."""
-        stack_of(cx, this).update(template)
+        stack_of(cx, this).update(template, *_writer(cx, this))
 
     # Python 3 made `async` a keyword; packages use both names.
     @method(params=(Param("isAsync", _FLAG, False), Param("async", _FLAG, False)))

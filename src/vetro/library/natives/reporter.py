@@ -99,17 +99,17 @@ class InstanceNotifier:
     @method("checkNames")
     def check_names(cx: Any, this: Any) -> None:
         """Raises `NameTaken` when two servers of the environment have the same name in one region."""
-        names_of(cx, this).check()
+        names_of(cx.session, this).check()
 
     @method("claimName", params=(_INSTANCE,))
     def claim_name(cx: Any, this: Any, instance: Any) -> None:
         """The server is about to be made. Raises `NameTaken` when another one that was made has its name."""
-        names_of(cx, this).claim(whole(instance))
+        names_of(cx.session, this).claim(whole(instance))
 
     @method("ownsName", params=(_INSTANCE,))
     def owns_name(cx: Any, this: Any, instance: Any) -> bool:
         """Whether the resource of the server's name in the stack is this server's own."""
-        return names_of(cx, this).owns(whole(instance))
+        return names_of(cx.session, this).owns(whole(instance))
 
     @method("untrackCloudInstance", params=(_INSTANCE,))
     def untrack_cloud_instance(cx: Any, this: Any, instance: Any) -> None:

@@ -62,6 +62,15 @@ class ServerNames:
         """Whether the resource of the server's name is its own: false where only a namesake was made."""
         return self._made(obj) or next(self._namesakes(obj), None) is None
 
+    def made(self, region: str | None, name: str) -> Any:
+        """The server of this name of which something was made; None when there is none."""
+        for place, ids in self._ids.items():
+            if place[1:] == (region or "", name):
+                for obj in map(self._session.store.get, ids):
+                    if obj is not None and self._lives(obj) and self._made(obj):
+                        return obj
+        return None
+
     def _add(self, obj: Any) -> None:
         self._ids.setdefault(_place(obj), {})[obj._id] = None
 
@@ -83,12 +92,12 @@ class ServerNames:
         return bool(self._session.attributes.get(obj, kind, "instanceResources"))
 
 
-def names_of(cx: Any, notifier: Any) -> ServerNames:
+def names_of(session: Any, notifier: Any) -> ServerNames:
     """The names of the environment whose notifier this is."""
     values = state(whole(notifier))
     found: ServerNames | None = values.get("names")
     if found is None:
-        found = values["names"] = ServerNames(cx.session)
+        found = values["names"] = ServerNames(session)
     return found
 
 
@@ -120,7 +129,7 @@ def _is(obj: Any, name: str) -> bool:
 
 
 def _taken(one: Any, two: Any) -> NameTaken:
-    names, server = [_component(one), _component(two)], getattr(two, "p_name", None)
+    names, server = [component(one), component(two)], getattr(two, "p_name", None)
     who = f"{names[0]} and {names[1]} both have" if names[0] != names[1] else f"{names[0]} has twice"
     return NameTaken(
         f"{who} a server called {server}",
@@ -129,7 +138,7 @@ def _taken(one: Any, two: Any) -> NameTaken:
     )
 
 
-def _component(obj: Any) -> str:
+def component(obj: Any) -> str:
     """What people call the part of the environment that an object belongs to."""
     while obj._owner is not None and not _is(obj._owner, _ENVIRONMENT):
         obj = obj._owner

@@ -61,7 +61,7 @@ class Stack:
         self.dirty = False
         #: An asynchronous push was asked for and is still to be made.
         self.pending = False
-        self._queue: list[Mapping[str, Any]] = []
+        self._queue: list[tuple[Mapping[str, Any], Any, Any]] = []
         self._touched: set[Part] = set()
         self._base: State | None = None
         self._outputs: FDict = FDict()
@@ -71,9 +71,8 @@ class Stack:
         """The template; the first time the cloud is asked for it. ``{}`` when there is no such stack."""
         template = self._loaded()
         if self._queue:
-            queued, self._queue = self._queue, []
-            for more in queued:
-                self._merge(more)
+            while self._queue:
+                self._merge(*self._queue.pop(0))
             template = self._loaded()
         return template
 
@@ -101,21 +100,26 @@ class Stack:
         self.dirty = str(found.get("status", "")).endswith("_FAILED")
         self.template = template
 
-    def update(self, template: Mapping[str, Any]) -> None:
-        """Merges a template into the one in memory. Raises `HeatStackError` for another template version."""
+    def update(self, template: Mapping[str, Any], owners: Any = None, writer: Any = None) -> None:
+        """Merges a template into the one in memory. Raises `HeatStackError` for another template version.
+
+        With ``owners`` what the object ``writer`` replaces must not be another component's.
+        """
         version = template.get("heat_template_version", TEMPLATE_VERSION)
         if str(version) != TEMPLATE_VERSION:
             raise HeatStackError(f"templates of version {version} cannot be merged, only {TEMPLATE_VERSION}")
         check_depth(template)
         template = with_text_keys(template)
         if self.template is None:
-            self._queue.append(template)
+            self._queue.append((template, owners, writer))
         else:
             self.read()
-            self._merge(template)
+            self._merge(template, owners, writer)
 
-    def _merge(self, template: Mapping[str, Any]) -> None:
+    def _merge(self, template: Mapping[str, Any], owners: Any, writer: Any) -> None:
         assert self.template is not None
+        if owners is not None:
+            owners.merging(writer, _resources(self.template), _resources(template))
         changed: dict[str, Any] = {}
         for section, content in template.items():
             old = self.template.get(section, MISSING)
@@ -141,11 +145,13 @@ class Stack:
         elif mappings:
             self._touched.update((section, key) for key in mappings[0])
 
-    def replace(self, template: Mapping[str, Any]) -> None:
-        """Replaces the template and clears the parameters."""
+    def replace(self, template: Mapping[str, Any], owners: Any = None, writer: Any = None) -> None:
+        """Replaces the template and clears the parameters; ``owners`` and ``writer`` as with `update`."""
         check_depth(template)
         template = with_text_keys(template)
         old: Mapping[str, Any] = self.read()
+        if owners is not None:
+            owners.replacing(writer, _resources(old), _resources(template))
         for section in {**old, **template}:
             before, after = old.get(section, MISSING), template.get(section, MISSING)
             if before is not after:
@@ -297,6 +303,11 @@ class Stack:
             self.effect("stack.delete")
             self.forget()
             self.template = FDict()
+
+
+def _resources(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = template.get("resources")
+    return found if isinstance(found, dict) else {}
 
 
 def _name(error: Exception) -> None:
