@@ -130,6 +130,22 @@ def test_nobody_takes_all_places() -> None:
     assert not places.taken
 
 
+def test_a_project_has_as_many_as_its_quota_says() -> None:
+    places = Places(16, 4)
+    for each, most in ((2, 2), (6, 6), (-1, 12)):
+        taken = 0
+        with pytest.raises(Unavailable):
+            for _ in range(20):
+                places.take("p", False, each)
+                taken += 1
+        assert taken == most
+        for _ in range(taken):
+            places.give("p", False)
+    with pytest.raises(Unavailable):
+        places.take("p", False, 0)
+    assert not places.taken
+
+
 def test_strangers_leave_half_of_them() -> None:
     places = Places(16, 4)
     with held(places, *(f"address {number}" for number in range(8)), stranger=True):

@@ -60,7 +60,7 @@ QUOTAS: Final[Mapping[str, Quota]] = {
         Quota("logs", "reports and log lines of tasks", 10_240, "MiB"),
         Quota("tasks", "tasks that wait", 1000),
         Quota("streams", "event streams that a process of the service sends at once", 28),
-        Quota("bodies", "bodies of requests that a process of the service receives at once", 16),
+        Quota("bodies", "bodies of requests that a process of the service receives at once", 4),
     )
 }
 

@@ -53,7 +53,7 @@ SETTINGS: Final[Sequence[Setting]] = (
         "server.body_places_each",
         int,
         4,
-        "how many of these are for one project, or for one address from which nobody is signed in",
+        "how many of these are for one address from which nobody is signed in; for projects: quotas.bodies",
         least=1,
     ),
     Setting(

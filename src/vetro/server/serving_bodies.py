@@ -21,8 +21,10 @@ from typing import IO, Any, Final
 
 from django.core.exceptions import RequestDataTooBig
 
+from vetro.clouds.quotas import exceeds
 from vetro.server.config import Config
 from vetro.server.errors import Invalid, TooSlow, Unavailable
+from vetro.server.quotas.limits import limit
 
 #: Bytes of a body of somebody who is not signed in.
 STRANGER: Final = 65_536
@@ -49,11 +51,11 @@ class BodyRefused(Exception):
 
 
 class Places:
-    """``total`` places, of which nobody has more than ``each``, strangers together not more than half, and the last
-    quarter is for those who have none."""
+    """``total`` places, of which nobody has more than ``each`` or what is said for him, strangers together not more than
+    half, and the last quarter is for those who have none."""
 
     def __init__(self, total: int, each: int) -> None:
-        self._total, self._each = total, min(each, total)
+        self._total, self._each = total, each
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()
         self._strangers = 0
@@ -63,12 +65,17 @@ class Places:
         """How many are held."""
         return self._held.total()
 
-    def take(self, whose: str, stranger: bool) -> None:
-        """Takes one. Raises `Unavailable`."""
+    def take(self, whose: str, stranger: bool, each: int | None = None) -> None:
+        """Takes one; ``each``: of at most so many of his, -1 of all. Raises `Unavailable`."""
+        own = self._each if each is None else each
         with self._lock:
             mine, all_of_them = self._held[whose], self._held.total()
             most = self._total - self._total // 4 if mine else self._total
-            if mine >= self._each or all_of_them >= most or (stranger and self._strangers >= max(self._total // 2, 1)):
+            if (
+                exceeds(own, mine, 1)
+                or all_of_them >= most
+                or (stranger and self._strangers >= max(self._total // 2, 1))
+            ):
                 raise Unavailable(
                     "Too many bodies are being received.",
                     hint="send fewer at the same time, and without pauses",
@@ -205,7 +212,8 @@ class _Input:
             while True:
                 waited = time.monotonic() - began
                 if waited >= _AT_ONCE and not placed and seconds > _AT_ONCE:
-                    self._bodies.places.take(whose, caller is None)
+                    own = None if caller is None else limit(caller.project_id, "bodies")
+                    self._bodies.places.take(whose, caller is None, own)
                     placed = True
                 until = min(seconds, _GRACE + received / self._bodies.rate) if placed else min(seconds, _AT_ONCE)
                 try:
