@@ -39,7 +39,7 @@ def test_environments_of_a_workspace_share_its_limits(place: Place) -> None:
     assert list(rows) == list(OF_CLOUD)
     assert (rows["servers"]["used"], rows["servers"]["limit"], rows["memory"]["limit"]) == (1, 1, 2_097_152)
     assert [line.split()[:3] for line in place.ok("quota", "show").stdout.splitlines()][1] == ["servers", "1", "1"]
-    place.ok("env", "destroy", "first", "--yes")
+    place.ok("env", "destroy", "first")
     place.ok("deploy", str(place.package), "--env", "third")
 
 
@@ -63,7 +63,8 @@ def test_a_server_says_the_same_and_administrators_raise_it(remote: Remote, inst
     root = Remote(installation, here, "admin")
     before = {row["name"]: row for row in remote.data("quota", "show")}
     assert list(before) == list(QUOTAS) and before["streams"]["used"] is None
-    assert remote.ok("quota", "show").stdout.splitlines()[0].split() == [
+    head = remote.ok("quota", "show").stdout.splitlines()[0].split()
+    assert head == [
         "name",
         "used",
         "limit",

@@ -14,7 +14,8 @@ from vetro.server import serving_bodies, setup
 from vetro.server.errors import TooSlow, Unavailable
 from vetro.server.serving_bodies import Bodies, Places
 
-pytestmark = pytest.mark.attack("bodies", "H5")
+#: How many places a project may have is looked up.
+pytestmark = [pytest.mark.attack("bodies", "H5"), pytest.mark.django_db]
 
 
 class Clock:

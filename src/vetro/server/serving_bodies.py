@@ -51,8 +51,8 @@ class BodyRefused(Exception):
 
 
 class Places:
-    """``total`` places, of which nobody has more than ``each`` or what is said for him, strangers together not more than
-    half, and the last quarter is for those who have none."""
+    """``total`` places, of which nobody has more than ``each``, or than is said when he takes one. Strangers together
+    have not more than half, and the last quarter is for those who have none."""
 
     def __init__(self, total: int, each: int) -> None:
         self._total, self._each = total, each

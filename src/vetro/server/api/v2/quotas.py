@@ -23,7 +23,7 @@ class QuotaShown(Schema):
     name: str = Field(examples=["servers"])
     meaning: str
     unit: str = Field(description="MiB, GiB, or empty where things are counted.")
-    used: float | None = Field(description="What the project has; null where nobody can count it from here.")
+    used: int | float | None = Field(description="What the project has; null where nobody can count it from here.")
     limit: int | None = Field(description="The most it may have; null: no limit.")
     default: int | None = Field(description="The limit of projects that have none of their own; null: no limit.")
     own: bool = Field(description="The limit was set for this project.")
