@@ -27,7 +27,7 @@ def limits(place: Place, text: str) -> None:
 
 def test_environments_of_a_workspace_share_its_limits(place: Place) -> None:
     limits(place, "servers = 1")
-    planned = ("deploy", str(place.package), "--env", "second", "--plan")
+    planned = ("deploy", str(place.package), "--env", "second", "--driver", "record", "--plan")
     place.ok(*planned)
     place.deploy(env="first")
     for command in (planned, planned[:-1]):
@@ -40,7 +40,7 @@ def test_environments_of_a_workspace_share_its_limits(place: Place) -> None:
     assert (rows["servers"]["used"], rows["servers"]["limit"], rows["memory"]["limit"]) == (1, 1, 2_097_152)
     assert [line.split()[:3] for line in place.ok("quota", "show").stdout.splitlines()][1] == ["servers", "1", "1"]
     place.ok("env", "destroy", "first")
-    place.ok("deploy", str(place.package), "--env", "third")
+    place.deploy(env="third")
 
 
 @pytest.mark.parametrize(
