@@ -125,7 +125,7 @@ class Adapter:
     def ui_eval(self, expressions: list[str], data: Mapping[str, Any]) -> list[Any]:
         """Evaluates expressions of a form; those seen before are kept compiled."""
         known, result = self._expressions, []
-        dialect = yaql.named_dialect("legacy")
+        dialect = yaql.named_dialect("legacy", grammar="standard")
         values = {name: freeze(value) for name, value in data.items()}
         scope = yaql.Env({"1": freeze(data), **values}, None, yaql.CodeContext(yaql.Execution(), dialect))
         for text in expressions:

@@ -18,7 +18,7 @@ HELP = """\
 expression         evaluate it; '$' is the data, '$_' the last result
 $name = expression keep a result in a variable
 :load FILE         read data (JSON or YAML) into '$'
-:dialect [NAME]    show or choose the dialect: 'standard' or 'legacy'
+:dialect [NAME]    show or choose the library: 'standard' or 'legacy'
 :ast EXPR          show how an expression is parsed
 :vars              list variables
 :help              this text
@@ -79,7 +79,7 @@ class Repl:
     def _evaluate(self, text: str) -> Any:
         from vetro.yaql import compile as compile_expression
 
-        return compile_expression(text, dialect=self.dialect)(self.data, **self.variables)
+        return compile_expression(text, dialect=self.dialect, grammar="standard")(self.data, **self.variables)
 
     def do_help(self, rest: str) -> str:
         """``:help``"""
@@ -116,7 +116,7 @@ class Repl:
         from vetro.yaql.parser import parse
         from vetro.yaql.printer import to_call_form
 
-        return to_call_form(parse(rest, grammar_of(named_dialect(self.dialect))))
+        return to_call_form(parse(rest, grammar_of(named_dialect(self.dialect, grammar="standard"))))
 
     def do_vars(self, rest: str) -> str:
         """``:vars``"""

@@ -9,7 +9,7 @@ from typing import Any
 
 from vetro.muranopl.functions import murano_table
 from vetro.yaql.context import Dialect
-from vetro.yaql.parser import MURANO, MURANO_LEGACY, ParserDialect
+from vetro.yaql.parser import MURANO, ParserDialect
 from vetro.yaql.signature import FunctionTable, Overload
 
 
@@ -37,7 +37,7 @@ def base_dialect(level: str, core: bool) -> MuranoDialect:
         table=murano_table(level, core=core),
         legacy=legacy,
         iterable_dicts=legacy,
-        grammar=MURANO_LEGACY if legacy else MURANO,
+        grammar=MURANO,
     )
 
 

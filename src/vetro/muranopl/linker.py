@@ -118,7 +118,6 @@ class TypeRegistry:
             known = self._decoded[key] = stored.decode(
                 marshal.loads(data),
                 file_id,
-                version < (1, 2),
                 digest,
                 lambda: read_source(text, file_id, version, name, digest),
             )

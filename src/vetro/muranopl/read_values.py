@@ -47,7 +47,7 @@ class ReadContext:
         self.text = text = text.removeprefix("\ufeff")
         self.format_version = format_version
         self.problems = problems
-        self.scalars = ScalarReader(file, text, legacy=format_version < (1, 2))
+        self.scalars = ScalarReader(file, text)
 
     @property
     def collecting(self) -> bool:

@@ -1,7 +1,7 @@
 """What a scalar of a package file is: a plain value, text, or an expression (SEMANTICS 1.2).
 
 Only plain scalars are candidates for expressions; YAML's own typing comes first. Each distinct text is classified once
-a process and dialect, as the same contracts and keywords recur in every class; the memo is bounded.
+a process, as the same contracts and keywords recur in every class; the memo is bounded.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from vetro.muranopl.source import PLAIN, STANDARD, TEXT, YAQL, position
 from vetro.yaql import ast
 from vetro.yaql.errors import ParsingError
 from vetro.yaql.lexer import MAX_DIGITS
-from vetro.yaql.parser import MURANO, MURANO_LEGACY, ParserDialect, parse
+from vetro.yaql.parser import MURANO, parse
 
 _MEMO_SIZE = 50_000
 _MEMO_TEXT = 1_000
 _MAX_INTEGER_BITS = 16_384
 _MISS: Any = object()
-_MEMOS: dict[ParserDialect, dict[str, Any]] = {}
+_MEMO: dict[str, Any] = {}
 _RESOLVERS = Resolver.yaml_implicit_resolvers
 _CONSTRUCTOR = SafeConstructor()
 _ONLY_WORDS = re.compile(r"[\w\s.]*").fullmatch
@@ -80,13 +80,12 @@ def construct(tag: str, text: str) -> Any:
 class ScalarReader:
     """Classifies the scalars of one file."""
 
-    __slots__ = ("_memo", "dialect", "file", "text")
+    __slots__ = ("_memo", "file", "text")
 
-    def __init__(self, file: str, text: str, legacy: bool) -> None:
+    def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text
-        self.dialect = MURANO_LEGACY if legacy else MURANO
-        self._memo = _MEMOS.setdefault(self.dialect, {})
+        self._memo = _MEMO
 
     def read(self, node: ScalarNode) -> Any:
         """A plain value, text, or the `ast.Node` of an expression. Raises `SourceError`, `DslSyntaxError`."""
@@ -118,7 +117,7 @@ class ScalarReader:
                 ) from None
         elif not _ONLY_WORDS(text):
             try:
-                value = parse(text, self.dialect)
+                value = parse(text, MURANO)
             except ParsingError:
                 pass
         if len(text) <= _MEMO_TEXT:
@@ -130,7 +129,7 @@ class ScalarReader:
     def _tagged(self, node: ScalarNode) -> Any:
         if node.tag == YAQL:
             try:
-                return parse(node.value, self.dialect)
+                return parse(node.value, MURANO)
             except ParsingError as error:
                 raise self.syntax_error(node, error) from None
         try:
@@ -159,7 +158,7 @@ class ScalarReader:
         if node.tag is not PLAIN or _ONLY_WORDS(text):
             return None
         try:
-            parse(text, self.dialect)
+            parse(text, MURANO)
         except ParsingError as error:
             return error
         return None

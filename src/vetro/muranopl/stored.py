@@ -13,28 +13,27 @@ from typing import Any
 
 from vetro.muranopl import declarations as d
 from vetro.yaql import ast
-from vetro.yaql.parser import MURANO, MURANO_LEGACY, ParserDialect, parse
+from vetro.yaql.parser import MURANO, parse
 from vetro.yaql.values import SCALARS, freeze, thaw
 
 #: Part of the cache key: change it with the shape of the data.
-VERSION = 1
+VERSION = 2
 
 
 class StoredExpression(d.Expression):
     """An expression whose tree is made when first read."""
 
-    __slots__ = ("_grammar",)
-    _grammar: ParserDialect
+    __slots__ = ()
 
     @property
     def node(self) -> ast.Node:
         """The syntax tree."""
-        return _parsed(self.text, self._grammar)
+        return _parsed(self.text)
 
 
 @lru_cache(maxsize=50_000)
-def _parsed(text: str, grammar: ParserDialect) -> ast.Node:
-    return parse(text, grammar)
+def _parsed(text: str) -> ast.Node:
+    return parse(text, MURANO)
 
 
 class _Late:
@@ -184,9 +183,8 @@ _METHOD_SCOPES = {scope.value: scope for scope in d.MethodScope}
 
 
 class _Decoder:
-    def __init__(self, file: str, grammar: ParserDialect, read: Callable[[], d.SourceFile], digest: str) -> None:
+    def __init__(self, file: str, read: Callable[[], d.SourceFile], digest: str) -> None:
         self.file = file
-        self.grammar = grammar
         self.read = read
         self.digest = digest
 
@@ -203,7 +201,6 @@ class _Decoder:
             _set(made, "text", data[1])
             _set(made, "position", self.position(data[2]))
             _set(made, "offsets", data[3])
-            _set(made, "_grammar", self.grammar)
             return made
         if kind == "L":
             return d.Literal(freeze(data[1]), self.position(data[2]))
@@ -276,9 +273,9 @@ class _Decoder:
 
 
 def decode(
-    data: tuple[Any, ...], file: str, legacy: bool, digest: str, read: Callable[[], d.SourceFile]
+    data: tuple[Any, ...], file: str, digest: str, read: Callable[[], d.SourceFile]
 ) -> d.SourceFile:
     """The declarations that `encode` was given; ``read`` reads the file itself when a body is wanted."""
-    decoder = _Decoder(file, MURANO_LEGACY if legacy else MURANO, read, digest)
+    decoder = _Decoder(file, read, digest)
     made = [decoder.declaration(c) for c in data]
     return d.SourceFile(file, {decl.name: decl for decl in made})

@@ -22,26 +22,43 @@ from vetro.yaql.values import SCALARS, freeze
 _DEFAULTS = Options()
 _UNLIMITED = Limits()
 _CHANCE = random.SystemRandom()
+_NAMES = ("standard", "legacy")
 
 
 @functools.cache
-def named_dialect(name: str, *, delegates: bool = False, iterable_dicts: bool = False) -> Dialect:
-    """The dialect ``standard`` or ``legacy`` with its function library. Raises ValueError for other names."""
+def named_dialect(
+    name: str, *, grammar: str | None = None, delegates: bool = False, iterable_dicts: bool = False
+) -> Dialect:
+    """The dialect ``standard`` or ``legacy``: the function library of that name, and its grammar.
+
+    ``grammar`` chooses the grammar apart from the library. Raises ValueError for other names.
+    """
     from vetro.yaql.library import legacy_table, standard_table  # loaded when the first expression needs it
 
-    if name not in ("standard", "legacy"):
+    if name not in _NAMES:
         raise ValueError(f"unknown dialect {name!r}: use 'standard', 'legacy' or a Dialect")
+    if grammar is not None and grammar not in _NAMES:
+        raise ValueError(f"unknown grammar {grammar!r}: use 'standard' or 'legacy'")
+    if grammar == "legacy" and name != "legacy":
+        raise ValueError("the legacy grammar needs the legacy library: its operator => is a function of that library")
     legacy = name == "legacy"
     table = legacy_table() if legacy else standard_table()
     if delegates:
         table = FunctionTable(parent=table)
         scopes.register(table, delegates=True)
-    return Dialect(name=name, table=table, legacy=legacy, iterable_dicts=iterable_dicts or legacy, delegates=delegates)
+    return Dialect(
+        name=name,
+        table=table,
+        legacy=legacy,
+        pair_operator=(grammar or name) == "legacy",
+        iterable_dicts=iterable_dicts or legacy,
+        delegates=delegates,
+    )
 
 
 def grammar_of(dialect: Dialect) -> ParserDialect:
     """What the parser has to know of a dialect."""
-    return _grammar(dialect.legacy, any(op[0] == "is" for op in dialect.operators), dialect.delegates)
+    return _grammar(dialect.pair_operator, any(op[0] == "is" for op in dialect.operators), dialect.delegates)
 
 
 @functools.cache
@@ -136,6 +153,7 @@ def compile(
     text: str,
     *,
     dialect: str | Dialect = "standard",
+    grammar: str | None = None,
     limits: Limits | None = None,
     tier: str = "auto",
     allow_delegates: bool = False,
@@ -143,17 +161,20 @@ def compile(
 ) -> Expression:
     """``text`` as an `Expression`.
 
-    ``dialect`` is ``'standard'``, ``'legacy'`` (the library of 0.2, YAQL.md section 5) or a `Dialect`, whose own
-    flags then count. ``tier`` is ``'closure'`` (quick to build), ``'compiled'`` (Python code: quick to run) or
+    ``dialect`` is ``'standard'``, ``'legacy'`` (grammar and library of 0.2, YAQL.md section 5) or a `Dialect`, whose
+    own flags then count. ``grammar`` chooses the grammar apart from the library: MuranoPL of formats 1.0 and 1.1 and
+    UI definitions have ``dialect='legacy', grammar='standard'``. ``tier`` is ``'closure'`` (quick to build), ``'compiled'`` (Python code: quick to run) or
     ``'auto'``. ``allow_delegates`` adds ``lambda(...)`` and calls of values. Raises `LexicalError` and `GrammarError`
     with the position, `NestingTooDeep`, and ValueError for unknown names of dialects and tiers.
     """
     found = options or _DEFAULTS
     if isinstance(dialect, str):
-        chosen = named_dialect(dialect, delegates=allow_delegates, iterable_dicts=found.iterable_dicts)
+        chosen = named_dialect(
+            dialect, grammar=grammar, delegates=allow_delegates, iterable_dicts=found.iterable_dicts
+        )
     else:
         chosen = dialect
-    if chosen.legacy and found.convert_tuples_to_lists:
+    if chosen.pair_operator and found.convert_tuples_to_lists:
         found = dataclasses.replace(found, convert_tuples_to_lists=False, iterable_dicts=True)
     node = parse(text, grammar_of(chosen))
     try:

@@ -18,6 +18,9 @@ from vetro.yaql.values import MISSING
 Fn = Callable[[Env], Any]
 Build = Callable[[ast.Node, Dialect], Fn]
 
+#: Functions of the legacy library to which ``key => value`` is a value, the list of the two.
+PAIR_TAKERS = frozenset({"dict", "#map", "switch", "as"})
+
 
 def _split(args: Sequence[ast.Node]) -> tuple[list[ast.Node], list[ast.Pair]]:
     return [a for a in args if not isinstance(a, ast.Pair)], [a for a in args if isinstance(a, ast.Pair)]
@@ -33,7 +36,7 @@ def _last_of_each(pairs: list[ast.Pair]) -> list[ast.Pair]:
 
 
 def _host_split(args: Sequence[ast.Node]) -> tuple[list[ast.Node], list[ast.Pair]]:
-    """The arguments of a host object's method in the legacy dialect.
+    """The arguments of a host object's method in the legacy grammar.
 
     There ``=>`` makes tuples for the library, but methods of objects are called by position or name in every format
     (SEMANTICS 7.2, 3.10): ``word => value`` is a keyword.
@@ -46,6 +49,16 @@ def _host_split(args: Sequence[ast.Node]) -> tuple[list[ast.Node], list[ast.Pair
         else:
             positional.append(arg)
     return positional, pairs
+
+
+def _as_values(name: str, args: Sequence[ast.Node]) -> Sequence[ast.Node]:
+    """The arguments of a function of the legacy library that takes pairs as values: each rule makes a pair."""
+    if name not in PAIR_TAKERS:
+        return args
+    return [
+        ast.Binary(op="=>", left=arg.key, right=arg.value, span=arg.span) if isinstance(arg, ast.Pair) else arg
+        for arg in args
+    ]
 
 
 def _literal(number: int, node: ast.Node) -> tuple[tuple[int, Any], ...]:
@@ -77,7 +90,7 @@ class Site:
     ) -> None:
         self.name, self.style, self.dialect, self.build = name, style, dialect, build
         self._made: dict[Any, Any] = {}
-        self.positional, pairs = _split(args)
+        self.positional, pairs = _split(_as_values(name, args) if dialect.legacy else args)
         shift = 1 if style == "M" else 0
         try:
             self.rules = bool(pairs) and takes_rules(table, name, style)
@@ -126,7 +139,7 @@ class Site:
         return made
 
     def _plain(self) -> Callable[[Env], tuple[list[Any], dict[str, Any]]]:
-        nodes, pairs = (self.positional, self.named) if not self.dialect.legacy else _host_split(self.positional)
+        nodes, pairs = (self.positional, self.named) if not self.dialect.pair_operator else _host_split(self.positional)
         positional = [self.eager(node) for node in nodes]
         pairs = _last_of_each(pairs)
         words = [word_of(pair.key) for pair in pairs]

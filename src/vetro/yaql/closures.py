@@ -103,7 +103,7 @@ def _list(node: ast.ListDisplay, dialect: Dialect) -> Fn:
 
 
 def _map(node: ast.MapDisplay, dialect: Dialect) -> Fn:
-    if dialect.legacy or not all(isinstance(arg, ast.Pair) for arg in node.args):
+    if dialect.pair_operator or not all(isinstance(arg, ast.Pair) for arg in node.args):
         return table_call("#map", node.args, dialect, build)
     pairs = [(build(p.key, dialect), build(p.value, dialect)) for p in node.args if isinstance(p, ast.Pair)]
 

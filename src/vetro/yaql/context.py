@@ -81,8 +81,10 @@ class Dialect:
 
     name: str
     table: FunctionTable
-    #: `=>` is an operator that builds tuples; no keyword arguments.
+    #: The library is that of 0.2 (YAQL.md section 5): indexing, missing keys, pairs of `dict`, `switch` and `as`.
     legacy: bool = False
+    #: The grammar is that of 0.2: `=>` is an operator that builds tuples, and there are no keyword arguments.
+    pair_operator: bool = False
     #: Mappings count as iterables of their keys.
     iterable_dicts: bool = False
     delegates: bool = False

@@ -80,11 +80,9 @@ def test_new_needs_a_class() -> None:
     assert kind_of(caught.value) == "value-error"
 
 
-def test_formats_1_0_and_1_1_pass_pairs() -> None:
+def test_formats_1_0_and_1_1_pass_keywords() -> None:
     body = '- Return: !yaql "[new(Item, n => 2).n, new(Item, $this, n => 3).find(Main) = $this, new(Item).n]"'
     assert Host().run(body, format="1.0", classes={"Item": ITEM}) == [2, True, 1]
-    with pytest.raises(UnresolvedCall):
-        Host().run('- Return: !yaql "new(Item, n => 2, 5)"', format="1.0", classes={"Item": ITEM})
 
 
 def test_headers() -> None:

@@ -20,7 +20,6 @@ dict(tuple(a, 1), tuple(b, 2, 3))
 dict(tuple(a))
 dict(1)
 dict([1, 2])
-dict([[1, 2]])
 dict()
 {}
 {a => 1}

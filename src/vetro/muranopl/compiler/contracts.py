@@ -73,11 +73,7 @@ class ContractCompiler:
     def expression(self, contract: Expression, v: str) -> list[py.stmt]:
         self.em.start(contract)
         steps = chain(contract.node)
-        if (
-            steps is None
-            or any(name not in STEPS for name, _ in steps)
-            or (self.em.dialect.legacy and _has_pairs(contract.node))
-        ):
+        if steps is None or any(name not in STEPS for name, _ in steps):
             return [b.assign(v, self.general(contract, v))]
         made: list[py.stmt] = []
         if not steps or steps[0][0] not in CONVERTING:
@@ -340,10 +336,6 @@ class ContractCompiler:
         x = self.fresh("x")
         again = py.Raise(b.call(b.attr(b.name(x), "with_prefix"), step), None)
         return py.Try(body or [py.Pass()], [py.ExceptHandler(b.name("_CV"), x, [again])], [], [])
-
-
-def _has_pairs(node: ast.Node) -> bool:
-    return any(isinstance(n, ast.Binary) and n.op == "=>" for n in ast.walk(node))
 
 
 def _at(node: py.AST, line: int, column: int) -> None:

@@ -151,8 +151,6 @@ class MuranoEmitter(Emitter):
 
     def direct(self, receiver: py.expr, node: ast.MethodCall, scope: Scope) -> Code:
         """``receiver.m_name(args)``: Python's own dispatch on the flat class."""
-        if self.dialect.legacy and any(isinstance(a, ast.Binary) and a.op == "=>" for a in node.args):
-            raise Unsupported
         positional, named = shape(node.args)
         made = [self.frozen(a, scope).node for a in positional]
         keywords = [py.keyword("v_" + n, self.frozen(v, scope).node) for n, v in named]

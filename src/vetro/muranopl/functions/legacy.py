@@ -1,14 +1,12 @@
-"""What formats 1.0 and 1.1 offer beside the legacy dialect (SEMANTICS 3.10)."""
+"""What formats 1.0 and 1.1 offer beside the legacy library (SEMANTICS 3.10)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from vetro.muranopl.functions.objects import create
-from vetro.muranopl.functions.params import is_class_reference, is_object
-from vetro.yaql.errors import NoMatchingFunction
-from vetro.yaql.signature import FunctionTable, Kind, Param, Type, function
+from vetro.muranopl.functions.params import is_object
+from vetro.yaql.signature import FunctionTable, Param, Type, function
 
 #: Methods of the standard library that these formats also know as functions.
 FUNCTION_FORMS = (
@@ -34,25 +32,6 @@ def substr(string: str, start: int, length: int = -1) -> str:
 def first_or_default(collection: Any, default: Any = None) -> Any:
     """The first item, or the default when there is none."""
     return next(iter(collection), default)
-
-
-def _is_pair(value: Any) -> bool:
-    return value.__class__ is tuple and len(value) == 2 and isinstance(value[0], str)
-
-
-@function("new", params=(Param("type", Type.ANY, check=is_class_reference), Param("rest", Type.ANY, kind=Kind.VARARGS)))
-def new_with_pairs(cx: Any, type_: Any, *rest: Any) -> Any:
-    """``new(C, owner?, name?, prop => v...)`` where ``=>`` makes pairs instead of keyword arguments.
-
-    Raises `NoMatchingFunction` for anything else behind the class.
-    """
-    split = next((i for i, item in enumerate(rest) if _is_pair(item)), len(rest))
-    head, pairs = (*rest[:split], None, None), rest[split:]
-    owner, name = head[0], head[1]
-    fits = split <= 2 and all(map(_is_pair, pairs)) and (owner is None or is_object(owner))
-    if not fits or not (name is None or isinstance(name, str)):
-        raise NoMatchingFunction('the arguments of "new" fit no signature')
-    return create(cx, cx.resolve(type_), dict(pairs), owner, name)
 
 
 @function("initialize", style="M", params=(Param("object", Type.HOST, check=is_object),))

@@ -130,7 +130,7 @@ def parser_dialect(dialect: Any) -> ParserDialect:
     grammar = getattr(dialect, "grammar", None)
     if grammar is not None:
         return grammar  # type: ignore[no-any-return]
-    return LEGACY if dialect.legacy else STANDARD
+    return LEGACY if dialect.pair_operator else STANDARD
 
 
 def node_at(root: ast.Node, index: int) -> ast.Node:

@@ -10,6 +10,7 @@ import ast as py
 from typing import TYPE_CHECKING, Any
 
 from vetro.yaql import ast
+from vetro.yaql.closure_args import PAIR_TAKERS
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, has_rules
 from vetro.yaql.codegen.formats import emit_format
@@ -98,7 +99,7 @@ def planned(
 
     Where classes of arguments are known, a plan without their tests is called.
     """
-    if em.dialect.legacy and named:
+    if em.dialect.legacy and named and name in PAIR_TAKERS:
         raise Unsupported
     shift = len(receiver)
     literal = tuple((i + shift, v) for i, v in constants(positional))

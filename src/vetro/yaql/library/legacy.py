@@ -1,7 +1,8 @@
 """The legacy dialect's own functions (YAQL.md section 5), a layer over the standard ones.
 
-Here ``=>`` is an operator that builds lists of two, so nothing takes keyword arguments or mapping rules, and mappings
-count as collections of their keys (the types see to that).
+In the legacy grammar ``=>`` is an operator that builds lists of two, and nothing takes keyword arguments. In the
+standard grammar the functions here that take such pairs get them from mapping rules (`closure_args.PAIR_TAKERS`).
+Mappings count as collections of their keys (the types see to that).
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ def make_tuple(cx: CodeContext, *args: Any) -> tuple[Any, ...]:
 
 @function("dict", style="FM", params=(_TUPLES,))
 def make_dict(cx: CodeContext, *args: Any) -> FDict:
-    """The mapping of the pairs; what follows the first two parts of one is ignored. Raises `NoItems` for short ones."""
+    """The mapping of the pairs; what follows the first two parts of one is ignored. Raises `NoItems` for short ones.
+
+    A single list of lists is a list of pairs: no list can be a key, so it cannot be meant as a pair itself.
+    """
+    if len(args) == 1 and args[0] and all(is_sequence(item) for item in args[0]):
+        args = tuple(args[0])
     cx.rt.check_memory(ENTRY * len(args))
     pairs = [dicts.first_two(item) for item in args]
     return FDict((key_of(cx, key), frozen(cx, value)) for key, value in pairs)
