@@ -52,7 +52,9 @@ def command(
     with expression_errors():
         from vetro.yaql import compile as compile_expression
 
-        value = compile_expression(expression, dialect="legacy" if legacy else "standard", grammar="standard")(data, **given)
+        value = compile_expression(expression, dialect="legacy" if legacy else "standard", grammar="standard")(
+            data, **given
+        )
         result = plain_data(value)
     if raw and isinstance(result, str):
         out.echo(result, raw=True)

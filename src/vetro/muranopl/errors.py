@@ -80,7 +80,7 @@ class ContractSyntax(MuranoError):
 
     kind = "contract-syntax"
     code = "MPL110"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "ContractSyntaxError",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "DslContractSyntaxError",)
 
 
 class InvalidInheritance(MuranoError):
@@ -96,7 +96,7 @@ class InvalidAssignmentTarget(MuranoError):
 
     kind = "invalid-assignment-target"
     code = "MPL112"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException",)
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetError",)
 
 
 class AssignmentToThis(InvalidAssignmentTarget):
@@ -105,7 +105,7 @@ class AssignmentToThis(InvalidAssignmentTarget):
     kind = "value-error"
     code = "MPL113"
     hint = "assign to a variable ($name) or to a property ($.name)"
-    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetException", "ValueError")
+    aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetError", "ValueError")
 
 
 class AssignmentToCall(InvalidAssignmentTarget):
@@ -115,7 +115,7 @@ class AssignmentToCall(InvalidAssignmentTarget):
     code = "MPL114"
     hint = "put the result into a variable first, then assign to $variable.key"
     aliases: ClassVar[tuple[str, ...]] = (
-        OLD + "InvalidLhsTargetException",
+        OLD + "InvalidLhsTargetError",
         "yaql.language.exceptions.NoFunctionRegisteredException",
     )
 

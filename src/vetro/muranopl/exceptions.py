@@ -206,6 +206,8 @@ class ExceptionValue(HostObject):
             return extra if extra is not None else FDict()
         if name == "stackTrace":
             return self.session.stack_trace(error)
+        if name == "cause":  # declared, and never set (SEMANTICS 10.3)
+            raise UninitializedProperty("property 'cause' of an exception has no value")
         raise PropertyReadError(f"an exception has no property '{name}'")
 
     def __getattr__(self, name: str) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.declarations import ContractList, PropertyUsage
 from vetro.muranopl.errors import ContractViolation, NoWriteAccess
-from vetro.muranopl.members import mismatch
+from vetro.muranopl.members import check_given, mismatch
 from vetro.muranopl.objects import MuranoObject
 from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.values import MISSING
@@ -85,6 +85,9 @@ def _call(method: Method, function: Callable[..., Any], args: tuple[Any, ...], k
     except TypeError as error:
         trace = error.__traceback__
         if trace is not None and trace.tb_next is None:
+            named = {key[2:]: value for key, value in kwargs.items()}
+            this = method.declaring.type_object if method.static else args[0]
+            check_given(method, this, args if method.static else args[1:], named)
             raise NoMatchingMethod(mismatch(method, str(error))) from None
         raise
 

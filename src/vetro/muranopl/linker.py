@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import marshal
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl import meta, stored
 from vetro.muranopl.codecache import cache_key, key_of_file
 from vetro.muranopl.declarations import ClassDecl, ClassUsage, SourceFile
-from vetro.muranopl.errors import ClassNotFound, InvalidInheritance, MuranoError
+from vetro.muranopl.errors import ClassNotFound, InvalidInheritance, MuranoError, PackageForClassNotFound
 from vetro.muranopl.types import MuranoType
 from vetro.muranopl.versions import parse_spec, version_key
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from vetro.muranopl.session import Session
 
 ROOT = "io.murano.Object"
+log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # silent unless the program that embeds us listens
+
+#: Where classes of plug-ins were said to be before they had names of their own.
+_EXTENSIONS = "io.murano.extensions."
 #: Second names of core classes (CORE_LIBRARY.md, 5).
 ALIASES = {"io.murano.metadata.Position": "io.murano.metadata.forms.Position"}
 
@@ -63,7 +69,15 @@ class TypeRegistry:
     def find_from(self, package: Any, name: str, version_spec: str | None = None) -> MuranoType:
         """The class as code of ``package`` sees it (SEMANTICS 3.5)."""
         name = ALIASES.get(name, name)
-        return self.in_package(self.session.resolver.find_class_from(package, name, version_spec), name)
+        try:
+            return self.in_package(self.session.resolver.find_class_from(package, name, version_spec), name)
+        except (ClassNotFound, PackageForClassNotFound):
+            plain = _without_extensions(name)
+            if plain is None:
+                raise
+        found = self.in_package(self.session.resolver.find_class_from(package, plain, version_spec), plain)
+        log.warning("%s is the old name of class %s: write the new one in package %s", name, plain, package.name)
+        return found
 
     def find(self, name: str, version_spec: str | None = None, package: str | None = None) -> MuranoType:
         """The class for look-ups from outside; an absent spec means 0 (SEMANTICS 3.4)."""
@@ -216,6 +230,12 @@ class TypeRegistry:
                 made[name] = self.session.resolver.use(chosen)
                 changed = True
         return made if changed else None
+
+
+def _without_extensions(name: str) -> str | None:
+    """The name of a class whose old name puts it below `io.murano.extensions`; None for other names."""
+    plain = name.removeprefix(_EXTENSIONS)
+    return plain if plain != name else None
 
 
 def _one_version_each(parents: tuple[MuranoType, ...]) -> bool:

@@ -115,7 +115,7 @@ class Loader(Filler):
         if depth > self._max_depth:
             raise NestingLimit(f"objects are nested deeper than {self._max_depth} levels")
         local = self.local
-        if given is not None and self.keep_ids:
+        if given is not None:
             known = local.get(given)
             if known is not None:
                 return self._again(known, type_, values, owner, depth)

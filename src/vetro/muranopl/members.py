@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.declarations import (
     NO_DEFAULT,
     ArgumentDecl,
+    ArgumentUsage,
     MethodDecl,
     MethodUsage,
     PropertyDecl,
@@ -17,6 +18,7 @@ from vetro.muranopl.declarations import (
 from vetro.muranopl.errors import ContractViolation, ObjectDestroyed
 from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.redact import Secrets
+from vetro.yaql.types import accepts
 from vetro.yaql.values import FROZEN, MISSING, freeze
 
 if TYPE_CHECKING:
@@ -139,6 +141,8 @@ class Method:
     @property
     def extension(self) -> bool:
         """Extends values its first contract accepts (SEMANTICS 8.3)."""
+        if self.native is not None and self.native.extension:
+            return True
         return self.decl is not None and self.decl.usage is MethodUsage.EXTENSION
 
     @property
@@ -185,6 +189,8 @@ class Method:
         """Strict check of the first contract; null skips the check."""
         if value is None:
             return True
+        if self.native is not None:
+            return accepts(self.native.params[0], value, self.declaring.context.dialect)
         arguments = self.arguments
         if not arguments:
             return False
@@ -242,8 +248,29 @@ def call_plain(
     except TypeError as error:
         trace = error.__traceback__
         if trace is not None and trace.tb_next is None:
+            check_given(method, this, args, kwargs)
             raise NoMatchingMethod(mismatch(method, str(error))) from None
         raise
+
+
+def check_given(method: Method, this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Applies the contracts of arguments that are there, before surplus ones are complained of (7.2).
+
+    Raises `ContractViolation` and whatever else a contract raises.
+    """
+    from vetro.muranopl.compiler import compile_contract
+
+    standard = [a for a in method.arguments if a.usage is ArgumentUsage.STANDARD]
+    given = {a.name: value for a, value in zip(standard, args)}
+    given.update({a.name: kwargs[a.name] for a in standard if a.name in kwargs})
+    for argument in standard:
+        if argument.name in given:
+            contract = compile_contract(argument.contract, method.declaring, strict=False, name=argument.name)
+            try:
+                contract(given[argument.name], this)
+            except ContractViolation as error:
+                error.located(f"{method.declaring.name}::{method.name}({argument.name}")
+                raise
 
 
 def _skip_missing(

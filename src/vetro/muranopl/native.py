@@ -46,12 +46,18 @@ class NativeClass:
 
 
 def method(
-    *names: str, params: tuple[Param, ...] | None = None, static: bool = False, public: bool = False
+    *names: str,
+    params: tuple[Param, ...] | None = None,
+    static: bool = False,
+    public: bool = False,
+    extension: bool = False,
 ) -> Callable[[F], F]:
     """Exposes a function of a native class as method(s) ``names`` (default: its own name in camelCase).
 
-    ``params`` default to what the signature says. Static methods need no object but may be called on one. Raises
-    `TypeError` when it is used without parentheses.
+    ``params`` default to what the signature says. Static methods need no object but may be called on one. With
+    ``extension`` the method is callable on every value that its first parameter accepts, in classes that derive from
+    this one or import it (SEMANTICS 8.3). Raises `TypeError` when it is used without parentheses or, as an extension,
+    has no parameter.
     """
     if any(callable(name) for name in names):
         raise TypeError("write @method() with parentheses")
@@ -61,18 +67,21 @@ def method(
         needs_cx = python[:1] == ["cx"]
         needs_this = "this" in python[: 1 + needs_cx]
         given = infer_params(implementation) if params is None else params
+        if extension and not given:
+            raise TypeError("an extension method needs a parameter for the value that it extends")
         exposed = names or (camel_case(implementation.__name__),)
         doc = (inspect.getdoc(implementation) or "").strip()
         implementation.__native__ = tuple(  # type: ignore[attr-defined]
             NativeMethod(
                 name,
                 given,
-                static,
+                static or extension,
                 implementation,
                 public=public,
                 needs_cx=needs_cx,
                 needs_this=needs_this,
                 doc=doc,
+                extension=extension,
             )
             for name in exposed
         )

@@ -69,7 +69,7 @@ class NativeMethod:
 
     __slots__ = (
         *("_checks", "_defaults", "_plain", "_required"),
-        *("doc", "impl", "name", "needs_cx", "needs_this", "params", "public", "static"),
+        *("doc", "extension", "impl", "name", "needs_cx", "needs_this", "params", "public", "static"),
     )
 
     def __init__(
@@ -83,8 +83,11 @@ class NativeMethod:
         needs_cx: bool = False,
         needs_this: bool = True,
         doc: str = "",
+        extension: bool = False,
     ) -> None:
         self.name = name
+        #: Callable on values that the first parameter accepts (SEMANTICS 8.3).
+        self.extension = extension
         self.params = params
         self.static = static
         self.impl = impl

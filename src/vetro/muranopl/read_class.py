@@ -34,7 +34,7 @@ def read_namespaces(context: ReadContext, node: YNode) -> Namespaces:
                 position=context.position(key),
                 hint="prefixes are '=' or words of letters, digits and _, not beginning with a digit",
             )
-        if context.is_null(value):
+        if context.is_null(value) or (isinstance(value, ScalarNode) and value.value == ""):
             prefixes[prefix] = ""
             continue
         space = context.name(value, f"namespace of '{prefix}'")

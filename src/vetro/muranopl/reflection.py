@@ -148,9 +148,17 @@ def _properties_of(type_: MuranoType) -> tuple[PropertyInfo, ...]:
     )
 
 
+_ALL_TARGETS = ("Argument", "Method", "Package", "Property", "Type")
+
+
+def _targets(applies: frozenset[str]) -> tuple[str, ...]:
+    """What a meta class may be put on, one by one."""
+    return _ALL_TARGETS if "All" in applies else tuple(sorted(applies))
+
+
 _META_ATTRIBUTES: Mapping[str, Callable[[MuranoType], Any]] = {
     "cardinality": lambda type_: type_.decl.cardinality,
-    "targets": lambda type_: tuple(sorted(type_.decl.applies)),
+    "targets": lambda type_: _targets(type_.decl.applies),
     "inherited": lambda type_: type_.decl.inherited,
 }
 

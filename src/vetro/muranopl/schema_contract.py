@@ -94,7 +94,9 @@ class ContractTranslator:
         return {"type": "object", "properties": properties, "additionalProperties": rest}
 
     def _expression(self, node: ast.Node) -> dict[str, Any]:
-        """A chain of contract methods on ``$``; other expressions may yield anything."""
+        """A chain of contract methods on ``$``, perhaps with a default (``… or 5``); others may yield anything."""
+        while isinstance(node, ast.Binary) and node.op == "or":
+            node = node.left
         steps: list[ast.MethodCall] = []
         while isinstance(node, ast.MethodCall):
             steps.append(node)
@@ -113,7 +115,8 @@ class ContractTranslator:
             elif name == "check":
                 if not converted and step.args:
                     checks = checks or CheckTranslator(self._evaluate)
-                    checks.add(step.args[0])
+                    first = step.args[0]
+                    checks.add(first.value if isinstance(first, ast.Pair) else first)
             elif name in _TYPES:
                 kind = _TYPES[name]
             elif name in ("class", "template"):

@@ -45,8 +45,7 @@ def field_hints(hints: Iterable[Hint], rank: Rank, declaring: Any) -> dict[str, 
             index, section = hint.values.get("index"), hint.values.get("section")
             if index is not None:
                 result["formIndex"] = rank(index, declaring)
-            if section is not None:
-                result["formSection"] = section
+            result["formSection"] = section
     return result
 
 

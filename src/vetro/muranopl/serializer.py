@@ -76,11 +76,19 @@ def serialize_model(session: Session, root: MuranoObject | None, copy: bool = Fa
     return model
 
 
-def dump_object(session: Session, obj: MuranoObject, style: str = "Serializable") -> dict[Any, Any]:
-    """``dump(o, style)``: the object and what it owns; other objects as ids (12.5). Raises `ValueError`."""
+def dump_object(
+    session: Session, obj: MuranoObject, style: str = "Serializable", shown_as: MuranoType | None = None
+) -> dict[Any, Any]:
+    """``dump(o, style)``: the object and what it owns; other objects as ids (12.5). Raises `ValueError`.
+
+    ``shown_as`` limits the object's own properties to those that this class declares or inherits.
+    """
     if style not in STYLES:
         raise ValueError(f"there is no dump style '{style}': use {', '.join(STYLES)}")
-    return Dumper(session, style).write(obj)
+    excluded = None
+    if shown_as is not None and shown_as is not obj._type:
+        excluded = {obj: set(obj._type.properties) - set(shown_as.properties)}
+    return Dumper(session, style, excluded).write(obj)
 
 
 def serialize_value(session: Session, value: Any) -> Any:

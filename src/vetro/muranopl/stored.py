@@ -272,9 +272,7 @@ class _Decoder:
         )
 
 
-def decode(
-    data: tuple[Any, ...], file: str, digest: str, read: Callable[[], d.SourceFile]
-) -> d.SourceFile:
+def decode(data: tuple[Any, ...], file: str, digest: str, read: Callable[[], d.SourceFile]) -> d.SourceFile:
     """The declarations that `encode` was given; ``read`` reads the file itself when a body is wanted."""
     decoder = _Decoder(file, read, digest)
     made = [decoder.declaration(c) for c in data]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.muranopl.errors import ObjectNotFound, UninitializedProperty
+from vetro.muranopl.header import inline_key
 from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.plans import LoadPlan, PropertyPlan
 
@@ -30,9 +31,12 @@ def definitions_with(value: Any, object_id: str) -> list[Mapping[Any, Any]]:
         item, inside = work.pop()
         if isinstance(item, Mapping):
             header = item.get("?")
+            names_class = isinstance(header, Mapping) and header.get("type") is not None
+            if header is None and inline_key(item) is not None:
+                header, names_class = item, True
             if isinstance(header, Mapping):
                 wanted = wanted or header.get("id") == object_id
-                if not inside and header.get("type") is not None:
+                if not inside and names_class:
                     outermost.append(item)
                 inside = True
             work.extend((inner, inside) for inner in reversed(list(item.values())))

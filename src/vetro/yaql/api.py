@@ -163,15 +163,14 @@ def compile(
 
     ``dialect`` is ``'standard'``, ``'legacy'`` (grammar and library of 0.2, YAQL.md section 5) or a `Dialect`, whose
     own flags then count. ``grammar`` chooses the grammar apart from the library: MuranoPL of formats 1.0 and 1.1 and
-    UI definitions have ``dialect='legacy', grammar='standard'``. ``tier`` is ``'closure'`` (quick to build), ``'compiled'`` (Python code: quick to run) or
-    ``'auto'``. ``allow_delegates`` adds ``lambda(...)`` and calls of values. Raises `LexicalError` and `GrammarError`
-    with the position, `NestingTooDeep`, and ValueError for unknown names of dialects and tiers.
+    UI definitions have ``dialect='legacy', grammar='standard'``. ``tier`` is ``'closure'`` (quick to build),
+    ``'compiled'`` (Python code: quick to run) or ``'auto'``. ``allow_delegates`` adds ``lambda(...)`` and calls of
+    values. Raises `LexicalError` and `GrammarError` with the position, `NestingTooDeep`, and ValueError for unknown
+    names of dialects and tiers.
     """
     found = options or _DEFAULTS
     if isinstance(dialect, str):
-        chosen = named_dialect(
-            dialect, grammar=grammar, delegates=allow_delegates, iterable_dicts=found.iterable_dicts
-        )
+        chosen = named_dialect(dialect, grammar=grammar, delegates=allow_delegates, iterable_dicts=found.iterable_dicts)
     else:
         chosen = dialect
     if chosen.pair_operator and found.convert_tuples_to_lists:

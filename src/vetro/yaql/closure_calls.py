@@ -122,13 +122,13 @@ def method_call(node: ast.MethodCall, dialect: Dialect, build: Build) -> Fn:
         value = receiver(env)
         if value is None and safe:
             return None
+        if value.__class__ is Env and "0" in value.vars:
+            env, value = value, value.vars["0"]  # the result of `as`: methods are its receiver's
         cx = env.cx
         if cx.__class__ is not CodeContext or isinstance(value, HostObject):
             method = scopes.host_method(env, value, name)
             if method is not None:
                 return hosted(env, method)
-        elif value.__class__ is Env and "0" in value.vars:
-            env, value = value, value.vars["0"]  # the result of `as`: methods are its receiver's
         if broken:
             raise plan.make_error(value)
         if open_:

@@ -133,6 +133,7 @@ def _assign(overload: Overload, shape: Shape) -> tuple[list[Param], dict[int, li
     targets: list[Param] = []
     by_param: dict[int, list[int]] = {}
     extra: dict[str, int] = {}
+    skipped: set[int] = set()
     at = 0
     for number in range(shape.positional):
         if at >= len(params) or params[at].kind in (Kind.KWARGS, Kind.RULES):
@@ -141,6 +142,8 @@ def _assign(overload: Overload, shape: Shape) -> tuple[list[Param], dict[int, li
         left_out = shape.classes[number] is Missing if number < len(shape.classes) else False
         if not left_out or params[at].kind is Kind.VARARGS:
             by_param.setdefault(at, []).append(number)
+        else:
+            skipped.add(at)
         if params[at].kind is Kind.NORMAL:
             at += 1
     rest = next((p for p in params if p.kind is Kind.KWARGS), None)
@@ -149,8 +152,8 @@ def _assign(overload: Overload, shape: Shape) -> tuple[list[Param], dict[int, li
         number = shape.positional + offset
         index = names.get(keyword)
         if index is not None:
-            if index in by_param and by_param[index][0] < shape.positional:
-                return None  # given by position and by name; of one name given twice the last counts
+            if index in skipped or (index in by_param and by_param[index][0] < shape.positional):
+                return None  # given (or left out) by position and by name; of one name given twice the last counts
             by_param[index] = [number]
             targets.append(params[index])
         elif rest is not None:

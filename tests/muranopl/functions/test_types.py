@@ -39,7 +39,7 @@ def evaluate(expression: str, **more: Any) -> Any:
         ("new(Other) is type('t.Other')", True),
         ("isObject($)", True),
         ("isObject(cast($, A))", True),
-        ("[null, 5, {}, :A].select(isObject($))", [False, False, False, False]),
+        ("[null, 5, {}, :A].select(isObject($))", [False, False, False, True]),
         ("type(null)", None),
         ("typeinfo(null)", None),
         ("type($) = :Main", True),

@@ -98,7 +98,7 @@ class ContractCompiler:
                 if nullable:
                     made.append(py.If(b.is_null(b.name(v)), [py.Expr(b.call("_null_violation"))], []))
                 nullable = False
-            elif call.name == "check" and 1 <= len(call.args) <= 2:
+            elif call.name == "check" and _is_plain_check(call):
                 made.append(self._check(call, v, kind))
             else:
                 step = self._object_step(call, v)
@@ -336,6 +336,11 @@ class ContractCompiler:
         x = self.fresh("x")
         again = py.Raise(b.call(b.attr(b.name(x), "with_prefix"), step), None)
         return py.Try(body or [py.Pass()], [py.ExceptHandler(b.name("_CV"), x, [again])], [], [])
+
+
+def _is_plain_check(call: ast.MethodCall) -> bool:
+    """A predicate and perhaps a message, by position; the closure tier does the rest and names what is wrong."""
+    return 1 <= len(call.args) <= 2 and not any(isinstance(arg, (ast.Pair, ast.Empty)) for arg in call.args)
 
 
 def _at(node: py.AST, line: int, column: int) -> None:

@@ -7,8 +7,10 @@ Adds to the plain emitter what is known about the receiver at compile time: shar
 from __future__ import annotations
 
 import ast as py
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from vetro.muranopl import declarations as d
 from vetro.muranopl.access import private_slot
 from vetro.muranopl.declarations import Expression, PropertyUsage
 from vetro.yaql import ast
@@ -139,6 +141,9 @@ class MuranoEmitter(Emitter):
                 and len(method) == 1
                 and not method[0].own_methods[node.name].extension
             ):
+                declared = method[0].own_methods[node.name]
+                if declared.native is None and _is_surplus(node, declared.arguments):
+                    raise Unsupported  # the closure tier applies the contracts of the others before it complains
                 return self.direct(receiver.node, node, scope)
         if self.class_name(node.receiver) is not None:
             return self.direct(self.emit(node.receiver, scope).node, node, scope)
@@ -155,3 +160,14 @@ class MuranoEmitter(Emitter):
         made = [self.frozen(a, scope).node for a in positional]
         keywords = [py.keyword("v_" + n, self.frozen(v, scope).node) for n, v in named]
         return Code(b.call(b.attr(receiver, "m_" + node.name), *made, keywords=keywords), "frozen")
+
+
+def _is_surplus(node: ast.MethodCall, arguments: Sequence[d.ArgumentDecl]) -> bool:
+    """Whether a call gives more arguments, or others, than the method declares."""
+    usages = {a.usage for a in arguments}
+    names = {a.name for a in arguments if a.usage is d.ArgumentUsage.STANDARD}
+    positional = sum(not isinstance(arg, ast.Pair) for arg in node.args)
+    words = {arg.key.value for arg in node.args if isinstance(arg, ast.Pair) and isinstance(arg.key, ast.Constant)}
+    return (positional > len(names) and d.ArgumentUsage.VAR_ARGS not in usages) or (
+        not words <= names and d.ArgumentUsage.KW_ARGS not in usages
+    )

@@ -96,14 +96,18 @@ def bind(cx: Any, obj: Any, replacements: Mapping[Any, Any]) -> Any:
 # -- patch -------------------------------------------------------------------------------------------------------------
 
 
-@function("patch", style="FM", params=(Param("obj", Type.ANY), Param("patch", Type.SEQ)))
+def _is_patch(value: Any) -> bool:
+    return value.__class__ is tuple or isinstance(value, dict)
+
+
+@function("patch", style="FM", params=(Param("obj", Type.ANY), Param("patch", Type.ANY, check=_is_patch)))
 def patch(cx: Any, obj: Any, patch: Any) -> Any:  # the parameter name is MuranoPL's
-    """``obj`` with a JSON patch (RFC 6902) applied.
+    """``obj`` with a JSON patch (RFC 6902) applied: a list of steps, or a single one.
 
     Raises `KeyError` or `IndexError` for a path that does not exist, `ValueError` for a malformed patch and
     `AssertionError` for a failed ``test``.
     """
-    for step in patch:
+    for step in (patch,) if isinstance(patch, dict) else patch:
         if not isinstance(step, dict):
             raise ValueError("each step of a patch is a mapping")
         operation = _OPERATIONS.get(step.get("op"))

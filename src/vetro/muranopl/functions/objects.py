@@ -6,47 +6,63 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.muranopl.errors import ObjectNotFound
-from vetro.muranopl.functions.params import class_param, is_class_reference, object_param, whole
+from vetro.muranopl.functions.params import class_param, is_class_reference, object_param, type_of, whole
 from vetro.muranopl.types import MuranoType
 from vetro.yaql.signature import Kind, Param, Type, function
 from vetro.yaql.values import freeze
 
-# The underscores leave `type`, `owner` and `name` to properties given as keyword arguments.
-_TYPE = Param("__type", Type.ANY, check=is_class_reference)
-_OWNER = object_param("__owner", nullable=True, default=None)
-_NAME = Param("__name", Type.STR, None, nullable=True)
+# The underscores leave `owner` and the like to properties given as keyword arguments; no expression can spell them.
+_EXTRA = Param("__extra", Type.DICT, None, nullable=True)
+_BY_KEYWORDS = (
+    Param("__typeName", Type.ANY, check=is_class_reference),
+    object_param("__owner", nullable=True, default=None),
+    Param("__objectName", Type.STR, None, nullable=True),
+    _EXTRA,
+)
+_BY_MAPPING = (
+    class_param("typeName"),
+    Param("parameters", Type.DICT),
+    object_param("owner", nullable=True, default=None),
+    Param("objectName", Type.STR, None, nullable=True),
+    Param("extra", Type.DICT, None, nullable=True),
+)
 
 
 @function(
     "new",
-    params=(
-        _TYPE,
-        _OWNER,
-        _NAME,
-        Param("properties", Type.ANY, kind=Kind.KWARGS),
-    ),
+    params=(*_BY_KEYWORDS, Param("properties", Type.ANY, kind=Kind.KWARGS)),
 )
-def new(cx: Any, type_: Any, owner: Any = None, object_name: str | None = None, /, **properties: Any) -> Any:
-    """``new(C, owner?, name?, prop => v...)``: a new object of class C.
+def new(
+    cx: Any,
+    type_: Any,
+    owner: Any = None,
+    object_name: str | None = None,
+    extra: Mapping[Any, Any] | None = None,
+    /,
+    **properties: Any,
+) -> Any:
+    """``new(C, owner?, name?, extra?, prop => v...)``: a new object of class C; ``extra`` are keys of its header.
 
     Without owner the object is unowned. Properties the class does not declare are ignored. Raises `ClassNotFound`
     and what contracts, defaults and ``.init`` raise.
     """
-    return create(cx, cx.resolve(type_), properties, owner, object_name)
+    return create(cx, cx.resolve(type_), properties, owner, object_name, extra)
 
 
-@function(
-    "new",
-    params=(_TYPE, Param("__properties", Type.DICT), _OWNER, _NAME),
-)
+@function("new", params=_BY_MAPPING)
 def new_from_mapping(
-    cx: Any, type_: Any, properties: Mapping[Any, Any], owner: Any = None, object_name: str | None = None
+    cx: Any,
+    type_: Any,
+    parameters: Mapping[Any, Any],
+    owner: Any = None,
+    object_name: str | None = None,
+    extra: Mapping[Any, Any] | None = None,
 ) -> Any:
-    """``new(C, {props}, owner?, name?)``: the properties as a mapping."""
-    return create(cx, cx.resolve(type_), properties, owner, object_name)
+    """``new(typeName, parameters, owner?, objectName?, extra?)``: the properties as a mapping (11.4)."""
+    return create(cx, cx.resolve(type_), parameters, owner, object_name, extra)
 
 
-@function("new", params=(Param("model", Type.DICT), _OWNER))
+@function("new", params=(Param("model", Type.DICT), object_param("owner", nullable=True, default=None)))
 def new_from_model(cx: Any, model: Mapping[Any, Any], owner: Any = None) -> Any:
     """``new({model}, owner?)``: an object from a definition with header, for example a checked template.
 
@@ -57,10 +73,17 @@ def new_from_model(cx: Any, model: Mapping[Any, Any], owner: Any = None) -> Any:
     return obj
 
 
-def create(cx: Any, type_: MuranoType, properties: Mapping[Any, Any], owner: Any, name: str | None) -> Any:
+def create(
+    cx: Any,
+    type_: MuranoType,
+    properties: Mapping[Any, Any],
+    owner: Any,
+    name: str | None,
+    extra: Mapping[Any, Any] | None = None,
+) -> Any:
     """Creates the object and tells its native classes about the code that did it."""
     values = {key: freeze(value) for key, value in properties.items()}
-    obj = cx.session.store.create(type_, values, None if owner is None else whole(owner), name)
+    obj = cx.session.store.create(type_, values, None if owner is None else whole(owner), name, header=extra or None)
     created(cx, obj)
     return obj
 
@@ -94,7 +117,7 @@ def object_metadata(obj: Any) -> Any:
     return None if obj is None else freeze(whole(obj)._header.get("metadata"))
 
 
-@function("find", style="FM", params=(object_param(), class_param()))
+@function("find", style="FM", params=(object_param("obj"), class_param("muranoClassRef")))
 def find(cx: Any, obj: Any, type_: Any) -> Any:
     """The nearest owner of the object that is of the class; the object itself does not count. Null when none is."""
     return cx.session.store.find_owner(whole(obj), cx.resolve(type_), package=cx.type.package)
@@ -120,12 +143,21 @@ class RequiredValue(ObjectNotFound):
     aliases = ("ValueError",)
 
 
-@function("dump", params=(object_param(), Param("style", Type.STR, "Serializable")))
-def dump(cx: Any, obj: Any, style: str = "Serializable") -> Any:
-    """The object model of an object as a mapping; styles Serializable, Mixed (types as types) and Inline.
+@function(
+    "dump",
+    params=(
+        object_param(),
+        Param("serializationType", Type.STR, "Serializable"),
+        Param("ignoreUpcasts", Type.BOOL, True),
+    ),
+)
+def dump(cx: Any, obj: Any, serialization_type: str = "Serializable", ignore_upcasts: bool = True) -> Any:
+    """The object model of an object as a mapping; types Serializable, Mixed (types as types) and Inline (12.5).
 
-    Raises `ValueError` for another style.
+    With ``ignore_upcasts`` false and a view made by ``cast``, only properties that the view's class declares or
+    inherits are written. Raises `ValueError` for another type.
     """
     from vetro.muranopl.serializer import dump_object
 
-    return freeze(dump_object(cx.session, whole(obj), style))
+    shown_as = None if ignore_upcasts else type_of(obj)
+    return freeze(dump_object(cx.session, whole(obj), serialization_type, shown_as))

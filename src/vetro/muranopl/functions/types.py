@@ -171,7 +171,7 @@ SUPER_MAP = (super_map, (object_param(), _EXPRESSION))
 PSUPER = (super_parallel, (object_param(), Param("expression", Type.LAMBDA, None)))
 
 
-@function("pselect", style="M", params=(Param("collection", Type.ITER), Param("selector", Type.LAMBDA)))
+@function("pselect", style="FM", params=(Param("collection", Type.ITER), Param("selector", Type.LAMBDA)))
 def pselect(cx: Any, collection: Any, selector: Callable[[Any], Any]) -> tuple[Any, ...]:
     """Like ``select``, the selector running in parallel for all items; results in order."""
     return parallel_map(cx, freeze(collection, cx.rt.limits.max_sequence), selector)
@@ -179,5 +179,5 @@ def pselect(cx: Any, collection: Any, selector: Callable[[Any], Any]) -> tuple[A
 
 @function("isObject", params=(Param("value", Type.ANY),))
 def is_murano_object(value: Any) -> bool:
-    """Whether the value is a MuranoPL object (or a view of one)."""
-    return is_object(value)
+    """Whether the value is a MuranoPL object, a view of one, or a class reference (``:C``, ``type($o)`` in 1.4)."""
+    return is_object(value) or isinstance(value, TypeObject)

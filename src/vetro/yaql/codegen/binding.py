@@ -12,9 +12,10 @@ from itertools import repeat
 from typing import Any
 
 from vetro.yaql import ast, operators
+from vetro.yaql.api import grammar_of
 from vetro.yaql.codegen.plans import plan_for
 from vetro.yaql.errors import CollectionTooLarge, LimitExceeded, NoItems
-from vetro.yaql.parser import LEGACY, STANDARD, ParserDialect, parse
+from vetro.yaql.parser import ParserDialect, parse
 from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject, check_depth, freeze
 
 
@@ -130,7 +131,7 @@ def parser_dialect(dialect: Any) -> ParserDialect:
     grammar = getattr(dialect, "grammar", None)
     if grammar is not None:
         return grammar  # type: ignore[no-any-return]
-    return LEGACY if dialect.pair_operator else STANDARD
+    return grammar_of(dialect)
 
 
 def node_at(root: ast.Node, index: int) -> ast.Node:

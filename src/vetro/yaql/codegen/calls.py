@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.yaql import ast
 from vetro.yaql.closure_args import PAIR_TAKERS
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, has_rules
+from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, all_builtin, has_rules
 from vetro.yaql.codegen.formats import emit_format
 from vetro.yaql.codegen.plans import narrowed, plan_for
 from vetro.yaql.codegen.queries import emit_pipeline
@@ -70,7 +70,8 @@ def emit_call(em: Emitter, node: ast.Call, scope: Scope) -> Code:
     layers = em.dialect.table.layers(node.name, "F")
     if has_rules(layers):
         return _rules(em, node, scope)
-    if node.name == "format" and layers:
+    builtin = bool(layers) and all_builtin(layers)
+    if node.name == "format" and builtin:
         quick = emit_format(em, node, scope)
         if quick is not None:
             return quick
@@ -79,9 +80,9 @@ def emit_call(em: Emitter, node: ast.Call, scope: Scope) -> Code:
         pattern = positional[0]
         if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str):
             return Code(b.call(em.link("_r", "regex", pattern.value)), "regex")
-    if node.name == "len" and len(positional) == 1 and not named:
+    if node.name == "len" and builtin and len(positional) == 1 and not named:
         return _len(em, em.emit(positional[0], scope), positional[0])
-    if node.name == "str" and len(positional) == 1 and not named:
+    if node.name == "str" and builtin and len(positional) == 1 and not named:
         return _str(em, em.emit(positional[0], scope))
     return planned(em, node.name, "F", positional, named, scope, [])
 
@@ -139,11 +140,7 @@ def _result(em: Emitter, name: str, style: str, arguments: list[str]) -> str:
         return "any"
     # Lists and dates have a function of that name as well.
     kind = "str" if name == "replace" and arguments[0] in ("str", "regex") else RESULTS.get(name, "any")
-    if kind != "any":
-        for layer in em.dialect.table.layers(name, style):
-            if any(not o.impl.__module__.startswith("vetro.yaql.library.") for o in layer):
-                return "any"
-    return kind
+    return kind if kind == "any" or all_builtin(em.dialect.table.layers(name, style)) else "any"
 
 
 #: Kinds of receivers that are worth a test in line, and the names of their classes.
@@ -159,6 +156,8 @@ def _likely(em: Emitter, plan: Plan, form: Form, kinds: tuple[tuple[int, str], .
 def _rules(em: Emitter, node: ast.Call, scope: Scope) -> Code:
     """``switch(c => v, …)`` becomes a conditional expression, ``dict(k => v, …)`` a mapping."""
     if em.dialect.legacy or not all(isinstance(a, ast.Pair) for a in node.args) or not node.args:
+        raise Unsupported
+    if not all_builtin(em.dialect.table.layers(node.name, "F")):
         raise Unsupported
     if node.name == "dict":
         return em.mapping(node.args, scope)
@@ -198,6 +197,8 @@ def _str(em: Emitter, value: Code) -> Code:
 
 def emit_method_call(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code:
     """``receiver.name(args)``."""
+    if isinstance(node.receiver, ast.MethodCall) and node.receiver.name == "as":
+        raise Unsupported  # its variables are in scope, and only the closure tier has environments
     hosted = em.host_method(node, scope)
     if hosted is not None:
         return hosted
@@ -206,12 +207,13 @@ def emit_method_call(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code:
     layers = em.dialect.table.layers(node.name, "M")
     if not layers or has_rules(layers):
         raise Unsupported
-    fused = emit_pipeline(em, node, scope)
+    builtin = all_builtin(layers)
+    fused = emit_pipeline(em, node, scope) if builtin else None
     if fused is not None:
         return fused
     positional, named = shape(node.args)
     receiver = em.emit(node.receiver, scope)
-    if node.name == "len" and not positional and not named and receiver.kind in ("str", "tuple", "map"):
+    if node.name == "len" and builtin and not positional and not named and receiver.kind in ("str", "tuple", "map"):
         return _len(em, receiver, node.receiver)
     if not em.hosted or receiver.kind in SCALAR_KINDS or receiver.kind in ("tuple", "map", "lazy", "regex"):
         return planned(em, node.name, "M", positional, named, scope, [receiver])

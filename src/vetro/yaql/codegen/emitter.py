@@ -341,3 +341,8 @@ def _assigned(body: py.AST, name: str) -> bool:
 def has_rules(overloads: list[list[Any]]) -> bool:
     """Whether pairs are mapping rules for these overloads."""
     return any(p.kind is Kind.RULES for layer in overloads for o in layer for p in o.params)
+
+
+def all_builtin(overloads: list[list[Any]]) -> bool:
+    """Whether only the library defines these overloads: a host may have put functions of the same name beside them."""
+    return all((o.impl.__module__ or "").startswith("vetro.yaql.library.") for layer in overloads for o in layer)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import Code, Emitter, Scope
+from vetro.yaql.codegen.emitter import Code, Emitter, Scope, all_builtin
 
 STAGES = {"where": "where", "filter": "where", "select": "select", "map": "select"}
 TERMINALS = {"sum": 0, "len": 0, "count": 0, "toList": 0, "first": 0, "any": 1, "all": 1, "toDict": 2}
@@ -38,6 +38,7 @@ def emit_pipeline(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code | Non
         and len(current.args) == 1
         and _plain_args(current)
         and not em.has_extension(current.name)
+        and all_builtin(em.dialect.table.layers(current.name, "M"))
     ):
         stages.append((STAGES[current.name], current.args[0]))
         current = current.receiver
