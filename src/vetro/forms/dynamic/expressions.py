@@ -1,8 +1,8 @@
 """Expressions of a definition and values that contain them (DYNAMIC_UI 2, 3).
 
 A value of a definition is a *snippet*: a frozen plain value, an `Expression`, or a list or mapping with snippets
-inside. `evaluate` gives a frozen plain value for it. Expressions have YAQL's standard grammar over its legacy library; what they see is an
-`Env` that `vetro.forms.dynamic.evaluation` makes.
+inside. `evaluate` gives a frozen plain value for it. Expressions have YAQL's standard grammar over its legacy library;
+what they see is an `Env` that `vetro.forms.dynamic.evaluation` makes.
 """
 
 from __future__ import annotations
