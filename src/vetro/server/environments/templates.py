@@ -55,6 +55,7 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
     is_public = _flag(given.get("is_public", False))
     model = {key: value for key, value in given.items() if key not in ("id", "tenant_id", "created", "updated")}
     if listed is not None:
+        limits.check_depth(listed, "the template")
         model["services"] = template_secrets.kept(caller, caller.project_id, concealed.without(listed), is_public)
     with transaction.atomic():
         row = _insert(
@@ -255,6 +256,7 @@ def _insert(
 
 def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = False) -> None:
     content.check_services(listed)
+    limits.check_depth(listed, "the template")
     listed = template_secrets.kept(caller, row.project_id, concealed.restore(listed, services_of(row)), row.is_public)
     content.check_ids({"services": listed})
     model = {**row.model, "services": listed}
