@@ -35,7 +35,8 @@ def difference(workspace: str | None, name: str, older: int, newer: int | None, 
     """`vetro env history --diff`."""
     from vetro.cli.deploying import open_workspace
     from vetro.engine.models.differences import diff
+    from vetro.engine.workspace.secrets import secret_properties
 
     folder = open_workspace(workspace).get(name)
     before, after = folder.model(older), folder.model(newer)
-    print_changes([item.as_json() for item in diff(before.root, after.root)], output)
+    print_changes([item.as_json() for item in diff(before.root, after.root, secret_properties(folder))], output)

@@ -13,6 +13,7 @@ from vetro.engine import planning
 from vetro.engine.outcome import Outcome
 from vetro.engine.workspace.folder import EnvironmentFolder
 from vetro.engine.workspace.running import PROJECT, host_config, task_of, work
+from vetro.engine.workspace.secrets import secret_properties
 from vetro.engine.workspace.store import Workspace
 
 #: The id of an environment that there is only in a plan.
@@ -50,4 +51,12 @@ def plan(
     with closing(SqliteJournal(folder.journal, task.id)) as journal:
         outcome = work(task, journal, planning.host_config(config, str(recorder)), events, **options)
         owner = Owner(PROJECT, folder.id)
-        return planning.told(outcome, journal, model=model, owner=owner, real=config["cloud"], folder=str(recorder))
+        return planning.told(
+            outcome,
+            journal,
+            model=model,
+            owner=owner,
+            real=config["cloud"],
+            folder=str(recorder),
+            secret=secret_properties(folder),
+        )
