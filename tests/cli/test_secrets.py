@@ -1,4 +1,4 @@
-"""Secrets of an environment of a workspace: commands show none, and only its owner can read the files that hold them."""
+"""Secrets of an environment of a workspace: commands show none, and only its owner can read the files with them."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_no_command_but_export_shows_one(place: Place) -> None:
     called = place.run("env", "action", "e", "box", "lock", "--arg", f"key={WRONG}")
     said += [failed.output, called.output]
     for command in (
-        ("env", "log", "e"), ("env", "history", "e"), ("env", "history", "e", "--diff", "1"), ("env", "list"), ("env", "show", "e"),
-        ("cloud", "status"), ("plan", "e"),
+        ("env", "log", "e"), ("env", "history", "e"), ("env", "history", "e", "--diff", "1"), ("env", "list"),
+        ("env", "show", "e"), ("cloud", "status"), ("plan", "e"),
     ):  # fmt: skip
         for output in ("table", "json"):
             said.append(place.run(*command, "-o", output).output)
