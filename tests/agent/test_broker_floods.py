@@ -125,7 +125,8 @@ def test_headers_that_nobody_understands_do_not_break_the_connection(
     channel: AmqpChannel, broker: Broker, raw: RawChannel, header: bytes
 ) -> None:
     """Such a message would be sent again with each new connection, and no server of the environment be heard."""
-    channel.receive(RESULTS, 0.01)
+    works_on(channel, raw)
+    before = channel._use()._connection
     with RawConnection(f"127.0.0.1:{broker.port}", userid="guest", password="guest", frame_max=131072) as connection:
         server = connection.channel()
         assert server.channel_id == 1
@@ -135,10 +136,8 @@ def test_headers_that_nobody_understands_do_not_break_the_connection(
             server.queue_declare(RESULTS, passive=True)  # the broker has taken what came before
         except OSError:
             pass  # it is no message for the broker either
-    before = channel._use()._connection
-    works = '{"fine": true}'
-    say(raw, works, message_id="good")
-    while hear(channel)[0] != "good":
+    say(raw, '{"fine": true}', message_id="last")
+    while hear(channel)[0] != "last":
         pass
     assert channel._use()._connection is before
     assert wait_for(lambda: raw.queue_declare(RESULTS, passive=True).message_count == 0)
