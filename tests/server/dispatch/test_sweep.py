@@ -33,6 +33,24 @@ def test_a_machine_whose_clock_is_years_ahead_drops_nothing(ann: Any, monkeypatc
     assert sweep.sweep(config(), datetime.now(UTC) + timedelta(days=8))["events"] > 0
 
 
+@pytest.mark.django_db
+@pytest.mark.attack("data", "clock jumps")
+def test_a_clock_that_jumps_and_is_put_right_loses_nothing(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.deploy(ann.caller, shop.add_environment(ann.caller), shop.add_package(ann.caller))
+    events = Event.objects.count()
+    monkeypatch.setattr(sweep.connections, "close_all", lambda: None)  # the test goes on with this one
+    monkeypatch.setattr(sweep, "_offsets", [])
+    for days in (0, 366, 0, -366, 0, 366):  # there and back, twice
+        with monkeypatch.context() as jumped:
+            jumped.setattr(sweep.clock, "read", lambda days=days: datetime.now(UTC) + timedelta(days=days))
+            sweep._clean(config())
+        assert Event.objects.count() == events > 0, days
+    with monkeypatch.context() as later:  # nobody put it right: then that is the time
+        later.setattr(sweep.clock, "read", lambda: datetime.now(UTC) + timedelta(days=366, minutes=30))
+        sweep._clean(config())
+    assert not Event.objects.exists()
+
+
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from datetime import datetime, timedelta
 
 from django.contrib.sessions.models import Session
@@ -26,6 +27,10 @@ _log = logging.getLogger("vetro.worker")
 EVENT_DAYS = 7
 #: Rows that are dropped with one statement: nobody waits long for the database.
 _TOGETHER = 500
+#: Seconds by which a clock may be put forward between two rounds without being doubted.
+_LEAP = 3600.0
+#: The database's clock at the last round, less the seconds since this machine was started; empty before the first.
+_offsets: list[float] = []
 
 
 def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
@@ -58,8 +63,19 @@ def begin(config: Config) -> threading.Thread:
     return thread
 
 
+def _leapt() -> bool:
+    """Whether the clock was put forward since the last round: for one round nobody knows what is old."""
+    offset = clock.read().timestamp() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    before = _offsets.pop() if _offsets else offset
+    _offsets.append(offset)
+    return offset - before > _LEAP
+
+
 def _clean(config: Config) -> None:
     try:
+        if _leapt():
+            _log.warning("the clock was put forward by more than an hour: nothing is dropped until the next round")
+            return
         sweep(config)
         count = garbage.collect()
         if count:
