@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from vetro.server import serving_bodies, setup
-from vetro.server.errors import TooSlow, Unavailable
-from vetro.server.serving_bodies import Bodies, Places
+from vetro.server.errors import TooMany, TooSlow, Unavailable
+from vetro.server.serving_bodies import Bodies
+from vetro.server.serving_places import Lane, Places
 
 #: How many places a project may have is looked up.
 pytestmark = [pytest.mark.attack("bodies", "H5"), pytest.mark.django_db]
@@ -155,6 +156,37 @@ def test_strangers_leave_half_of_them() -> None:
         places.take("p", False)
         places.give("p", False)
     assert not places.taken
+
+
+@pytest.mark.attack("data", "M7")
+def test_large_json_is_worked_on_one_after_the_other(bodies: Bodies) -> None:
+    large = b"x" * ((1 << 20) + 1)
+    first = arriving(bodies, _Whole(large), len(large))
+    assert len(first.read()) == len(large)
+    with pytest.raises(TooMany):
+        arriving(bodies, _Whole(large), len(large)).read()
+    small = arriving(bodies, _Whole(b"small"), 5)
+    assert small.read() == b"small"
+    order: list[str] = []
+    others = arriving(bodies, _Whole(large), len(large), "another")
+    waiting = threading.Thread(target=lambda: (others.read(), order.append("other")))
+    waiting.start()
+    order.append("first")
+    first.close()
+    waiting.join(30)
+    assert order == ["first", "other"]
+    for body in (others, small):
+        body.close()
+    again = arriving(bodies, _Whole(large), len(large))
+    assert again.read(1) == b"x"
+    again.close()
+
+
+def test_who_leaves_the_lane_lets_the_next_one_in() -> None:
+    lane = Lane()
+    for name in ("a", "b", "a"):
+        lane.enter(name)
+        lane.leave()
 
 
 def test_the_places_are_free_again_whatever_happens(bodies: Bodies, clock: Clock) -> None:

@@ -12,19 +12,17 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, Final
 
 from django.core.exceptions import RequestDataTooBig
 
-from vetro.clouds.quotas import exceeds
 from vetro.server.config import Config
 from vetro.server.errors import Invalid, TooSlow, Unavailable
 from vetro.server.quotas.limits import limit
+from vetro.server.serving_places import Lane, Places
 
 #: Bytes of a body of somebody who is not signed in.
 STRANGER: Final = 65_536
@@ -50,49 +48,6 @@ class BodyRefused(Exception):
         self.status_line = f"{status} {title}"
 
 
-class Places:
-    """``total`` places, of which nobody has more than ``each``, or than is said when he takes one. Strangers together
-    have not more than half, and the last quarter is for those who have none."""
-
-    def __init__(self, total: int, each: int) -> None:
-        self._total, self._each = total, each
-        self._lock = threading.Lock()
-        self._held: Counter[str] = Counter()
-        self._strangers = 0
-
-    @property
-    def taken(self) -> int:
-        """How many are held."""
-        return self._held.total()
-
-    def take(self, whose: str, stranger: bool, each: int | None = None) -> None:
-        """Takes one; ``each``: of at most so many of his, -1 of all. Raises `Unavailable`."""
-        own = self._each if each is None else each
-        with self._lock:
-            mine, all_of_them = self._held[whose], self._held.total()
-            most = self._total - self._total // 4 if mine else self._total
-            if (
-                exceeds(own, mine, 1)
-                or all_of_them >= most
-                or (stranger and self._strangers >= max(self._total // 2, 1))
-            ):
-                raise Unavailable(
-                    "Too many bodies are being received.",
-                    hint="send fewer at the same time, and without pauses",
-                    details={"retry_after": 2},
-                )
-            self._held[whose] += 1
-            self._strangers += stranger
-
-    def give(self, whose: str, stranger: bool) -> None:
-        """Gives one back."""
-        with self._lock:
-            self._held[whose] -= 1
-            self._strangers -= stranger
-            if not self._held[whose]:
-                del self._held[whose]
-
-
 class Bodies:
     """Limits of all bodies of a process, as the settings ``server.max_body_mib`` and ``server.body_*`` say."""
 
@@ -100,6 +55,7 @@ class Bodies:
         self.largest = int(settings["server.max_body_mib"]) << 20
         self.seconds = float(settings["server.body_seconds"])
         self.rate = int(settings["server.body_rate_kib"]) << 10
+        self.lane = Lane()
         self.places = Places(int(settings["server.body_places"]), int(settings["server.body_places_each"]))
 
     def prepare(self, environ: dict[str, Any]) -> None:
@@ -152,6 +108,7 @@ class _Input:
         self._source = environ["wsgi.input"]
         self._announced = int(environ["CONTENT_LENGTH"])
         self._file: IO[bytes] | None = None
+        self._in_lane = False
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; nothing at the end."""
@@ -163,6 +120,9 @@ class _Input:
 
     def close(self) -> None:
         """Forgets what was received."""
+        if self._in_lane:
+            self._in_lane = False
+            self._bodies.lane.leave()
         if self._file is not None:
             self._file.close()
 
@@ -190,6 +150,13 @@ class _Input:
             except BaseException:
                 file.close()
                 raise
+            try:
+                if file.tell() > _SMALL and self._kind() not in _WITH_FILES:
+                    self._bodies.lane.enter(self._whose())
+                    self._in_lane = True
+            except BaseException:
+                file.close()
+                raise
             file.seek(0)
             self._file = file
         return self._file
@@ -198,15 +165,19 @@ class _Input:
         """Bytes that this body may have, from whom it is and of its type."""
         if self._environ.get("vetro.caller") is None:
             return min(STRANGER, self._bodies.largest)
-        kind = (self._environ.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()
-        return self._bodies.largest if kind in _WITH_FILES else min(PARSED, self._bodies.largest)
+        return self._bodies.largest if self._kind() in _WITH_FILES else min(PARSED, self._bodies.largest)
+
+    def _kind(self) -> str:
+        return str(self._environ.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()
+
+    def _whose(self) -> str:
+        """Who sends it: a project, or the address of somebody who is not signed in."""
+        caller = self._environ.get("vetro.caller")
+        return f"address {self._environ.get('REMOTE_ADDR', '')}" if caller is None else f"project {caller.project_id}"
 
     def _parts(self, most: int, seconds: float) -> Iterator[bytes]:
         """The body as it comes. Raises `RequestDataTooBig`, `TooSlow`, `Unavailable` where there is no place."""
-        caller = self._environ.get("vetro.caller")
-        whose = (
-            f"project {caller.project_id}" if caller is not None else f"address {self._environ.get('REMOTE_ADDR', '')}"
-        )
+        caller, whose = self._environ.get("vetro.caller"), self._whose()
         began, received, placed = time.monotonic(), 0, False
         try:
             while True:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from vetro.muranopl.stacks import deep_calls
-from vetro.server.errors import Invalid, NotFound
+from vetro.server.errors import Invalid, NotFound, TooLarge
 
+#: Objects of a model that a request compares or draws.
+MOST_COMPARED: Final = 10_000
 _MISSING = object()
 
 
@@ -63,6 +66,19 @@ def objects_in(value: Any) -> Iterator[dict[str, Any]]:
             stack.extend(reversed([v for v in item.values() if isinstance(v, (dict, list))]))
         elif isinstance(item, list):
             stack.extend(reversed([v for v in item if isinstance(v, (dict, list))]))
+
+
+def check_comparable(*roots: Any) -> None:
+    """Raises `TooLarge` where one of the models has more objects than a request may compare or draw.
+
+    The work is linear, but all of it holds the interpreter, and with it every other request of the process.
+    """
+    for root in roots:
+        if next(islice(objects_in(root), MOST_COMPARED, None), None) is not None:
+            raise TooLarge(
+                f"the model has more than {MOST_COMPARED:,} objects, too many to be compared or drawn",
+                hint="read the model itself, or let a task plan the deployment",
+            )
 
 
 def check_services(given: Any) -> list[dict[str, Any]]:

@@ -62,6 +62,7 @@ def compare(
     """What changed from one state to another. Raises `NotFound`."""
     found = reading.get(caller, environment_id)
     one, other = _state(found, older), _state(found, newer)
+    content.check_comparable(one.model.get("Objects"), other.model.get("Objects"))
     return diff(one.model.get("Objects"), other.model.get("Objects"), secret)
 
 
@@ -69,7 +70,9 @@ def pending(caller: Caller, environment_id: str, session_id: str, secret: Secret
     """What deploying a session would change, compared with what is deployed now."""
     found = reading.get(caller, environment_id, model=True)
     session = sessions.readable(caller, found, session_id)
-    return diff(content.deployed_objects(found.model or {}), drafts.root_of(session, found), secret)
+    present, draft = content.deployed_objects(found.model or {}), drafts.root_of(session, found)
+    content.check_comparable(present, draft)
+    return diff(present, draft, secret)
 
 
 def restore(caller: Caller, environment_id: str, number: int) -> Session:

@@ -19,6 +19,7 @@ def of_environment(caller: Caller, environment_id: str, session_id: str = "") ->
     found = reading.get(caller, environment_id, model=True)
     root = drafts.root_for(caller, found, session_id)
     present = content.deployed_objects(found.model or {})
+    content.check_comparable(present, root)
     words = {"created": "new", "changed": "changed", "moved": "changed"}
     status = {item.id: words[item.what] for item in diff(present, root) if item.what in words}
     return picture(root, status)
@@ -26,6 +27,7 @@ def of_environment(caller: Caller, environment_id: str, session_id: str = "") ->
 
 def picture(root: Any, status: dict[str, str] | None = None) -> dict[str, Any]:
     """The same of a root object; objects without an id are left out."""
+    content.check_comparable(root)
     nodes = []
     edges: list[dict[str, Any]] = []
     placed = list(_placed(root))

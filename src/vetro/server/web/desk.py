@@ -61,6 +61,7 @@ class Desk:
         """What deploying would change, secrets masked."""
         if self.root == self.deployed:
             return []
+        content.check_comparable(self.deployed, self.root)
         found = diff(self.deployed, self.root, concealed.as_diff(self.secrets))
         if self.deployed is None:
             # The environment's own object and its network come into being with the first deployment: nobody's doing.

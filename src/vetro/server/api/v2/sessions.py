@@ -200,6 +200,7 @@ def show_changes(request: HttpRequest, session_id: str) -> Any:
     environment_id = own.session(caller, session_id)
     found = reading.get(caller, environment_id, model=True)
     draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
+    content.check_comparable(content.deployed_objects(found.model or {}), draft)
     secrets = concealed.of_roots(caller, found, content.deployed_objects(found.model or {}), draft)
     items = history.pending(caller, environment_id, session_id, concealed.as_diff(secrets))
     return {"items": [item.as_json() for item in items]}

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from vetro.engine.models.differences import diff
 from vetro.server.api.v2 import own
 from vetro.server.caller import Caller
-from vetro.server.environments import components, concealed, history, sessions
+from vetro.server.environments import components, concealed, content, history, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
 from vetro.server.web import drafting
@@ -40,6 +40,7 @@ def _old(desk: Desk, session: Session) -> dict[str, Any]:
     state = State.objects.filter(environment_id=desk.id, number=session.version).first()
     before = state.model.get("Objects") if state is not None else None
     after = (session.draft or {}).get("Objects")
+    content.check_comparable(before, after)
     secrets = concealed.of_roots(desk.caller, desk.found, before, after)
     items = tidied(diff(before, after, concealed.as_diff(secrets)))
     return {"session": session, "changes": shown_changes(items, {})}
