@@ -126,7 +126,7 @@ class Vault:
         def status() -> str:
             return str(self.call("GET", f"/v1/environments/{environment}")[1]["status"])
 
-        until(lambda: status() != "deploying", 60)
+        until(lambda: status() != "deploying", 300)
         return status()
 
 
@@ -141,7 +141,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
         **{name: os.environ[name] for name in (DATABASE,) if name in os.environ},
     )
     try:
-        service.await_ready()
+        service.await_ready(300)
         vault = Vault(service)
         work(vault)
         yield vault
@@ -233,7 +233,7 @@ def declared(vault: Vault) -> None:
     assert ask("GET", f"/v2/sessions/{session['id']}/changes")[0] == 200
     status, task = ask("POST", f"/v2/sessions/{session['id']}/plan")
     assert status == 202
-    until(lambda: ask("GET", f"/v2/tasks/{task['id']}?wait=20")[1]["final"], 60)
+    until(lambda: ask("GET", f"/v2/tasks/{task['id']}?wait=20")[1]["final"], 300)
     vault.call("POST", f"/v1/environments/{environment}/sessions/{session['id']}/deploy")
     assert vault.await_end(environment) == "deploy failure"
     for item in ask("GET", f"/v2/tasks?environment={environment}")[1]["items"]:
