@@ -83,9 +83,31 @@ def clouds() -> Iterator[Finding]:
         "servers are containers",
         root=True,
     )
+    if os.geteuid() == 0:
+        yield from _servers()
     yield _driver(
         "proot", {"proot": "proot", "mmdebstrap": "mmdebstrap"}, "servers are folders, without root", root=False
     )
+
+
+#: Servers that a machine is looked at for.
+SERVERS: Final = 30
+
+
+def _servers() -> Iterator[Finding]:
+    """What the kernel lets many nspawn servers have, and have of their own."""
+    from vetro.clouds.local.host import inotify, ranges
+    from vetro.clouds.local.image.store import ImageStore
+
+    limit = inotify.limit()
+    enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
+    detail = f"at most {limit} watchers of files (inotify) for all servers together: enough for about {most}"
+    yield Finding("clouds", "watches", enough, detail, None if enough else inotify.remedy(SERVERS))
+    for image in [image for image in ImageStore().list() if image.shifted.is_dir()][:1]:
+        lack = ranges.lacking(image.shifted, image.uid)
+        detail = "a range for each server" if lack is None else f"one range for all servers: {lack}"
+        advice = None if lack is None else "keep images on ext4, xfs or btrfs (VETRO_IMAGES), with Linux 5.19 or later"
+        yield Finding("clouds", "user ids", lack is None, detail, advice)
 
 
 def _driver(name: str, programs: dict[str, str], purpose: str, *, root: bool) -> Finding:

@@ -28,7 +28,7 @@ from vetro.clouds.local.drivers.base import (
 from vetro.clouds.local.drivers.guests import Channels, GuestDriver
 from vetro.clouds.local.drivers.nspawn_network import Networks
 from vetro.clouds.local.drivers.nspawn_server import NspawnServer
-from vetro.clouds.local.host import border, keeper, links, records, registry
+from vetro.clouds.local.host import border, inotify, keeper, links, ranges, records, registry
 from vetro.clouds.local.host.cgroups import Cgroups
 from vetro.clouds.local.host.errors import HostFailed
 from vetro.clouds.local.image.store import ImageStore, delete_tree, use
@@ -78,7 +78,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
                 server.end()
                 self.update(spec)
             self._networks.restore(spec.owner.project)
-            server.start(self._boot_timeout)
+            self._boot(server)
             return
         _refuse_volumes(spec)
         image = self._images.find(spec.image)
@@ -91,14 +91,15 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._networks.admit(spec, lambda: records.save_server(server.folder / "server.json", spec))
         use(image, server.folder)
-        uid = image.uid
+        own = ranges.lacking(image.shifted, image.uid) is None
+        uid = ranges.take(server.folder) if own else image.uid
         names: dict[str, str] = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
         uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
         seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, uid)
         seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink=uplink, uid=uid)
         agent = self._agent() if self._agent is not None else None
         server.prepare(spec, image, uid, self._nics(spec, names), self._socket(spec, uid), agent)
-        server.start(self._boot_timeout)
+        self._boot(server)
 
     def update(self, spec: ServerSpec) -> None:
         """Brings interfaces, addresses, name and metadata to those of ``spec``; see `ServerDriver.update`."""
@@ -134,7 +135,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
                 found.end()
                 self.update(spec)
             self._networks.restore(spec.owner.project)
-            found.start(self._boot_timeout)
+            self._boot(found)
 
     def stop(self, server: str) -> None:
         """Stops a server; its files stay."""
@@ -232,6 +233,11 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         if given is not None and records.load(note) != given:
             records.save(note, given)
         return IPv4Network(given or records.load(note) or LINK_RANGE)
+
+    def _boot(self, server: NspawnServer) -> None:
+        running = sum(NspawnServer(folder, self.cloud).alive() for folder in (self._folder / "servers").iterdir())
+        with inotify.room(running):
+            server.start(self._boot_timeout)
 
     def _has_data(self, folder: Path) -> bool:
         return (folder / "disk.img").exists() or (folder / "disk" / "filled").exists()
