@@ -1,0 +1,129 @@
+"""Routers, default networks and the address plan of projects that share a cloud, with the recording driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clouds.local_world import OWNER, World, hot
+from vetro.clouds.interface import CloudError, Owner
+from vetro.clouds.local import LocalSettings
+from vetro.clouds.local.database import Database
+from vetro.clouds.local.inventory import Inventory, fixed_id
+from vetro.clouds.local.wiring import network_spec
+
+BOB = Owner("bob", "env")
+
+
+def joined(cidr: str, router: str = "murano-default-router") -> dict[str, Any]:
+    return {
+        "net": {"type": "OS::Neutron::Net"},
+        "sub": {"type": "OS::Neutron::Subnet", "properties": {"network": {"get_resource": "net"}, "cidr": cidr}},
+        "way": {
+            "type": "OS::Neutron::RouterInterface",
+            "properties": {"router_id": router, "subnet": {"get_resource": "sub"}},
+        },
+    }
+
+
+def block(world: World, owner: Owner, network: str = "n") -> Any:
+    router = world.cloud.network(owner, "", "router", {})
+    return world.cloud.network(owner, "", "cidr", {"router": router, "network": network})
+
+
+def leases(world: World) -> dict[str, str]:
+    return dict(world.cloud._database.rows("SELECT cidr, project FROM leases"))
+
+
+@pytest.mark.attack("networks", "H2")
+def test_networks_of_one_project_leave_blocks_for_another(make_world: Callable[..., World]) -> None:
+    world = make_world(settings=LocalSettings(max_networks=4))
+    world.push(hot(joined("10.0.0.0/16")))
+    for number in range(8):
+        block(world, OWNER, f"flood-{number}")
+    found = block(world, BOB)
+    assert found is not None
+    world.push(hot(joined(found)), owner=BOB, name="bob")
+    # All blocks leased to one project: another one's networks are made all the same, only not routed by this machine.
+    for number in range(4):
+        template = {key: value for key, value in joined(f"10.0.{number}.0/24").items() if key != "way"}
+        world.push(hot(template), owner=Owner("carol", "env"), name=f"c{number}")
+    assert [leases(world).get(f"10.0.{number}.0/24") for number in range(4)].count("carol") == 3
+    assert block(world, Owner("dave", "env")) is not None
+
+
+def test_the_plan_prefers_what_nobody_has(make_world: Callable[..., World]) -> None:
+    world = make_world(settings=LocalSettings(max_networks=4))
+    found = [block(world, Owner(f"p{number}", "env")) for number in range(4)]
+    assert len(set(found)) == 4
+    assert block(world, Owner("late", "env")) in found
+
+
+@pytest.mark.attack("networks", "C2")
+def test_only_blocks_of_the_plan_are_leased_and_only_once(world: World) -> None:
+    for number, (owner, cidr) in enumerate([(OWNER, "8.8.8.0/24"), (OWNER, "10.0.7.0/24"), (BOB, "10.0.7.0/24")]):
+        world.push(hot(joined(cidr)), owner=owner, name=f"s{number}")
+    assert leases(world) == {"10.0.7.0/24": "project"}
+    everything = Inventory(world.cloud._database, "", None)
+    specs = [network_spec(everything, net) for net in everything.all("network") if net["name"].startswith("s")]
+    assert {(spec.project, str(sub.cidr), sub.leased) for spec in specs for sub in spec.subnets} == {
+        ("project", "8.8.8.0/24", False),
+        ("project", "10.0.7.0/24", True),
+        ("bob", "10.0.7.0/24", False),
+    }
+    world.cloud.delete_stack(OWNER, "", "s1")
+    assert leases(world) == {}
+
+
+@pytest.mark.attack("networks", "C2")
+def test_no_router_or_default_network_can_be_named_by_two_projects(world: World) -> None:
+    mine, theirs = (world.cloud.network(owner, "", "router", {}) for owner in (OWNER, BOB))
+    assert mine != theirs
+    with pytest.raises(CloudError, match=f"there is no router '{theirs}'"):
+        world.push(hot(joined("10.9.0.0/24", theirs)))
+    private = [{net["name"]: net["id"] for net in world.cloud.catalog(owner, "", "networks")} for owner in (OWNER, BOB)]
+    assert private[0].keys() == private[1].keys() == {"ext-net", "private"}
+    assert private[0]["private"] != private[1]["private"] and private[0]["ext-net"] == private[1]["ext-net"]
+
+
+def test_what_earlier_versions_shared_is_taken_over(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """A file of version 1: one router and one network for all; bob has a port on it and a network joined to it."""
+    world = make_world()
+    world.push(hot(joined("10.0.7.0/24")), owner=BOB, name="bob")
+    server = {"image": "debian-12-murano", "flavor": "m1.tiny"}
+    world.push(hot({"vm": {"type": "OS::Nova::Server", "properties": server}}), owner=BOB, name="vm")
+    (before,) = world.cloud.servers(BOB)
+    world.cloud.close()
+    old = {kind: fixed_id(kind, "", name) for kind, name in (("network", "private"), ("subnet", "private"))}
+    old["router"] = fixed_id("router", "", "murano-default-router")
+    new = {kind: fixed_id(kind, "", "bob", "private") for kind in ("network", "subnet")}
+    new["router"] = fixed_id("router", "", "bob", "murano-default-router")
+    database = Database(world.folder / "cloud.db")
+    for kind, id in new.items():
+        for id_, body in database.rows("SELECT id, body FROM records WHERE body LIKE ?", (f"%{id}%",)):
+            database.run("UPDATE records SET body = ? WHERE id = ?", (body.replace(id, old[kind]), id_))
+        for column in ("parent", "holder", "id"):
+            database.run(f"UPDATE records SET {column} = ? WHERE {column} = ?", (old[kind], id))
+        database.run("UPDATE records SET project = '' WHERE id = ?", (old[kind],))
+        database.run("UPDATE addresses SET subnet = ? WHERE subnet = ?", (old[kind], id))
+    database.run("DELETE FROM meta")
+    database.run("DROP TABLE leases")
+    database.run("PRAGMA user_version = 1")
+    database.close()
+    world.open()
+    everything = Inventory(world.cloud._database, "", None)
+    assert not [id for id in old.values() for kind in old if everything.find(kind, id)]  # type: ignore[arg-type]
+    assert json.dumps(everything.all("port")).count(new["network"]) >= 1
+    (after,) = world.cloud.servers(BOB)
+    assert after.addresses == before.addresses and after.addresses
+    assert world.cloud.network(BOB, "", "router", {}) == new["router"]
+    (port,) = [port for port in everything.all("port", holder=new["router"]) if port["network_id"] != new["network"]]
+    assert port["device_id"] == new["router"]
+    world.parts.clear()
+    world.push(hot(joined("10.0.7.0/24")), owner=BOB, name="bob", whole=True)
+    world.cloud.delete_stack(BOB, "", "vm")
+    world.cloud.delete_stack(BOB, "", "bob")
