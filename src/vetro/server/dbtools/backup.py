@@ -189,14 +189,19 @@ def _note(total: int, end: End, with_keys: bool) -> None:
 
 
 class _Counted:
-    """A file that knows how much was written to it."""
+    """A file that knows how much was written to it. After an error nothing more is: an archive that is thrown away
+    writes what it still holds."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
+        self._failed = False
         self.size = 0
 
     def write(self, data: bytes) -> int:
         """As a file's."""
-        self.size += len(data)
-        self._file.write(data)
+        if not self._failed:
+            self._failed = True
+            self._file.write(data)
+            self._failed = False
+            self.size += len(data)
         return len(data)
