@@ -189,7 +189,7 @@ class Filler(ABC):
             except ContractViolation as error:
                 if not plan.runtime or given:
                     self._violated(error, obj, None if checking is plan else plan)
-                    if given and shape is not OPEN:  # only what is to be destroyed gets here
+                    if self.shadow and given and shape is not OPEN:
                         self._definitions_in(raw, obj)
             else:
                 setattr(obj, plan.attr, value)

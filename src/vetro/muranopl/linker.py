@@ -75,7 +75,12 @@ class TypeRegistry:
             plain = _without_extensions(name)
             if plain is None:
                 raise
-        found = self.in_package(self.session.resolver.find_class_from(package, plain, version_spec), plain)
+            try:
+                found = self.in_package(self.session.resolver.find_class_from(package, plain, version_spec), plain)
+            except (ClassNotFound, PackageForClassNotFound):
+                found = None
+            if found is None:
+                raise  # by the name that was written
         log.warning("%s is the old name of class %s: write the new one in package %s", name, plain, package.name)
         return found
 
