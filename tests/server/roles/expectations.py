@@ -72,6 +72,7 @@ member  POST         /v2/actions
 admin   DELETE GET POST /v2/admin/memberships
 admin   GET POST     /v2/admin/projects
 admin   PATCH        /v2/admin/projects/{project}
+admin   GET PATCH    /v2/admin/projects/{project}/quotas
 admin   GET POST     /v2/admin/users
 admin   DELETE PATCH /v2/admin/users/{user}
 admin   POST         /v2/admin/users/{user}/link
@@ -114,6 +115,7 @@ reader  POST         /v2/forms/{form_id}/validate
 reader  GET          /v2/images
 admin   DELETE PUT   /v2/images/{image_id}/mark
 reader  GET          /v2/me
+reader  GET          /v2/quotas
 anybody GET          /v2/openapi.json
 reader  GET          /v2/packages
 member  POST         /v2/packages
@@ -147,6 +149,7 @@ reader  GET          /v2/tasks
 reader  GET          /v2/tasks/{task_id}
 member  POST         /v2/tasks/{task_id}/cancel
 reader  GET          /v2/tasks/{task_id}/log
+reader  GET          /v2/tasks/{task_id}/log/{seq}
 member  POST         /v2/tasks/{task_id}/resolve
 member  POST         /v2/tasks/{task_id}/retry
 reader  GET          /v2/templates
@@ -195,6 +198,7 @@ reader  GET          /app/environments/{environment}/tasks/
 reader  GET          /app/environments/{environment}/tasks/{task}/
 member  POST         /app/environments/{environment}/tasks/{task}/cancel
 reader  GET          /app/environments/{environment}/tasks/{task}/lines
+reader  GET          /app/environments/{environment}/tasks/{task}/lines/{seq}
 reader  GET          /app/environments/{environment}/tasks/{task}/log
 member  POST         /app/environments/{environment}/tasks/{task}/resolve
 member  POST         /app/environments/{environment}/tasks/{task}/retry
@@ -249,6 +253,9 @@ admin   GET POST     /app/people/projects/
 admin   GET          /app/people/projects/{project}/
 admin   POST         /app/people/projects/{project}/add
 admin   POST         /app/people/projects/{project}/switch
+admin   GET          /app/people/projects/{project}/quotas
+admin   POST         /app/people/projects/{project}/quotas/set
+reader  GET          /app/people/quotas
 admin   GET          /app/people/users/{user}/
 admin   GET POST     /app/people/users/{user}/delete
 admin   POST         /app/people/users/{user}/grant

@@ -65,6 +65,7 @@ _V2: dict[str, Any] = {
     "createEnvironmentFromTemplate": {"name": "mine"},
     "changeUser": {"enabled": False, "password": "a long password"},
     "changeProject": {"enabled": False},
+    "changeQuotas": {"quotas": {"servers": 3}},
     "evaluateForm": {"answers": {"name": "mine"}},
     "validateForm": {"answers": {"name": "mine"}},
     "submitForm": {"answers": {"name": "mine"}},
@@ -83,7 +84,9 @@ _ABOUT = dict(operations())
 _SCHEMAS: dict[str, Any] = api.get_openapi_schema()["components"]["schemas"]
 _IDS = {route: about["operationId"] for route, about in _ABOUT.items()}
 #: Parts of addresses that name nothing of a project.
-_PLAIN = frozenset({"number", "path", "builder", "image_id", "category", "category_id", "name", "methods", "method"})
+_PLAIN = frozenset(
+    {"number", "seq", "path", "builder", "image_id", "category", "category_id", "name", "methods", "method"}
+)
 #: Addresses of what every project may see, and of links, which are secrets.
 _SHARED = ("/categories/", "/app/link/")
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import transaction
+from django.core.signals import request_finished
+from django.db import close_old_connections, transaction
 from django.test import Client
 
 from tests.server.roles import requests
@@ -102,7 +103,10 @@ class Campaign:
         with transaction.atomic():
             answer = requests.send(client, route, path, given, **changed)
             text = "" if answer.streaming else answer.content.decode("utf-8", "replace")
-            answer.close()
+            if answer.streaming:  # of others the client did so, without what ends connections of PostgreSQL
+                request_finished.disconnect(close_old_connections)
+                answer.close()
+                request_finished.connect(close_old_connections)
             if before is not None:
                 assert everything() == before, f"{who}: {route.method} {path} changed something"
             rows = after()
@@ -241,7 +245,7 @@ def test_no_database_is_asked_for_texts_that_it_cannot_hold(campaign: Campaign, 
     for route in ROUTES:
         if route.door != door:
             continue
-        name = next(iter(set(route.names) - {"number"}), None)
+        name = next(iter(set(route.names) - {"number", "seq"}), None)
         nul = {} if name is None else {name: "a\0b"}
         tries: list[dict[str, Any]] = [{"query": {"q": "a\0b"}}, {"query": {"cursor": "YQBi"}}]
         if isinstance(body := requests.body_of(route), dict):
