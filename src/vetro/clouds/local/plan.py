@@ -41,13 +41,11 @@ class Plan:
         row = self._database.row(
             "SELECT cidr FROM plans WHERE router = ? AND network = ? AND project = ?", (router, name, project)
         )
-        same = network(row[0]) if row is not None else None
-        if same is not None and same.version == version and not _overlaps(same, own):
-            return str(same)
+        same = [net for net in [network(row[0])] if net.version == version] if row is not None else []
         here = [net for net in map(network, elsewhere) if net.version == version]
         others = [*self._leased(project, version), *self._reserved(version, None, but_project=project)]
         for avoided in ([*own, *here, *others], [*own, *here], own):
-            for found in self._blocks(version, name):
+            for found in (*same, *self._blocks(version, name)):
                 if not _overlaps(found, avoided):
                     self._database.run(
                         "INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?, ?)", (router, name, str(found), project, now)

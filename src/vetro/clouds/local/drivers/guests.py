@@ -127,11 +127,11 @@ class GuestDriver(ABC, Generic[GuestT]):
         spec = self._guest(folder).spec()
         what = f"server {spec.name if spec else '?'} ({folder.name})"
         if self._has_data(folder) and not (held(folder) and over(folder)):
-            if held(folder):
-                return []
-            self.stop(folder.name)
+            known = held(folder)
             put(folder)
-            return [f"{what}: unknown to the cloud, stopped and kept for a day"]
+            if not known or self._guest(folder).alive():
+                self.stop(folder.name)
+            return [] if known else [f"{what}: unknown to the cloud, stopped and kept for a day"]
         self.delete(folder.name)
         return [what]
 

@@ -19,7 +19,7 @@ _MARK = "quarantine.json"
 
 
 def put(folder: Path) -> None:
-    """Puts the server kept in this folder there; nothing when it is there already. The caller stopped it."""
+    """Puts the server kept in this folder there; nothing when it is there already. The caller stops it."""
     if not held(folder):
         save(folder / _MARK, {"since": time.time(), "wanted": load(folder / "wanted.json")})
 

@@ -125,5 +125,8 @@ def collect(argv: Sequence[str], *, input: bytes = b"", timeout: float, what: st
 
 def _go_on(pid: int) -> None:
     """A guest that shuts down stops all its processes for a moment; nsenter then stops itself, and would for ever."""
-    if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG) is not None:
-        os.kill(pid, signal.SIGCONT)
+    try:
+        if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG) is not None:
+            os.kill(pid, signal.SIGCONT)
+    except ChildProcessError:
+        pass  # it has just ended: the kernel then has none that could be stopped
