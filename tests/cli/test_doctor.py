@@ -99,9 +99,10 @@ def test_an_installation(tmp_path: Path) -> None:
     with closing(sqlite3.connect(installation.data / "vetro.db")) as database:
         database.execute(
             "INSERT INTO dispatch_task (id, project_id, user_id, environment_id, session_id, kind, state, spec,"
-            " warnings, errors, cancel, priority, label, engine, owner, fence, attempts, failures, created, updated)"
+            " warnings, errors, cancel, priority, label, engine, owner, fence, attempts, failures, log_bytes, created,"
+            " updated)"
             " VALUES"
-            " ('t', 'p', 'u', '', '', 'deploy', 'queued', x'00', 0, 0, '', 0, 'RegionTwo', '', '', 0, 0, 0,"
+            " ('t', 'p', 'u', '', '', 'deploy', 'queued', x'00', 0, 0, '', 0, 'RegionTwo', '', '', 0, 0, 0, 0,"
             " '2020-01-01 00:00:00', '2020-01-01 00:00:00')"
         )
         database.commit()

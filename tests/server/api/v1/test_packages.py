@@ -218,7 +218,6 @@ def shelf(ann: Any) -> dict[str, str]:
         ("version=1", ""),
         ("version=0", "DACB"),
         ("is_public=true&author=x&bogus=1", "DACB"),
-        ("search=%00N1", "A"),
     ],
 )
 def test_lists(ann: Any, shelf: dict[str, str], query: str, found: str) -> None:
@@ -230,7 +229,7 @@ def test_lists(ann: Any, shelf: dict[str, str], query: str, found: str) -> None:
     ("query", "status"),
     [
         ("limit=0", 400), ("limit=-3", 400), ("limit=x", 400), ("sort_dir=up", 400), ("marker=nosuch", 404),
-        ("version=not one", 400), ("limit=100000", 200),
+        ("version=not one", 400), ("limit=100000", 200), ("search=%00N1", 400),
     ],
 )  # fmt: skip
 def test_bad_parameters(ann: Any, shelf: dict[str, str], query: str, status: int) -> None:

@@ -40,7 +40,7 @@ def index(call: Call) -> dict[str, Any]:
 def query_of(call: Call) -> search.Query:
     """The parameters of a list of packages. Raises `Invalid`."""
     query = _query(call)
-    given = {name: [v.replace("\x00", "") for v in query.getlist(name)] for name in query}
+    given = {name: query.getlist(name) for name in query}
     last = {name: values[-1] for name, values in given.items() if values}
     most = int(config()["packages.max_page_size"])
     limit = limit_of(last["limit"]) if "limit" in last else int(config()["packages.page_size"])
