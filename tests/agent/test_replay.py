@@ -124,5 +124,5 @@ def test_an_older_plan_that_was_held_back_is_refused_when_a_newer_one_has_run(
         body = json.dumps(plan)
         send(raw, QUEUE, body, key.sign(QUEUE, body), plan["ID"])
         drained(raw, QUEUE)
-    wait_for(lambda: "is not newer" in agents[QUEUE].log)
+    wait_for(lambda: "is not newer" in agents[QUEUE].log and ran.exists() and ran.read_text() != "")
     assert ran.read_text().split() == ["new"]
