@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -265,12 +268,23 @@ def test_an_exported_environment_is_brought_back(garden: Any, client: Client) ->
     assert client.post("/app/environments/import", {"archive": broken}).status_code == 400
 
 
-def test_a_copy_that_would_have_no_resources_is_told_what_to_choose(
-    garden: Any, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def with_a_resource(archive: bytes) -> bytes:
+    """The archive of an environment whose newest state remembers a resource in a cloud."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(made, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith(".json") and b'"Objects"' in data:
+                model = json.loads(data)
+                model["Attributes"] = [["p1", "io.murano.resources.Instance", "id", "server"]]
+                data = json.dumps(model).encode()
+            new.writestr(name, data)
+    return made.getvalue()
+
+
+def test_a_copy_that_would_have_no_resources_is_told_what_to_choose(garden: Any, client: Client) -> None:
     exported = client.post(at(garden, "export"))
-    monkeypatch.setattr("vetro.server.environments.copying.has_resources", lambda model: True)
-    archive = SimpleUploadedFile("garden.zip", exported.content, "application/zip")
+    archive = SimpleUploadedFile("garden.zip", with_a_resource(exported.content), "application/zip")
     answer = client.post("/app/environments/import", {"archive": archive, "name": "copy", "how": "exact"})
     said = words(answer, 409)
     assert "would have none Choose “A draft with the same components: nothing counts as deployed”." in said
