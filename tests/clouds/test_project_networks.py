@@ -127,3 +127,59 @@ def test_what_earlier_versions_shared_is_taken_over(make_world: Callable[..., Wo
     world.push(hot(joined("10.0.7.0/24")), owner=BOB, name="bob", whole=True)
     world.cloud.delete_stack(BOB, "", "vm")
     world.cloud.delete_stack(BOB, "", "bob")
+
+
+_POOL = LocalSettings(external_cidr="198.18.4.0/29")
+
+
+@pytest.mark.attack("networks", "H2")
+@pytest.mark.parametrize(
+    ("type_name", "properties"),
+    [
+        ("OS::Neutron::Subnet", {"network": "ext-net", "cidr": "10.0.0.0/8"}),
+        ("OS::Neutron::RouterInterface", {"router": "murano-default-router", "subnet": "ext-net"}),
+        ("OS::Neutron::Port", {"network": "ext-net"}),
+        ("OS::Neutron::Port", {"fixed_ips": [{"subnet": "ext-net"}]}),
+        (
+            "OS::Nova::Server",
+            {"image": "debian-12-murano", "flavor": "m1.tiny", "networks": [{"network": "ext-net"}]},
+        ),
+        (
+            "OS::Nova::Server",
+            {"image": "debian-12-murano", "flavor": "m1.tiny", "networks": [{"subnet": "ext-net"}]},
+        ),
+    ],
+    ids=["subnet", "interface", "port", "port-by-subnet", "server", "server-by-subnet"],
+)
+@pytest.mark.parametrize("late", [False, True], ids=["known", "told later"])
+@pytest.mark.parametrize("project", ["project", "admin"])
+def test_nobody_joins_or_drains_the_pool_of_all_projects(
+    make_world: Callable[..., World], type_name: str, properties: dict[str, Any], late: bool, project: str
+) -> None:
+    world = make_world(settings=_POOL, quotas={"addresses": 1})
+    owner, pool = Owner(project, "env"), fixed_id("network", "", "ext-net")
+    resources: dict[str, Any] = {f"r{n}": {"type": type_name, "properties": properties} for n in range(8)}
+    if late:  # the name comes out of an attribute, so it is not known before something is made
+        text = json.dumps(resources).replace('"ext-net"', '{"get_attr": ["name", "value"]}')
+        resources = {**json.loads(text), "name": {"type": "OS::Heat::Value", "properties": {"value": "ext-net"}}}
+    with pytest.raises(CloudError, match=r"'ext-net' belongs to all projects, for floating addresses only"):
+        world.push(hot(resources), owner=owner)
+    things = Inventory(world.cloud._database, "", None)
+    assert not things.all("port", parent=pool) and len(things.all("subnet", parent=pool)) == 1
+    address = {"type": "OS::Neutron::FloatingIP", "properties": {"floating_network": "ext-net"}}
+    for number in range(5):  # all of them are left for others
+        world.push(hot({"a": address}), owner=Owner(f"other-{number}", "env"), name=f"a{number}")
+    (made,) = [net for net in world.cloud._services.networks.values() if net.external]
+    assert [str(net.cidr) for net in made.subnets] == ["198.18.4.0/29"] and made.router is None
+
+
+@pytest.mark.attack("networks", "H2")
+def test_what_tenants_added_to_the_pool_in_earlier_versions_is_none_of_it(make_world: Callable[..., World]) -> None:
+    world = make_world(settings=_POOL)
+    things, pool = Inventory(world.cloud._database, "", "project"), fixed_id("network", "", "ext-net")
+    added = {"id": "s1", "name": "s1", "cidr": "10.0.0.0/8", "network_id": pool, "tenant_id": "project"}
+    things.save("subnet", added, parent=pool)
+    port = {"id": "p1", "name": "", "device_owner": "network:router_interface", "device_id": "r1"}
+    things.save("port", {**port, "fixed_ips": []}, parent=pool)
+    spec = network_spec(things, things.get("network", "ext-net"))
+    assert [str(net.cidr) for net in spec.subnets] == ["198.18.4.0/29"] and spec.router is None

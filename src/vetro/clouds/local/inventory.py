@@ -152,6 +152,11 @@ class Inventory:
         rows = self.database.rows(f"SELECT body, project FROM records WHERE {where} ORDER BY rowid", values)
         return [json.loads(body) for body, project in rows if self._sees(project)]
 
+    def common(self, record: str) -> bool:
+        """Whether a record (by id) is nobody's own, but for all projects."""
+        where = "id = ? AND region = ? AND project = ''"
+        return self.database.row(f"SELECT 1 FROM records WHERE {where}", (record, self.region)) is not None
+
     def delete(self, record: str) -> None:
         """Removes a record (by id), which counts no more. Nothing when there is none."""
         self.database.run("DELETE FROM records WHERE id = ? AND region = ?", (record, self.region))

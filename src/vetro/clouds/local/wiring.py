@@ -26,9 +26,12 @@ from vetro.clouds.local.values import DeviceName, Name, interface
 def network_spec(things: Inventory, network: Record) -> NetworkSpec:
     """A network with its subnets and the router it is joined to."""
     everything = Inventory(things.database, things.region, None)
-    subnets = everything.all("subnet", parent=network["id"])
+    subnets, ports = (everything.all(kind, parent=network["id"]) for kind in ("subnet", "port"))
+    if everything.common(network["id"]):
+        # Earlier versions let tenants add to the pool of floating addresses; none of it counts.
+        subnets, ports = [one for one in subnets if everything.common(one["id"])], []
     router = None
-    for port in everything.all("port", parent=network["id"]):
+    for port in ports:
         if port["device_owner"] == ROUTER_INTERFACE:
             router = everything.find("router", port["device_id"])
             break

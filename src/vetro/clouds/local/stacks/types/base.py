@@ -217,6 +217,21 @@ def checked(
     return made
 
 
+def refuse_shared(things: Inventory, *refs: tuple[Kind, Any]) -> None:
+    """Raises `PropertyInvalid` where one of these networks and subnets (kind, id or name) is not the project's own.
+
+    The pool of floating addresses is the operator's: nothing that a tenant makes joins it or takes addresses of it,
+    but floating addresses, which have a quota.
+    """
+    for kind, ref in refs:
+        found = things.find(kind, ref) if isinstance(ref, str) and ref else None
+        if found is not None and things.common(found["id"]):
+            raise PropertyInvalid(
+                f"the {kind} {short(found['name'])} belongs to all projects, for floating addresses only; use a"
+                f" {kind} of your own"
+            )
+
+
 def missing(constraint: str, value: Any, things: Inventory) -> str | None:
     """What is wrong with a name under a custom constraint, or null. Unknown constraints allow everything."""
     kind = CONSTRAINTS.get(constraint)

@@ -11,7 +11,7 @@ from vetro.clouds.local.addresses import pools_of
 from vetro.clouds.local.defaults import ROUTER_INTERFACE, interface_record, router_record
 from vetro.clouds.local.inventory import Inventory, Record, fixed_id
 from vetro.clouds.local.plan import Plan
-from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
+from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType, refuse_shared
 from vetro.clouds.local.wiring import sync_network
 
 
@@ -138,6 +138,7 @@ class Subnet(ResourceType):
         """Network and CIDR are there and fit."""
         if not {"network", "network_id"} & (props.keys() | (_GIVEN - set(known))):
             raise PropertyInvalid("the property 'network' of OS::Neutron::Subnet is required")
+        refuse_shared(things, ("network", props.get("network") or props.get("network_id")))
         if "cidr" in props:
             net = values.network(props["cidr"])
             if net.version != props.get("ip_version", 4):
@@ -154,6 +155,7 @@ class Subnet(ResourceType):
     def create(self, call: Call) -> None:
         """The record, and the network anew with it."""
         network = call.things.get("network", call.props.get("network") or call.props["network_id"])
+        refuse_shared(call.things, ("network", network["id"]))
         net = values.network(call.props["cidr"])
         for other in call.things.all("subnet", parent=network["id"]):
             if other["id"] != call.id and values.network(other["cidr"]).overlaps(net):
@@ -284,6 +286,7 @@ class RouterInterface(ResourceType):
             names = {what, f"{what}_id"} | ({"port", "port_id"} if what == "subnet" else set())
             if not names & (props.keys() | (_ALL_OF_INTERFACE - set(known))):
                 raise PropertyInvalid(f"the property '{what}' of OS::Neutron::RouterInterface is required")
+        refuse_shared(things, ("subnet", props.get("subnet") or props.get("subnet_id")))
 
     def create(self, call: Call) -> None:
         """A port with the gateway's address. Raises `Conflict` when the router has an overlapping subnet."""
@@ -294,6 +297,7 @@ class RouterInterface(ResourceType):
         else:
             subnet_ref = call.props.get("subnet") or call.props["subnet_id"]
         subnet = call.things.get("subnet", subnet_ref)
+        refuse_shared(call.things, ("subnet", subnet["id"]))
         port = fixed_id("port", call.id)
         everything = call.services.things(call.region, None)
         for other in everything.all("port", holder=router["id"]):

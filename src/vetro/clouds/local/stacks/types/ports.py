@@ -9,7 +9,7 @@ from vetro.clouds.interface import Conflict
 from vetro.clouds.local import values
 from vetro.clouds.local.addresses import mac_of
 from vetro.clouds.local.inventory import Inventory, Record, fixed_id
-from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
+from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType, refuse_shared
 from vetro.clouds.local.stacks.types.security import default_group
 from vetro.clouds.local.wiring import changed_server
 
@@ -31,6 +31,7 @@ def make_port(
     there = call.things.find("port", id)
     if there is not None:
         return there
+    refuse_shared(call.things, ("network", network["id"]))
     subnets = call.things.all("subnet", parent=network["id"])
     if not subnets:
         raise Conflict(f"the network '{network['name']}' has no subnet, so a port on it gets no address")
@@ -153,6 +154,9 @@ class Port(ResourceType):
         names = {"network", "network_id", "fixed_ips"}
         if not names & (props.keys() | (names - set(known))):
             raise PropertyInvalid("the property 'network' of OS::Neutron::Port is required")
+        refuse_shared(things, ("network", props.get("network") or props.get("network_id")))
+        for ip in props.get("fixed_ips") or ():
+            refuse_shared(things, ("subnet", ip.get("subnet") or ip.get("subnet_id")))
 
     def create(self, call: Call) -> None:
         """Addresses are taken at once."""

@@ -11,7 +11,14 @@ from vetro.clouds.local import values
 from vetro.clouds.local.drivers.base import ServerSpec
 from vetro.clouds.local.inventory import Inventory, Record
 from vetro.clouds.local.stacks.functions import text_of
-from vetro.clouds.local.stacks.types.base import Call, Prop, PropertyInvalid, ResourceFailed, ResourceType
+from vetro.clouds.local.stacks.types.base import (
+    Call,
+    Prop,
+    PropertyInvalid,
+    ResourceFailed,
+    ResourceType,
+    refuse_shared,
+)
 from vetro.clouds.local.stacks.types.ports import auto_port_id, drop_port, group_ids, make_port, save_port
 from vetro.clouds.local.stacks.userdata import agent_queue, hostname
 from vetro.clouds.local.wiring import need_network, server_spec, user_data_id
@@ -113,6 +120,9 @@ class Server(ResourceType):
         for place, entry in enumerate(props.get("networks") or ()):
             if not entry.keys() & {"port", "network", "uuid", "subnet", "allocate_network"}:
                 raise PropertyInvalid(f"networks[{place}] needs a port, network or subnet")
+            if not entry.get("port"):
+                refuse_shared(things, ("network", entry.get("network") or entry.get("uuid")))
+                refuse_shared(things, ("subnet", entry.get("subnet")))
         zone = props.get("availability_zone")
         if zone and things.find("zone", zone.split(":")[0]) is None:
             names = ", ".join(zone["name"] for zone in things.all("zone"))
