@@ -23,7 +23,7 @@ from vetro.clouds.local import LocalCloud, LocalSettings
 from vetro.clouds.local.drivers.base import GroupSpec, SecurityRule
 from vetro.clouds.local.drivers.choice import nspawn_missing
 from vetro.clouds.local.drivers.nspawn import NspawnDriver
-from vetro.clouds.local.host import firewall, namespaces
+from vetro.clouds.local.host import border, firewall, namespaces, nft
 from vetro.clouds.local.host.errors import AddressTaken, HostFailed
 
 #: What the tests' cloud hands out: nothing that people are likely to have.
@@ -156,6 +156,58 @@ def test_floating_addresses_are_reached_from_here_and_from_other_projects(world:
         pass
     assert world.who("bob", "198.18.4.9") == "alice"
     assert world.who("alice", "198.18.4.9") in ("alice", "")
+
+
+@pytest.mark.attack("networks", "resources of the kernel")
+@pytest.mark.parametrize(("most", "rate"), [(200, 100_000), (100_000, 10)], ids=["at once", "a second"])
+def test_a_flood_of_connections_leaves_the_tables_of_this_machine_to_others(
+    world: RealWorld, most: int, rate: int
+) -> None:
+    """All connections through this machine are in one table of its kernel, which drops new ones when it is full."""
+    name = world.driver._networks.namespace("bob")  # type: ignore[attr-defined]
+    enter = namespaces.enter(name)
+    usual = nft.document([firewall.limits(border.connections(), border.connections() // 64)])
+    assert 512 <= border.connections() <= 16_384
+    assert f"over {border.connections()} drop" in said(*enter, "nft", "list", "table", "inet", firewall.LIMITS)
+    link = world.driver._networks.link("bob")  # type: ignore[attr-defined]
+
+    def known() -> int:
+        lines = Path("/proc/net/nf_conntrack").read_text("ascii").splitlines()
+        return sum(f"src={link.inside} dst=198.18.4.9 " in line and " udp " in line for line in lines)
+
+    flood = (
+        "import socket\n"
+        "for _ in range(2):\n"
+        "  s = socket.socket(2, 2); s.bind(('', 0))\n"
+        "  for port in range(1000, 3000): s.sendto(b'x', ('198.18.4.9', port))\n"
+    )
+    try:
+        nft.load([firewall.limits(most, rate)], enter)
+        before = known()
+        assert world.sh("bob", f'python3 -c "{flood}"') == "[0]"
+        # New rules of the project do not start the count anew.
+        world.driver._networks.refresh("bob")  # type: ignore[attr-defined]
+        assert world.sh("bob", f'python3 -c "{flood}"') == "[0]"
+        # Ten a second: 320 together, and what the floods' own time adds.
+        assert 100 < known() - before < 1500
+        if rate > 1000:
+            assert known() - before <= most + 10
+        assert world.who("carol", "198.18.4.9") == "alice"
+    finally:
+        subprocess.run([*enter, "nft", "-j", "-f", "-"], input=usual, text=True, check=True)
+    assert world.who("bob", "198.18.4.9") == "alice"
+
+
+def test_two_projects_of_one_namespace_name_are_refused(world: RealWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = world.driver._networks.namespace("bob")  # type: ignore[attr-defined]
+    monkeypatch.setattr(namespaces, "name_of", lambda cloud, project: name)
+    resources = {key: value for key, value in site("mallory", "10.7.0.0/24", "10.7.0.5").items() if key != "server"}
+    with pytest.raises(CloudError, match=f"the namespace {name} of the project 'mallory' belongs to another project"):
+        world.push(hot(resources), owner=Owner("mallory", "env"), name="mallory")
+    monkeypatch.undo()
+    world.cloud.delete_stack(Owner("mallory", "env"), "", "mallory")
+    world.parts.pop("mallory", None)
+    assert world.sh("bob", "hostname") == "bob[0]"
 
 
 @pytest.mark.attack("networks", "C2")

@@ -10,17 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.servers import OWNER, free_block, network, real_servers, server, traces
-from vetro.clouds.local.drivers.base import GroupSpec, NicSpec, SecurityRule
+from vetro.clouds.local.drivers.base import DriverError, GroupSpec, NicSpec, SecurityRule
 from vetro.clouds.local.drivers.nspawn import NspawnDriver
-from vetro.clouds.local.host import registry
+from vetro.clouds.local.host import links, registry
 from vetro.clouds.local.host.errors import GuestCommandFailed, ServerBootFailed
 from vetro.clouds.local.host.processes import process
-from vetro.clouds.local.host.records import load
+from vetro.clouds.local.host.records import load, save
 from vetro.clouds.local.image.sources import apt_sources
 
 pytestmark = pytest.mark.attack("processes", "walls of guests")
@@ -146,6 +147,28 @@ def test_a_server_cannot_take_the_address_of_another(place: Place) -> None:
     assert "plain" in said and "forged" not in said, said
 
 
+@pytest.mark.attack("networks", "resources of the kernel")
+def test_a_bridge_keeps_no_addresses_that_guests_invent(place: Place) -> None:
+    """Without port security a guest may send from any hardware address, as many as it likes."""
+    name = place.driver._networks.namespace(OWNER.project)
+    forged = (
+        "import os, socket\n"
+        "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(('eth0', 0))\n"
+        "for _ in range(2000): s.send(b'\\xff' * 6 + b'\\x02' + os.urandom(5) + b'\\x88\\xb5' + bytes(46))\n"
+    )
+    (nic,) = server(1, place.blocks[0]).nics
+    before = place.driver._server("server-1").spec()
+    assert before is not None
+    place.driver.update(replace(before, nics=(replace(before.nics[0], security=False),)))
+    try:
+        assert place.sh(1, f'python3 -c "{forged}"') == "[0]"
+        known = subprocess.run(["bridge", "-n", name, "fdb"], capture_output=True, text=True, check=True).stdout
+        assert str(nic.mac) in known and len(known.splitlines()) < 60, known
+        assert place.reaches(2, place.address(1), 80)
+    finally:
+        place.driver.update(before)
+
+
 def test_credentials_of_this_machine_cannot_be_fetched(place: Place) -> None:
     assert not place.reaches(1, "169.254.169.254", 80)
 
@@ -267,6 +290,34 @@ def test_a_killed_keeper_leaves_something_that_the_next_start_removes(place: Pla
     assert done == ["processes of the dead server server-2"]
     place.driver.start("server-2")
     assert place.sh(2, "hostname") == "web2\n[0]"
+
+
+@pytest.mark.attack("data", "M4")
+def test_a_server_that_an_earlier_version_ran_is_powered_off_and_moved(place: Place) -> None:
+    servers, networks = ["server-1", "server-2", "server-3", "server-4"], ["net", "other", "island"]
+    launch = place.folder / "nspawn" / "servers" / "server-2" / "launch.json"
+    facts = load(launch)
+    for nic in facts["nics"]:
+        del nic["namespace"]  # as those had it
+    save(launch, facts)
+    off = "echo off > /root/off"
+    place.sh(2, f"systemd-run -q --unit last -p ExecStop=\"/bin/sh -c '{off}; sync'\" sleep infinity")
+    assert place.driver.sweep(servers, networks) == ["the server server-2, which an earlier version ran"]
+    assert place.driver.sweep(servers, networks) == []
+    assert place.driver.statuses(["server-2"])["server-2"] == "ERROR"  # and not SHUTOFF, which nothing starts again
+    with pytest.raises(GuestCommandFailed, match="an earlier version of Vetro ran it, and 'vetro cloud start' starts"):
+        place.driver.execute("server-2", ["true"])
+    place.driver.start("server-2")
+    assert place.sh(2, "cat /root/off; hostname") == "off\nweb2\n[0]"
+
+
+def test_two_servers_of_one_machine_name_are_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = place.driver._server("server-1").machine
+    monkeypatch.setattr(links, "digest", lambda text, length, real=links.digest: real("server-1", length))
+    with pytest.raises(DriverError, match=f"the machine {there} of the server 'web7' belongs to another server"):
+        place.driver.create(server(7, place.blocks[0]))
+    monkeypatch.undo()
+    assert place.driver.statuses(["server-1", "server-7"]) == {"server-1": "ACTIVE"}
 
 
 def test_a_guest_that_powers_itself_off_is_stopped(place: Place) -> None:

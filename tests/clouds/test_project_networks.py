@@ -124,7 +124,18 @@ def test_what_earlier_versions_shared_is_taken_over(make_world: Callable[..., Wo
     (port,) = [port for port in everything.all("port", holder=new["router"]) if port["network_id"] != new["network"]]
     assert port["device_id"] == new["router"]
     world.parts.clear()
-    world.push(hot(joined("10.0.7.0/24")), owner=BOB, name="bob", whole=True)
+    # Models of environments and templates go on naming the old ones.
+    template = joined("10.0.7.0/24", old["router"])
+    template["port"] = {"type": "OS::Neutron::Port", "properties": {"network": old["network"]}}
+    world.push(hot(template), owner=BOB, name="bob", whole=True)
+    assert world.cloud.network(BOB, "", "external_of_router", {"router": old["router"]})
+    assert len(everything.all("port", holder=new["router"])) == 2
+    assert [port["network_id"] for port in everything.all("port", parent=new["network"])].count(new["network"]) == 3
+    with pytest.raises(CloudError, match="there is no router"):
+        world.push(hot(joined("10.0.8.0/24", new["router"])), owner=Owner("carol", "env"), name="theirs")
+    # Another project's own, never bob's.
+    world.push(hot(joined("10.0.9.0/24", old["router"])), owner=Owner("carol", "env"), name="carol")
+    assert len(everything.all("port", holder=new["router"])) == 2
     world.cloud.delete_stack(BOB, "", "vm")
     world.cloud.delete_stack(BOB, "", "bob")
 

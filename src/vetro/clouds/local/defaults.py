@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.clouds.local.database import Database
-from vetro.clouds.local.inventory import Inventory, fixed_id
+from vetro.clouds.local.inventory import Inventory, fixed_id, moved
 from vetro.clouds.local.settings import LocalSettings
 
 ROUTER_INTERFACE = "network:router_interface"
@@ -83,6 +83,12 @@ def take_over(database: Database, settings: LocalSettings, region: str) -> None:
         "DELETE FROM records WHERE region = ? AND (id IN (?, ?, ?) OR kind = 'port' AND (parent = ? OR holder = ?))",
         (region, network, subnet, router, network, router),
     )
+    for kind, old, name in (
+        ("network", network, settings.private_network),
+        ("subnet", subnet, settings.private_network),
+        ("router", router, settings.router),
+    ):
+        database.run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (moved(kind, old), name))
     database.run("DELETE FROM addresses WHERE subnet = ?", (subnet,))
     database.run("DELETE FROM plans WHERE router = ?", (router,))
 

@@ -62,6 +62,11 @@ def fixed_id(*names: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, "/".join(names)))
 
 
+def moved(kind: str, id: str) -> str:
+    """Under this key of the table ``meta`` stands the name of what each project has instead of a shared record."""
+    return f"moved/{kind}/{id}"
+
+
 def word(kind: str) -> str:
     """What a kind is called in messages."""
     return _WORDS.get(kind, kind.replace("_", " "))
@@ -132,7 +137,18 @@ class Inventory:
         seen = [row for row in seen if row[1]] or seen
         if len(seen) > 1:
             raise Conflict(f"there are {len(seen)} {word(kind)} records named {short(ref)}; use the id")
-        return json.loads(seen[0][0]) if seen else None
+        return json.loads(seen[0][0]) if seen else self._moved(kind, ref)
+
+    def _moved(self, kind: Kind, ref: str) -> Record | None:
+        """The project's own record instead of one that all projects shared in earlier versions.
+
+        Models of environments and templates keep its id.
+        """
+        row = self.database.row("SELECT value FROM meta WHERE key = ?", (moved(kind, ref),)) if self.project else None
+        if row is None:
+            return None
+        own = fixed_id(kind, self.region, str(self.project), row[0])
+        return self._find(kind, own) if own != ref else None
 
     def get(self, kind: Kind, ref: str) -> Record:
         """A record by id or name. Raises `NotFound`, `Conflict`."""

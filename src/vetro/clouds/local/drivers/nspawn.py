@@ -75,7 +75,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             return
         if server.spec() is not None and (server.folder / "launch.json").exists():
             if server.outdated():
-                server.end()
+                server.power_off()
                 self.update(spec)
             self._networks.restore(spec.owner.project)
             self._boot(server)
@@ -86,6 +86,9 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             error = DriverError(f"the image '{image.name}' was made without root and serves proot servers only")
             error.hint = f"make it as root: vetro image build {image.name} --again"
             raise error
+        folders = (self._folder / "servers").iterdir()
+        if any(folder.name != spec.id and self._guest(folder).machine == server.machine for folder in folders):
+            raise DriverError(f"the machine {server.machine} of the server '{spec.name}' belongs to another server")
         registry.note(self.cloud, self._folder)
         self._networks.restore(spec.owner.project)
         server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -132,7 +135,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             spec = found.spec()
             assert spec is not None
             if found.outdated():
-                found.end()
+                found.power_off()
                 self.update(spec)
             self._networks.restore(spec.owner.project)
             self._boot(found)
@@ -194,7 +197,9 @@ class NspawnDriver(GuestDriver[NspawnServer]):
                 quarantine.lift(folder)
                 done.append(f"quarantine of the server {folder.name}")
             elif not server.alive() and server.cgroup.pids() and server.end_unless_starting():
-                done.append(f"processes of the dead server {folder.name}")
+                old = server.outdated()
+                what = "the server {}, which an earlier version ran" if old else "processes of the dead server {}"
+                done.append(what.format(folder.name))
         groups = Cgroups()
         names = list(groups.group(f"vetro-{self.cloud}").names())
         known = {NspawnServer(folder, self.cloud).machine for folder in (self._folder / "servers").iterdir()}

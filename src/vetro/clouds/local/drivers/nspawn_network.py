@@ -89,6 +89,7 @@ class Networks:
         with self._locked(network.project):
             before = self.get(network.id)
             others = [one for one in self._of(network.project) if one.id != network.id]
+            self._check_name(network.project)
             _check_free(network, others)
             try:
                 self._make(network.project, [*others, network])
@@ -205,6 +206,9 @@ class Networks:
             self._guard()
             if self._nat and any(network.uplink for network in networks):
                 forwarding.switch_on(self._cloud, links.uplinks())
+        if not nft.present(firewall.LIMITS, namespaces.enter(name)):
+            most = border.connections()
+            nft.load([firewall.limits(most, most // 64)], namespaces.enter(name))
         for network in networks:
             links.ensure_bridge(name, links.bridge_name(network.id), network)
 
@@ -257,6 +261,12 @@ class Networks:
         if joined is not None:
             servers = [*(spec for spec in servers if spec.id != joined.id), joined]
         return [nic for server in servers for nic in server.nics]
+
+    def _check_name(self, project: str) -> None:
+        """Raises `DriverError` where another project's namespace has the name that this one's would have."""
+        name = self.namespace(project)
+        if any(other != project and self.namespace(other) == name for other in self.projects()):
+            raise DriverError(f"the namespace {name} of the project '{project}' belongs to another project")
 
     def _check_floating(self, spec: ServerSpec) -> None:
         name, known = self.namespace(spec.owner.project), links.taken()

@@ -89,6 +89,8 @@ class NspawnServer:
 
     def why(self) -> str:
         """Why it does not run, with the last lines of its console."""
+        if self.outdated():
+            return "an earlier version of Vetro ran it, and 'vetro cloud start' starts it again"
         ended = load(self.folder / "ended.json") or {}
         if "error" in ended:
             return str(ended["error"])
@@ -160,7 +162,7 @@ class NspawnServer:
         try:
             with self._starting(wait=False):
                 if not self.alive():
-                    self.end()
+                    self.power_off() if self.outdated() else self.end()
                     return True
         except (BlockingIOError, FileNotFoundError):
             pass  # it is starting, or somebody removed it meanwhile
@@ -220,12 +222,18 @@ class NspawnServer:
         if not (self.folder / "server.json").exists():
             return
         save(self.folder / "wanted.json", "SHUTOFF")
+        self.power_off(timeout)
+
+    def power_off(self, timeout: float = 20) -> None:
+        """As `stop`, but as somebody who wants it to run again."""
         leader, nspawn = self.leader(), self._running("nspawn")
         if leader is not None and nspawn is not None:
             first = process(leader)
             if first is not None and first.signal(_POWER_OFF):
                 nspawn.wait(timeout)
         self.end()
+        if load(self.folder / "wanted.json") != "SHUTOFF":
+            (self.folder / "ended.json").unlink(missing_ok=True)  # nobody switched it off on purpose
 
     def end(self) -> None:
         """Ends all its processes at once and removes what holds them. Raises `HostFailed` when something stays."""

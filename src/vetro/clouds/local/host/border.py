@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from ipaddress import IPv4Network
+from pathlib import Path
 
 from vetro.clouds.local.host import nft
 from vetro.clouds.local.host.nft import Expression, equal, meta, within
 
 LINK_LOCAL = IPv4Network("169.254.0.0/16")
+_CONNECTIONS = Path("/proc/sys/net/netfilter/nf_conntrack_max")
 #: How the links and bridges of all local clouds begin.
 PREFIX = "vt"
 
@@ -36,6 +38,16 @@ def apply(cloud: str, pools: Collection[IPv4Network], nat: bool) -> None:
 def remove(cloud: str) -> None:
     """Removes this cloud's table; nothing when there is none."""
     nft.remove(table_name(cloud))
+
+
+def connections() -> int:
+    """How many connections a project may have through this machine at once: an eighth of all that the kernel keeps."""
+    try:
+        most = int(_CONNECTIONS.read_text("ascii"))
+    except (OSError, ValueError):  # not before the kernel follows connections
+        most = 65_536
+    # The kernel looks through them for each new one.
+    return max(512, min(most // 8, 16_384))
 
 
 def present(cloud: str) -> bool:

@@ -8,6 +8,7 @@ What is enforced:
 * A network leads outside when it has an uplink and the driver's ``nat`` is on; never to link-local addresses. Outside
   of the namespace servers have the address of its link, unless they speak with a floating address of their own.
 * Rules for outgoing traffic hold for what leaves the network, once every group of the interface has some.
+* What leaves the namespace has a limit of connections (`limits`).
 * An interface speaks with its own hardware and network addresses only (not where port security is off).
 Servers on one network reach each other freely. What lies beyond the link is `border`'s. Reference: LOCAL_CLOUD.md 5.6.
 """
@@ -28,6 +29,7 @@ from vetro.clouds.local.values import ICMP
 
 #: Name of the tables in the namespace.
 TABLE = "vetro"
+LIMITS = "vetro_limits"
 _PORTS = {6: "tcp", 17: "udp", 33: "dccp", 132: "sctp", 136: "udplite"}
 _ICMP = {1: "icmp", 58: "icmpv6"}
 
@@ -59,6 +61,20 @@ def tables(rules: Rules) -> list[nft.Table]:
     bridge = nft.Table("bridge", TABLE)
     bridge.chain("source", _sources(rules), hook=("filter", "prerouting", -200))
     return [inet, bridge]
+
+
+def limits(most: int, rate: int) -> nft.Table:
+    """The table that bounds what leaves: each connection takes a place in this machine's own table of connections,
+    which all projects and the machine itself share. A table of its own: what it has counted outlives new rules.
+
+    ``most``: connections at once. Those that were closed are known for two minutes more and not counted, so new ones
+    have a ``rate``, in a second; half a minute's may come together.
+    """
+    table = nft.Table("inet", LIMITS)
+    new = _to(UPLINK), nft.tracked("state", "new")
+    bounds = nft.more_connections_than(most), nft.faster_than(rate, 32 * rate)
+    table.chain("leave", [(*new, bound, nft.DROP) for bound in bounds], hook=("filter", "forward", -6))
+    return table
 
 
 def _from(interface: str) -> Expression:

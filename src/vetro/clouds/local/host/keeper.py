@@ -70,7 +70,12 @@ def wire(nics: list[Nic], leader: int, where: list[str]) -> None:
         if subprocess.run([*ip, "show", "dev", nic["port"]], capture_output=True).returncode != 0:
             veth = [*ip, "add", nic["port"], "type", "veth", "peer", "name", nic["guest"]]
             _tool([*veth, "address", nic["mac"], "netns", str(leader)])
-        _tool([*ip, "set", nic["port"], "master", nic["bridge"], "up"])
+        _tool([*ip, "set", nic["port"], "master", nic["bridge"]])
+        # A bridge that learns keeps every sender's address for minutes, in memory that no guest is charged for.
+        _tool([*ip, "set", nic["port"], "type", "bridge_slave", "learning", "off"])
+        known = ["fdb", "replace", nic["mac"], "dev", nic["port"], "master", "static"]
+        _tool([*where, "bridge", "-n", nic["namespace"], *known])
+        _tool([*ip, "set", nic["port"], "up"])
 
 
 def started(pid: int) -> int:

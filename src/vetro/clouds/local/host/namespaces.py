@@ -96,7 +96,9 @@ def ensure(name: str, link: Link | None, ranges: IPv4Network) -> Link:
         attempt(["ip", "-n", name, "link", "del", UPLINK])
         run(["ip", "link", "add", name, "type", "veth", "peer", "name", UPLINK, "netns", name])
     # Strictly: a packet comes in only from where an answer would go to. So no project speaks as somebody else.
-    for setting, value in (("ipv6/conf/{}/disable_ipv6", 1), ("ipv4/conf/{}/rp_filter", 1)):
+    # Nor does anybody tell this machine another way.
+    settings = (("ipv6/conf/{}/disable_ipv6", 1), ("ipv4/conf/{}/rp_filter", 1), ("ipv4/conf/{}/accept_redirects", 0))
+    for setting, value in settings:
         _set(setting.format(name), value)
     with _locked():
         found = links.taken()

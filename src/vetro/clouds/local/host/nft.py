@@ -67,6 +67,16 @@ def within(networks: Collection[IPv4Network]) -> Expression | None:
     )
 
 
+def more_connections_than(count: int) -> Expression:
+    """Holds for packets beside more than so many connections that came by here and still are."""
+    return {"ct count": {"val": count, "inv": True}}
+
+
+def faster_than(rate: int, burst: int) -> Expression:
+    """Holds for packets beyond so many a second, of which ``burst`` may come at once."""
+    return {"limit": {"rate": rate, "per": "second", "burst": burst, "inv": True}}
+
+
 def dnat(address: IPv4Address) -> Expression:
     """Sends the packet to this address instead."""
     return {"dnat": {"family": "ip", "addr": str(address)}}

@@ -15,6 +15,7 @@ PACKAGES = {
     "proot": "proot",
     "nft": "nftables",
     "ip": "iproute2",
+    "bridge": "iproute2",
     "nsenter": "util-linux",
     "unshare": "util-linux",
     "mkfs.ext4": "e2fsprogs",
