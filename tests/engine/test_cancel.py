@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,19 @@ def test_its_deadline_cancels_it(bench: Bench) -> None:
     assert "did not end within 0.3 seconds" in outcome.error["message"]
     assert outcome.model is not None
     assert outcome.model["Objects"]["items"] == [1, 2]
+
+
+@pytest.mark.attack("data", "clock jumps")
+@pytest.mark.parametrize("years", [1, -1])
+def test_a_clock_that_is_set_meanwhile_is_none_of_its_deadline(bench: Bench, years: int) -> None:
+    asked: list[None] = []
+
+    def jumping() -> float:
+        asked.append(None)
+        return time.time() + (years * 366 * 86_400 if len(asked) > 2 else 0)
+
+    outcome = bench.run(bench.task("- push(a)", "- Return: 1"), clock=jumping, limits=Limits(timeout=60.0))
+    assert (outcome.state, len(asked) > 4) == ("done", True), outcome.error
 
 
 def test_one_that_does_not_end_is_killed_after_the_grace(bench: Bench) -> None:

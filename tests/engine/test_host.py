@@ -266,6 +266,20 @@ def test_a_sleep_counts_from_its_first_begin(tmp_path: Path) -> None:
     assert "2" not in answers
 
 
+@pytest.mark.attack("data", "clock jumps")
+def test_a_clock_that_was_set_back_makes_no_wait_longer(tmp_path: Path) -> None:
+    """Waits that were begun when it was a year ahead, and one during which it is set back."""
+    now = [1_000.0]
+    host, answers = make_host(tmp_path, clock=lambda: now[0]), Answers()
+    ahead = {"adopt": True, "begun": 1_000.0 + 366 * 86_400}
+    host.begin(Request("1", "sleep", {"seconds": 0.1}, **ahead), answers)
+    host.begin(Request("2", "agent.call", call("late", "silent", timeout=0.1), **ahead), answers)
+    host.begin(Request("3", "sleep", {"seconds": 0.5}, begun=now[0]), answers)
+    now[0] -= 366 * 86_400
+    assert [answers.get(key) for key in "123"] == [(None, None), ({"timeout": 0.1}, None), (None, None)]
+    host.close()
+
+
 def test_secrets_are_sealed_for_a_project(tmp_path: Path) -> None:
     keys = derived(key_in(tmp_path / "keys"))
     sealed = Seal(keys, "p").close("geheim\ud800")

@@ -157,7 +157,7 @@ class Worker:
         self.commit()
         self.step("after begin", "")
         self.cancelled = self.cancelled or progress.cancelled
-        deadline = None if self.limits.timeout is None else progress.begun + self.limits.timeout
+        deadline = self._deadline(progress.begun)
         link = HostLink(self, self.host)
         deaths = progress.deaths
         try:
@@ -181,6 +181,12 @@ class Worker:
         ended = replace(ended, error=self.redaction.data(ended.error))
         self._end(ended)
         return self._outcome(ended, self.undecided() if ended.state == "needs_person" else [])
+
+    def _deadline(self, begun: float) -> float | None:
+        """When the task has to be over (`time.monotonic`): a clock that is set meanwhile takes and gives no time."""
+        if self.limits.timeout is None:
+            return None
+        return time.monotonic() + min(begun + self.limits.timeout - self.clock(), self.limits.timeout)
 
     def _reopened(self, progress: Progress, ended: Ended) -> Progress:
         """A person has decided. The time that this took is none of the task's. Raises `OtherEngine`."""

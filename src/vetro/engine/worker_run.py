@@ -148,7 +148,7 @@ class Run:
         if self._kill_at is not None:
             pauses.append(self._kill_at - now)
         elif self._deadline is not None and self.worker.cancelled is None:
-            pauses.append(self._deadline - self.worker.clock())
+            pauses.append(self._deadline - now)
         if self._replay.active:
             pauses.append(self._silent_since + self.worker.limits.stall_seconds - now)
         known = [pause for pause in pauses if pause is not None]
@@ -383,7 +383,7 @@ class Run:
 
     def _look_at_the_clock(self) -> None:
         now = self._now()
-        if self.worker.cancelled is None and self._deadline is not None and self.worker.clock() >= self._deadline:
+        if self.worker.cancelled is None and self._deadline is not None and now >= self._deadline:
             self.worker.cancel(f"the task did not end within {self.worker.limits.timeout:g} seconds")
         if self.worker.cancelled is not None:
             self._cancel(self.worker.cancelled, now)

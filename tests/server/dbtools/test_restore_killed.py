@@ -17,9 +17,11 @@ pytestmark = [once, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.atta
 New = Callable[[], str]
 
 
-def killed_at(step: int, target: Installation, *words: str) -> str:
-    """What ``vetro WORDS`` said that was killed before a step; empty: it was."""
+def killed_at(step: int, target: Installation, *words: str, begun: bool = False) -> str:
+    """What ``vetro WORDS`` said that was killed before a step; empty: it was. ``begun``: it may be done."""
     done = target._python("tests.server.dbtools.killed", str(step), *words)
+    if begun and done.returncode == 1 and "SRV592" in done.stderr:  # killed when all was done but what it says
+        return done.stderr
     assert done.returncode in (0, -signal.SIGKILL), f"step {step}: {done.stderr}"
     return done.stderr if done.returncode == 0 else ""
 
@@ -30,11 +32,9 @@ def restored_in_spite_of(steps: Sequence[int], source: Installation, folder: Pat
     if not file.exists():
         saved(source, file, "--with-keys")
     target = Installation(folder / "target", **({"VETRO_DATABASE__URL": database} if database else {}))
-    for step in steps:
-        if killed_at(step, target, "db", "restore", str(file)):
+    for number, step in enumerate([*steps, 100_000]):  # the last one comes to its end
+        if killed_at(step, target, "db", "restore", str(file), begun=number > 0):
             break
-    else:
-        target.run("db", "restore", str(file))
     assert rows_of(target, database) == rows_of(source), steps
     assert (source.data / "keys").read_text() in (target.data / "keys").read_text()
     again = target.run("db", "restore", str(file), status=1)

@@ -129,7 +129,7 @@ class Agents:
         if request.adopt:
             until = max(until, self._clock() + min(timeout, LEAST_WAIT))
         queue, make = self._plan(request, listener, until)
-        end = time.monotonic() + max(until - self._clock(), 0.0)
+        end = time.monotonic() + min(max(until - self._clock(), 0.0), timeout)  # also where the clock was set back
         call = Call(id, request, queue, listener, timeout, end, done)
         with self._lock:
             self._start(listener)

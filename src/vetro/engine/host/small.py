@@ -57,8 +57,10 @@ class Small:
 
     def sleep(self, request: Request) -> None:
         """``sleep``: until that many seconds after it was begun for the first time."""
-        end = request.begun + max(request.number("seconds"), 0.0)
-        while (pause := end - self._clock()) > 0:
+        seconds = max(request.number("seconds"), 0.0)
+        # A clock that is set meanwhile, or was set since it was begun, makes it no longer.
+        end = time.monotonic() + min(request.begun + seconds - self._clock(), seconds)
+        while (pause := end - time.monotonic()) > 0:
             request.abandoned.wait(min(pause, threading.TIMEOUT_MAX, 3600.0))
             request.check()
 
