@@ -55,7 +55,7 @@ def test_of_postgresql(installation: Installation, tmp_path: Path, postgresql: N
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_at_many_steps(installation: Installation, tmp_path: Path, postgresql: New, kind: str) -> None:
     chance = random.Random(13)
-    for _ in range(40):
+    for _ in range(12):
         steps = [chance.randrange(1, 700) for _ in range(chance.randrange(1, 5))]
         restored_in_spite_of(steps, installation, tmp_path, postgresql() if kind == "postgresql" else "")
         shutil.rmtree(tmp_path / "target")

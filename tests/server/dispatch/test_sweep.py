@@ -14,7 +14,17 @@ from tests.server.dispatch import shop
 from vetro.agent.errors import BrokerUnavailable
 from vetro.server.config import Config
 from vetro.server.dispatch import logins, old_tasks, sweep
-from vetro.server.dispatch.models import Event, JournalEntry, JournalNote, JournalTask, Report, Task
+from vetro.server.dispatch.claim import shorten
+from vetro.server.dispatch.models import (
+    Event,
+    JournalEntry,
+    JournalNote,
+    JournalTask,
+    Report,
+    SweepMark,
+    Task,
+    WorkerProcess,
+)
 from vetro.server.environments.models import Environment
 from vetro.server.setup import config
 
@@ -39,16 +49,41 @@ def test_a_clock_that_jumps_and_is_put_right_loses_nothing(ann: Any, monkeypatch
     shop.deploy(ann.caller, shop.add_environment(ann.caller), shop.add_package(ann.caller))
     events = Event.objects.count()
     monkeypatch.setattr(sweep.connections, "close_all", lambda: None)  # the test goes on with this one
-    monkeypatch.setattr(sweep, "_offsets", [])
-    for days in (0, 366, 0, -366, 0, 366):  # there and back, twice
+    up = [1000.0]
+    monkeypatch.setattr(sweep.time, "clock_gettime", lambda _: up[0])
+    for days in (0, 366, 366, 0, -366, 0, 366, 3660, 366):  # there and back, with rounds and starts in between
+        up[0] += 3600.0
+        monkeypatch.setattr(sweep, "_doubted", [] if up[0] % 7200 < 3600 else sweep._doubted)
         with monkeypatch.context() as jumped:
             jumped.setattr(sweep.clock, "read", lambda days=days: datetime.now(UTC) + timedelta(days=days))
             sweep._clean(config())
         assert Event.objects.count() == events > 0, days
-    with monkeypatch.context() as later:  # nobody put it right: then that is the time
-        later.setattr(sweep.clock, "read", lambda: datetime.now(UTC) + timedelta(days=366, minutes=30))
+    monkeypatch.setattr(sweep.clock, "read", lambda: datetime.now(UTC) + timedelta(days=366))
+    for hours, left in ((1, True), (20, True), (4, False)):  # nobody puts it right: a day later that is the time
+        up[0] += hours * 3600.0
         sweep._clean(config())
-    assert not Event.objects.exists()
+        assert Event.objects.exists() == left, hours
+    assert SweepMark.objects.get().at > datetime.now(UTC) + timedelta(days=365)
+
+
+@pytest.mark.django_db
+@pytest.mark.attack("data", "clock jumps")
+def test_a_clock_that_was_set_back_keeps_no_task_waiting() -> None:
+    """Pauses and leases of a clock that was a year ahead; those that are right stay as they are."""
+    now = datetime.now(UTC)
+    until = {"paused": 366.0, "dead": 366.0, "lives": 30 / 86_400, "soon": 60 / 86_400}
+    for name, days in until.items():
+        state = "queued" if name in ("paused", "soon") else "running"
+        owner = "" if name in ("paused", "soon") else name
+        id = task(name, None, state=state)
+        Task.objects.filter(id=id).update(lease_until=now + timedelta(days=days), owner=owner)
+    WorkerProcess.objects.create(id="dead", host="h", pid=1, version="v", seen=now + timedelta(days=366))
+    shorten(30.0)
+    for name, days in until.items():
+        found = Task.objects.get(environment_id=name).lease_until
+        assert found is not None
+        assert abs(found - now - timedelta(days=min(days, 30 / 86_400) if days > 1 else days)) < timedelta(seconds=9)
+    assert WorkerProcess.objects.get().seen < now + timedelta(minutes=1)
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

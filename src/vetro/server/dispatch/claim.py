@@ -18,7 +18,7 @@ from vetro.engine.version import engine_version
 from vetro.engine.worker_ports import LeaseLost
 from vetro.server.dispatch import clock
 from vetro.server.dispatch.choice import Choice
-from vetro.server.dispatch.models import Task
+from vetro.server.dispatch.models import Task, WorkerProcess
 
 #: Kinds that somebody waits for: workers keep places free for them.
 SHORT = frozenset({"static", "builder", "schema"})
@@ -27,6 +27,9 @@ LEASES = 3
 #: Seconds after the end of a lease in which a worker of the version that began the task may come, where no setting
 #: says otherwise (``worker.version_wait``).
 VERSION_WAIT = 120.0
+
+#: Seconds that no pause is longer than (`vetro.server.dispatch.running`).
+_LONGEST = 600.0
 
 #: What is tried in a row when another worker was quicker.
 _TRIES = 3
@@ -102,6 +105,15 @@ def renew(leases: Collection[Lease]) -> list[Lease]:
         if not mine.update(lease_until=clock.after(lease.seconds)):
             lost.append(lease)
     return lost
+
+
+def shorten(seconds: float) -> None:
+    """Lets what waits longer than any lease or pause takes, since the clock was set back, wait for ``seconds``: who
+    still works renews its lease until then."""
+    longest = clock.after(_LONGEST + seconds)
+    waiting = Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING), lease_until__gt=longest)
+    waiting.update(lease_until=clock.after(seconds))
+    WorkerProcess.objects.filter(seen__gt=longest).update(seen=clock.after())
 
 
 def release(owner: str, *, lease: Lease | None = None, pause: float = 0.0) -> int:

@@ -197,6 +197,12 @@ class Event(models.Model):
         indexes: ClassVar = [models.Index(fields=["environment_id", "seq"]), models.Index(fields=["project_id", "seq"])]
 
 
+class SweepMark(models.Model):
+    """One row: the time when what is too old was dropped last (`vetro.server.dispatch.sweep`)."""
+
+    at = models.DateTimeField()
+
+
 class WorkerProcess(models.Model):
     """A worker that joined: who it is and when it was heard of last."""
 

@@ -10,6 +10,7 @@ nothing has asked the database once, however many places it has: each new task w
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -22,7 +23,7 @@ from django.db import connections
 from vetro.engine.host import pulse
 from vetro.server.config import Config
 from vetro.server.dispatch import members, sweep
-from vetro.server.dispatch.claim import SHORT, Lease, claim, renew
+from vetro.server.dispatch.claim import SHORT, Lease, claim, renew, shorten
 from vetro.server.dispatch.dispatcher import SWEEP_SECONDS
 from vetro.server.dispatch.members import Wanted
 from vetro.server.dispatch.running import Runner
@@ -32,6 +33,8 @@ _log = logging.getLogger("vetro.worker")
 _SWEEP_EVERY = 3600.0
 #: Seconds after which a worker that nobody hears of is forgotten.
 _SILENT = 3600.0
+#: Seconds by which the clock was set back, not only adjusted.
+_SET_BACK = 30.0
 #: Seconds between two looks at whether somebody is in a hurry, while tasks end.
 _LOOK = 0.1
 
@@ -190,7 +193,7 @@ class WorkerPool:
 
     def beat(self, over: threading.Event) -> None:
         """Renews the leases until ``over``; for a thread of its own."""
-        swept = time.monotonic() - _SWEEP_EVERY + 60.0
+        swept, ahead = time.monotonic() - _SWEEP_EVERY + 60.0, math.inf
         sweeping: threading.Thread | None = None
         try:
             while not over.wait(self._lease / 3):
@@ -198,6 +201,9 @@ class WorkerPool:
                     now = pulse.moment()
                     self._runner.lose(renew(self._runner.held()))
                     pulse.beat(self.pulse, now)  # only when they were renewed, and for no longer
+                    before, ahead = ahead, time.time() - time.monotonic()
+                    if before - ahead > _SET_BACK:  # also at the first beat
+                        shorten(self._lease)
                     wanted = members.beat(self.member, draining=self._stop)
                     if wanted is not Wanted.NOTHING:
                         self._wanted(wanted)
@@ -207,6 +213,7 @@ class WorkerPool:
                         swept = time.monotonic()
                         sweeping = sweep.begin(self._config)
                         members.forget_silent(_SILENT)
+                        shorten(self._lease)  # the database may go by another clock
                 except DatabaseFailed as error:
                     _log.error("the leases cannot be renewed, the database failed: %s", error)
                     connections.close_all()

@@ -18,7 +18,7 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import garbage
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, journal, logins, old_tasks
-from vetro.server.dispatch.models import Event, JournalTask, Task
+from vetro.server.dispatch.models import Event, JournalTask, SweepMark, Task
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")
@@ -27,10 +27,11 @@ _log = logging.getLogger("vetro.worker")
 EVENT_DAYS = 7
 #: Rows that are dropped with one statement: nobody waits long for the database.
 _TOGETHER = 500
-#: Seconds by which a clock may be put forward between two rounds without being doubted.
-_LEAP = 3600.0
-#: The database's clock at the last round, less the seconds since this machine was started; empty before the first.
-_offsets: list[float] = []
+#: How far a clock may be from that of the last round without being doubted, and how long it has to go on with that
+#: time until it is believed: nothing is dropped until then.
+DOUBT = timedelta(days=1)
+#: When this process began to doubt the clock, in seconds since the machine was started; empty: it does not.
+_doubted: list[float] = []
 
 
 def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
@@ -63,18 +64,24 @@ def begin(config: Config) -> threading.Thread:
     return thread
 
 
-def _leapt() -> bool:
-    """Whether the clock was put forward since the last round: for one round nobody knows what is old."""
-    offset = clock.read().timestamp() - time.clock_gettime(time.CLOCK_BOOTTIME)
-    before = _offsets.pop() if _offsets else offset
-    _offsets.append(offset)
-    return offset - before > _LEAP
+def _doubtful() -> bool:
+    """Whether the clock leapt forward since the last round of any worker, also while none ran, less than a day ago."""
+    now = clock.read()
+    mark, _ = SweepMark.objects.get_or_create(id=1, defaults={"at": now})
+    if now - mark.at > DOUBT:
+        moment = time.clock_gettime(time.CLOCK_BOOTTIME)
+        _doubted[:] = _doubted or [moment]
+        if moment - _doubted[0] < DOUBT.total_seconds():
+            return True
+    _doubted.clear()
+    SweepMark.objects.filter(id=1).update(at=now)
+    return False
 
 
 def _clean(config: Config) -> None:
     try:
-        if _leapt():
-            _log.warning("the clock was put forward by more than an hour: nothing is dropped until the next round")
+        if _doubtful():
+            _log.warning("more than a day has passed since anything was dropped, or the clock is wrong: not for a day")
             return
         sweep(config)
         count = garbage.collect()
