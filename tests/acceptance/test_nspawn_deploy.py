@@ -177,6 +177,7 @@ def guest_processes(place: Place) -> dict[int, str]:
     return found
 
 
+@pytest.mark.timeout(400)  # two dozen commands, each a process with its workers, on a machine that does other things
 def test_cut_off(place: Place) -> None:
     """A plan that takes too long, a full disk, an agent and a server that are killed: clear words, no leaks."""
     package = write_package(place.folder / "victim", {"t.Victim": VICTIM})

@@ -25,13 +25,16 @@ from vetro.clouds.local.drivers.nspawn import NspawnDriver
 from vetro.clouds.local.drivers.nspawn_server import NspawnServer
 from vetro.clouds.local.image.store import ImageStore
 
-#: ``sh -c SCRIPT sh PROGRAM…`` in fresh namespaces: interfaces are looked up in /sys, control groups stay.
+#: ``sh -c SCRIPT sh PROGRAM…`` in fresh namespaces: interfaces are looked up in /sys, network namespaces of other
+#: clouds are not seen, control groups stay.
 SCRIPT = """set -e
 mount --make-rprivate /
 groups=$(mktemp -d)
 mount --rbind /sys/fs/cgroup "$groups"
 mount -t sysfs sysfs /sys
 mount --rbind "$groups" /sys/fs/cgroup
+mkdir -p /run/netns
+mount -t tmpfs tmpfs /run/netns
 ip link set lo up
 exec "$@"
 """

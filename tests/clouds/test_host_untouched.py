@@ -18,6 +18,7 @@ from vetro.clouds.local.drivers.choice import nspawn_missing
 pytestmark = pytest.mark.attack("templates", "C1")
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "kinds", [("nft",), pytest.param(tuple(CORPUS), marks=pytest.mark.campaign)], ids=["one", "all"]
 )

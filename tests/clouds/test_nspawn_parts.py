@@ -244,7 +244,8 @@ class TestFirewall:
             allowed=("10.0.0.77", "10.1.0.0/16", "10.1.2.0/24", "10.0.0.5", "fd00::/8"),
         )
         pools = [IPv4Network("172.24.4.0/22"), IPv4Network("172.24.5.0/24")]
-        tables += [border.table("c1", pools, True), border.table("c2", [], False)]
+        tables += [border.table("c1", pools, True, IPv4Address("169.254.169.254")), border.table("c2", [], False)]
+        tables.append(firewall.limits(512, 8))
         tables += self.tables(*rules, allowed=("0.0.0.0/0",))
         done = subprocess.run(
             ["nft", "-c", "-j", "-f", "-"], input=nft.document(tables), capture_output=True, text=True, check=False
@@ -255,6 +256,19 @@ class TestFirewall:
         text = nft.document([border.table("12ab3", [IPv4Network("172.24.4.0/22")], True)])
         assert "10.0.0" not in text and text.count("172.24.4.0") == 2
         assert '"vt12ab3*"' in text and '"vt*"' in text
+
+    @pytest.mark.parametrize(
+        ("resolver", "nat", "opened"),
+        [("169.254.169.254", True, 2), ("169.254.169.254", False, 0), ("10.0.0.2", True, 0), (None, True, 0)],
+    )
+    def test_a_name_server_among_link_local_addresses_is_asked_for_names_only(
+        self, resolver: str | None, nat: bool, opened: int
+    ) -> None:
+        table = border.table("12ab3", [], nat, IPv4Address(resolver) if resolver else None)
+        rules = [json.dumps(one["add"]["rule"]["expr"]) for one in table.commands if "rule" in one.get("add", {})]
+        drop = next(number for number, rule in enumerate(rules) if "169.254.0.0" in rule)
+        asked = [number for number, rule in enumerate(rules) if '"169.254.169.254"' in rule]
+        assert len(asked) == opened and all(number < drop and '"right": 53' in rules[number] for number in asked)
 
 
 class TestCgroups:

@@ -14,6 +14,7 @@ from vetro.clouds.interface import CloudError, Owner
 from vetro.clouds.local import LocalSettings
 from vetro.clouds.local.database import Database
 from vetro.clouds.local.inventory import Inventory, fixed_id
+from vetro.clouds.local.networking import QueryInvalid
 from vetro.clouds.local.wiring import network_spec
 
 BOB = Owner("bob", "env")
@@ -77,6 +78,18 @@ def test_only_blocks_of_the_plan_are_leased_and_only_once(world: World) -> None:
     }
     world.cloud.delete_stack(OWNER, "", "s1")
     assert leases(world) == {}
+
+
+@pytest.mark.attack("networks", "H2")
+@pytest.mark.parametrize(
+    "wrong",
+    [{"version": "x"}, {"version": 5}, {"version": [4]}, {"network": "n" * 10_000_000}, {"router": "\ud800"}],
+    ids=["text", "five", "list", "huge", "half a character"],
+)
+def test_a_question_for_a_block_that_is_none_is_refused(world: World, wrong: dict[str, Any]) -> None:
+    with pytest.raises(QueryInvalid) as refused:
+        world.cloud.network(OWNER, "", "cidr", {"router": "r", "network": "n", **wrong})
+    assert len(refused.value.message) < 300 and world.count("plans") == 0
 
 
 @pytest.mark.attack("networks", "C2")

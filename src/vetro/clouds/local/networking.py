@@ -10,6 +10,7 @@ from vetro.clouds.local.defaults import ROUTER_INTERFACE, default_router_id, ens
 from vetro.clouds.local.inventory import Inventory
 from vetro.clouds.local.plan import Plan
 from vetro.clouds.local.services import Services
+from vetro.clouds.local.values import Name, ValueInvalid
 
 _EXTENSIONS = ("security-group", "router", "external-net", "port-security", "allowed-address-pairs", "quotas")
 
@@ -34,8 +35,8 @@ class Networking:
         """The answer of a query of the effect ``network``. Raises `QueryInvalid`, `NotFound`."""
         known: Mapping[str, Callable[[], Any]] = {
             "router": self.router,
-            "cidr": lambda: self.cidr(_text(args, "router"), _text(args, "network"), int(args.get("version") or 4)),
-            "dns": lambda: self.dns(int(args.get("version") or 4)),
+            "cidr": lambda: self.cidr(_text(args, "router"), _text(args, "network"), _version(args)),
+            "dns": lambda: self.dns(_version(args)),
             "external_of_router": lambda: self.external_of_router(_text(args, "router")),
             "external_of_network": lambda: self.external_of_network(_text(args, "network")),
             "networks": self.networks,
@@ -106,4 +107,14 @@ def _text(args: Mapping[str, Any], name: str) -> str:
     value = args.get(name)
     if not isinstance(value, str) or not value:
         raise QueryInvalid(f"the query needs '{name}', an id or a name")
-    return value
+    try:
+        return Name(value)
+    except ValueInvalid as error:
+        raise QueryInvalid(f"'{name}' of the query: {error}") from None
+
+
+def _version(args: Mapping[str, Any]) -> int:
+    value = args.get("version") or 4
+    if isinstance(value, bool) or value not in (4, 6):
+        raise QueryInvalid("'version' of the query is 4 or 6")
+    return int(value)

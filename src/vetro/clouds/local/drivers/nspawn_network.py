@@ -213,7 +213,7 @@ class Networks:
             links.ensure_bridge(name, links.bridge_name(network.id), network)
 
     def _guard(self) -> None:
-        border.apply(self._cloud, self._pools(), self._nat)
+        border.apply(self._cloud, self._pools(), self._nat, _resolver())
 
     def _refresh(
         self,
@@ -232,10 +232,7 @@ class Networks:
         groups = {id: group for id, group in records.groups(self._groups).items() if group.project == project}
         if changed is not None:
             groups[changed.id] = changed
-        resolver = sources.name_server()
-        rules = firewall.Rules(
-            link, networks, nics, groups, self._nat, IPv4Address(resolver) if resolver is not None else None
-        )
+        rules = firewall.Rules(link, networks, nics, groups, self._nat, _resolver())
         nft.load(firewall.tables(rules), namespaces.enter(name))
         known = links.taken()
         outer = {net for net in self._routed(networks, nics) if links.overlapping(net, known, name) is None}
@@ -311,6 +308,12 @@ class Networks:
             yield
         finally:
             os.close(handle)
+
+
+def _resolver() -> IPv4Address | None:
+    """The name server that gateways pass questions on to."""
+    found = sources.name_server()
+    return IPv4Address(found) if found is not None else None
 
 
 def _check_free(network: NetworkSpec, others: Sequence[NetworkSpec]) -> None:

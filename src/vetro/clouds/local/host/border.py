@@ -4,7 +4,7 @@ It is the same whatever tenants do: it names interfaces (all links of a cloud be
 addresses, which the operator sets. What the tenants' own networks need is decided within their namespaces (`firewall`).
 * From a link nothing reaches this machine itself; answers do. This machine reaches every link.
 * A link leads outside with the address of this machine, where the driver's ``nat`` is on; never to link-local
-  addresses, where clouds keep the credentials of this machine.
+  addresses, where clouds keep the credentials of this machine (but to port 53 of a name server there).
 * From one project to another, and from outside, only floating addresses are reached.
 The kernel takes from a link only what it would send there (``rp_filter``, see `namespaces`), so that no project speaks
 with an address that is not routed to it.
@@ -13,7 +13,7 @@ with an address that is not routed to it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from vetro.clouds.local.host import nft
@@ -30,9 +30,9 @@ def table_name(cloud: str) -> str:
     return f"vetro_{cloud}"
 
 
-def apply(cloud: str, pools: Collection[IPv4Network], nat: bool) -> None:
+def apply(cloud: str, pools: Collection[IPv4Network], nat: bool, resolver: IPv4Address | None = None) -> None:
     """Replaces this cloud's table. Raises `HostFailed`."""
-    nft.load([table(cloud, pools, nat)])
+    nft.load([table(cloud, pools, nat, resolver)])
 
 
 def remove(cloud: str) -> None:
@@ -55,12 +55,12 @@ def present(cloud: str) -> bool:
     return nft.present(table_name(cloud))
 
 
-def table(cloud: str, pools: Collection[IPv4Network], nat: bool) -> nft.Table:
-    """The table."""
+def table(cloud: str, pools: Collection[IPv4Network], nat: bool, resolver: IPv4Address | None = None) -> nft.Table:
+    """The table; ``resolver`` is the name server that gateways pass questions on to."""
     ours, every = f"{PREFIX}{cloud}*", f"{PREFIX}*"
     made = nft.Table("inet", table_name(cloud))
     made.chain("host", _host(ours), hook=("filter", "input", -5))
-    made.chain("pass", _forward(ours, every, pools, nat), hook=("filter", "forward", -5))
+    made.chain("pass", _forward(ours, every, pools, nat, resolver), hook=("filter", "forward", -5))
     leave = [[_from(ours), _not_to(every), nft.MASQUERADE]] if nat else []
     made.chain("leave", leave, hook=("nat", "postrouting", 100))
     return made
@@ -72,10 +72,16 @@ def _host(ours: str) -> Iterator[Sequence[Expression]]:
     yield (nft.DROP,)
 
 
-def _forward(ours: str, every: str, pools: Collection[IPv4Network], nat: bool) -> Iterator[Sequence[Expression]]:
+def _forward(
+    ours: str, every: str, pools: Collection[IPv4Network], nat: bool, resolver: IPv4Address | None
+) -> Iterator[Sequence[Expression]]:
     yield nft.differs(meta("iifname"), ours), nft.differs(meta("oifname"), ours), nft.ACCEPT
     yield nft.tracked("state", "established", "related"), nft.ACCEPT
     yield equal(meta("nfproto"), "ipv6"), nft.DROP
+    if nat and resolver is not None and resolver in LINK_LOCAL:  # as some clouds have it for their machines
+        names = _from(ours), equal(nft.header("ip", "daddr"), str(resolver))
+        for protocol in ("udp", "tcp"):
+            yield *names, equal(nft.header(protocol, "dport"), 53), nft.ACCEPT
     yield equal(nft.header("ip", "daddr"), within([LINK_LOCAL])), nft.DROP
     floating = within(pools) if pools else None
     if floating is not None:
