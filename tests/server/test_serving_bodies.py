@@ -13,7 +13,7 @@ import pytest
 from vetro.server import serving_bodies, setup
 from vetro.server.errors import TooMany, TooSlow, Unavailable
 from vetro.server.serving_bodies import Bodies
-from vetro.server.serving_places import Lane, Places
+from vetro.server.serving_places import Lane, Places, whose
 
 #: How many places a project may have is looked up.
 pytestmark = [pytest.mark.attack("bodies", "H5"), pytest.mark.django_db]
@@ -208,3 +208,20 @@ def test_the_places_are_free_again_whatever_happens(bodies: Bodies, clock: Clock
 def _fails(body: Any) -> None:
     with pytest.raises(Exception, match=r"ended before|too slowly|Too many"):
         body.read()
+
+
+def test_what_came_too_slowly_is_not_waited_for_once_more(bodies: Bodies, clock: Clock) -> None:
+    given = {"wsgi.input": Slow(clock, []), "CONTENT_LENGTH": "100", "vetro.caller": SimpleNamespace(project_id="p")}
+    bodies.prepare(given)
+    with pytest.raises(TooSlow):
+        given["wsgi.input"].read()
+    waited = clock.now
+    bodies.drain(given)
+    assert clock.now == waited
+
+
+def test_an_address_of_ipv6_is_a_network() -> None:
+    """Every line has 2 to the power of 64 of them."""
+    assert whose({"REMOTE_ADDR": "2001:db8::1"}) == whose({"REMOTE_ADDR": "2001:db8::ffff:1"})
+    assert whose({"REMOTE_ADDR": "2001:db8::1"}) != whose({"REMOTE_ADDR": "2001:db8:0:1::1"})
+    assert whose({"REMOTE_ADDR": "::ffff:192.0.2.1"}) == whose({"REMOTE_ADDR": "192.0.2.1"})

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from vetro.server import setup
-from vetro.server.serving_streams import RUN, event_stream, open_streams
+from vetro.server.errors import TooMany
+from vetro.server.serving_streams import RUN, event_stream, open_streams, text_stream
 
 #: Closing a response looks after database connections.
 pytestmark = pytest.mark.django_db
@@ -51,6 +52,20 @@ def test_one_project_does_not_take_all_places(monkeypatch: pytest.MonkeyPatch) -
         one.close()
     assert open_streams() == 0
     assert event_stream(parts, "hog").streaming is True
+
+
+@pytest.mark.attack("bodies", "slow-reader")
+def test_logs_that_nobody_reads_hold_as_many_threads_as_streams_may() -> None:
+    """Each part waits up to a minute for its client, in a thread that others need."""
+    unread = [text_stream(lambda: iter(["x" * 100]), "log.txt", "hog") for _ in range(2)]
+    with pytest.raises(TooMany):
+        text_stream(lambda: iter([]), "log.txt", "hog")
+    assert open_streams() == 2
+    unread.pop().close()
+    read: Any = text_stream(lambda: iter(["\ud800", "b"]), "log.txt", "hog")
+    assert b"".join(read) == b"\\ud800b"
+    unread.pop().close()
+    assert open_streams() == 0
 
 
 @pytest.mark.parametrize("read", [0, 1])

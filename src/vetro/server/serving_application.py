@@ -59,11 +59,11 @@ class Application(WSGIHandler):
         load()
 
     def __call__(  # type: ignore[override]
-        self, given: dict[str, Any], start_response: StartResponse
+        self, environ: dict[str, Any], start_response: StartResponse
     ) -> Iterable[bytes]:
         """The answer to one request. Never raises, short of a defect in this module."""
         began = time.perf_counter()
-        environ = {**given, "SCRIPT_NAME": ""}
+        environ["SCRIPT_NAME"] = ""
         environ["vetro.request_id"] = request_id = new_request_id()
         self._proxies.apply(environ)
         if not self._hosts.allow(environ.get("HTTP_HOST", "")):

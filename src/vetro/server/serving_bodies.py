@@ -22,7 +22,7 @@ from django.core.exceptions import RequestDataTooBig
 from vetro.server.config import Config
 from vetro.server.errors import Invalid, TooSlow, Unavailable
 from vetro.server.quotas.limits import limit
-from vetro.server.serving_places import Lane, Places
+from vetro.server.serving_places import Lane, Places, whose
 
 #: Bytes of a body of somebody who is not signed in.
 STRANGER: Final = 65_536
@@ -109,6 +109,7 @@ class _Input:
         self._announced = int(environ["CONTENT_LENGTH"])
         self._file: IO[bytes] | None = None
         self._in_lane = False
+        self._too_slow = False
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; nothing at the end."""
@@ -127,8 +128,8 @@ class _Input:
             self._file.close()
 
     def drain(self, announced: bool) -> None:
-        """Reads the body for nothing, if nobody has read it."""
-        if self._file is not None:
+        """Reads the body for nothing, if nobody has read it and it did not come too slowly."""
+        if self._file is not None or self._too_slow:
             return
         known = self._environ.get("vetro.caller") is not None
         most, seconds = (_DRAINED, _DRAIN_SECONDS) if known else (STRANGER, _AT_ONCE)
@@ -152,7 +153,7 @@ class _Input:
                 raise
             try:
                 if file.tell() > _SMALL and self._kind() not in _WITH_FILES:
-                    self._bodies.lane.enter(self._whose())
+                    self._bodies.lane.enter(whose(self._environ))
                     self._in_lane = True
             except BaseException:
                 file.close()
@@ -170,27 +171,23 @@ class _Input:
     def _kind(self) -> str:
         return str(self._environ.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()
 
-    def _whose(self) -> str:
-        """Who sends it: a project, or the address of somebody who is not signed in."""
-        caller = self._environ.get("vetro.caller")
-        return f"address {self._environ.get('REMOTE_ADDR', '')}" if caller is None else f"project {caller.project_id}"
-
     def _parts(self, most: int, seconds: float) -> Iterator[bytes]:
         """The body as it comes. Raises `RequestDataTooBig`, `TooSlow`, `Unavailable` where there is no place."""
-        caller, whose = self._environ.get("vetro.caller"), self._whose()
+        caller, sender = self._environ.get("vetro.caller"), whose(self._environ)
         began, received, placed = time.monotonic(), 0, False
         try:
             while True:
                 waited = time.monotonic() - began
                 if waited >= _AT_ONCE and not placed and seconds > _AT_ONCE:
                     own = None if caller is None else limit(caller.project_id, "bodies")
-                    self._bodies.places.take(whose, caller is None, own)
+                    self._bodies.places.take(sender, caller is None, own)
                     placed = True
                 until = min(seconds, _GRACE + received / self._bodies.rate) if placed else min(seconds, _AT_ONCE)
                 try:
                     part = self._part(until - waited)
                 except TimeoutError:
                     if placed or seconds <= _AT_ONCE:
+                        self._too_slow = True
                         raise TooSlow(
                             f"The body came too slowly: {received:,} bytes in {time.monotonic() - began:.0f} seconds.",
                             hint=f"send at least {self._bodies.rate >> 10} KiB a second",
@@ -206,7 +203,7 @@ class _Input:
                 yield part
         finally:
             if placed:
-                self._bodies.places.give(whose, caller is None)
+                self._bodies.places.give(sender, caller is None)
 
     def _part(self, seconds: float) -> bytes:
         part = getattr(self._source, "part", None)  # of a `Gateway`

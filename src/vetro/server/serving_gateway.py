@@ -2,8 +2,10 @@
 (WSGI) in one of a fixed number of threads, and its answer goes back.
 
 A body is read only when the application asks for it, and each step has a time limit, which the body itself cannot
-stretch (`vetro.server.serving_bodies`). Headers whose names hold an underscore are dropped: WSGI could not tell them
-from those with a hyphen, and proxies that check ``X-Forwarded-For`` let ``X_Forwarded_For`` pass.
+stretch (`vetro.server.serving_bodies`). How a client reads does not say how long an answer holds a thread or memory
+(`vetro.server.serving_answers`); what is made while it is sent holds its thread, and needs a place
+(`vetro.server.serving_streams`). Headers whose names hold an underscore are dropped: WSGI could not tell them from
+those with a hyphen, and proxies that check ``X-Forwarded-For`` let ``X_Forwarded_For`` pass.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from typing import Any, Final, cast
 from urllib.parse import unquote_to_bytes
 from wsgiref.util import FileWrapper
 
+from vetro.server.serving_answers import SEND_SECONDS, SMALL, Answers, Head, Send
+from vetro.server.serving_places import whose
+
 Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-#: Seconds within which a client takes a part of an answer that is sent in parts.
-SEND_SECONDS: Final = 60.0
 _BLOCK: Final = 1 << 18
 _JOINED: Final = {"cookie": "; "}
 
@@ -33,6 +35,7 @@ class Gateway:
         self._application = application
         self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
+        self._answers = Answers()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -42,36 +45,43 @@ class Gateway:
             self._pool = ThreadPoolExecutor(self._threads, "request")
         loop = asyncio.get_running_loop()
         body = Body(receive, loop)
+        environ = environ_of(scope, body)
         try:
-            await loop.run_in_executor(self._pool, self._answer, environ_of(scope, body), body, send)
+            large = await loop.run_in_executor(self._pool, self._answer, environ, body, send)
+            if large is not None:
+                await self._answers.send(send, *large, whose(environ))
         finally:
             body.close()
 
-    def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> None:
-        """Runs in a thread of the pool."""
+    def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> tuple[Head, bytes] | None:
+        """Runs in a thread of the pool. Head and body of an answer that is too large to be sent here."""
         start = _Start()
         parts = self._application(environ, start)
         head = {"type": "http.response.start", "status": start.status, "headers": start.headers}
         if isinstance(parts, list):
+            data = b"".join(parts)
+            if len(data) > SMALL and environ["REQUEST_METHOD"] != "HEAD":
+                return head, data
             # Such a message is never waited for, so that nobody has to wake the loop for it.
             _send_now(send(head))
-            _send_now(send({"type": "http.response.body", "body": b"".join(parts)}))
-            return
+            _send_now(send({"type": "http.response.body", "body": data}))
+            return None
         try:
             body.call(_awaited(send(head)), SEND_SECONDS)
             for part in parts:
                 if body.gone():
-                    return
+                    return None
                 if part:
                     message = {"type": "http.response.body", "body": part, "more_body": True}
                     body.call(_awaited(send(message)), SEND_SECONDS)
             body.call(_awaited(send({"type": "http.response.body", "body": b""})), SEND_SECONDS)
         except TimeoutError:  # it does not read what it asked for
-            return
+            pass
         finally:
             close = getattr(parts, "close", None)
             if close is not None:
                 close()
+        return None
 
 
 class Body:

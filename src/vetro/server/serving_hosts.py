@@ -6,7 +6,7 @@ A page of a stranger whose name was made to lead to this machine gets nothing of
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from vetro.server.config import Config
@@ -70,3 +70,16 @@ def is_loopback(address: str) -> bool:
         return ip_address(address).is_loopback
     except ValueError:
         return False
+
+
+def network_of(address: str) -> str:
+    """What counts as one address: an IPv4 address, also where IPv6 carries it; the /64 of another IPv6 address."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address[:64]
+    if isinstance(found, IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return f"{IPv6Address(int(found) >> 64 << 64)}/64"

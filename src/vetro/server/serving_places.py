@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from vetro.clouds.quotas import exceeds
 from vetro.server.errors import TooMany, Unavailable
+from vetro.server.serving_hosts import network_of
 
 #: Seconds that a large body waits for those of others.
 _LANE_SECONDS: Final = 20.0
+
+
+def whose(environ: Mapping[str, Any]) -> str:
+    """For whom a request counts: its project, or the address of somebody who is not signed in."""
+    caller = environ.get("vetro.caller")
+    if caller is None:
+        return f"address {network_of(str(environ.get('REMOTE_ADDR', '')))}"
+    return f"project {caller.project_id}"
 
 
 class Places:

@@ -1,9 +1,10 @@
-"""Answers that go on (server-sent events): as many as the setting ``server.streams`` says in a process, no more.
+"""Answers that go on (server-sent events) or are made while they are sent (logs as text): as many as the setting
+``server.streams`` says in a process, no more.
 
 Each holds a thread of the HTTP server. There are threads for them besides those of ordinary requests, so watching
-never keeps anybody from working; one stream too many gets an empty one that tells the browser when to come again. The
-last eighth of the places is for projects that have no stream yet: one project never takes them all. How many one may
-have in a process is its quota ``streams``.
+never keeps anybody from working, nor does who reads a log slowly. One stream of events too many gets an empty one that
+tells the browser when to come again; one log too many is refused. The last eighth of the places is for projects that
+have none yet: one project never takes them all. How many one may have in a process is its quota ``streams``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from vetro.clouds.quotas import exceeds
+from vetro.server.errors import TooMany
 from vetro.server.quotas.limits import limit
 from vetro.server.setup import config
 
@@ -43,29 +45,43 @@ def stopping() -> bool:
 def event_stream(parts: Callable[[], Iterator[bytes | str]], project_id: str = "") -> HttpResponseBase:
     """A response that sends what ``parts()`` yields. It is not called where there are too many streams already, in all
     or of the project."""
-    global _open
-    own = limit(project_id, "streams")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    with _lock:
-        most = int(config()["server.streams"])
-        has = _by_project[project_id]
-        full = _open >= (most - most // 8 if has else most) or exceeds(own, has, 1) or stopping()
-        if not full:
-            _open += 1
-            _by_project[project_id] += 1
-    if full:
+    if not _take(project_id):
         return HttpResponse(f"retry: {RETRY_MS}\n\n", content_type="text/event-stream", headers=headers)
     return StreamingHttpResponse(_Counted(parts, project_id), content_type="text/event-stream", headers=headers)
 
 
-def text_stream(parts: Iterator[str], name: str) -> HttpResponseBase:
-    """A response that sends text as it is read; ``name`` is that of the file where it is saved."""
-    answer = StreamingHttpResponse(
-        (part.encode("utf-8", "backslashreplace") for part in parts), content_type="text/plain; charset=utf-8"
-    )
+def text_stream(parts: Callable[[], Iterator[str]], name: str, project_id: str) -> HttpResponseBase:
+    """A response that sends text as it is read; ``name`` is that of the file where it is saved. Raises `TooMany`."""
+    if not _take(project_id):
+        raise TooMany(
+            "Too many event streams are open and logs being read.",
+            hint="read one log after the other",
+            details={"retry_after": 2},
+        )
+
+    def encoded() -> Iterator[bytes]:
+        for part in parts():
+            yield part.encode("utf-8", "backslashreplace")
+
+    answer = StreamingHttpResponse(_Counted(encoded, project_id), content_type="text/plain; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["X-Content-Type-Options"] = "nosniff"
     return answer
+
+
+def _take(project_id: str) -> bool:
+    """Takes a place for a stream of this project, if there is one."""
+    global _open
+    own = limit(project_id, "streams")
+    with _lock:
+        most = int(config()["server.streams"])
+        has = _by_project[project_id]
+        if _open >= (most - most // 8 if has else most) or exceeds(own, has, 1) or stopping():
+            return False
+        _open += 1
+        _by_project[project_id] += 1
+        return True
 
 
 class _Counted:

@@ -19,6 +19,7 @@ from vetro.server.accounts.models import LoginFailure
 from vetro.server.audit.models import AuditRecord
 from vetro.server.caller import SYSTEM
 from vetro.server.errors import NotSignedIn, TooMany
+from vetro.server.serving_hosts import network_of
 
 pytestmark = pytest.mark.django_db
 Later = Change = Callable[..., None]
@@ -152,7 +153,7 @@ def test_one_address_has_so_many_wrong_passwords_for_all_names(carl: Any, later:
     ],
 )
 def test_what_counts_as_one_address(address: str, network: str) -> None:
-    assert throttle.network_of(address) == network
+    assert network_of(address) == network
 
 
 @pytest.mark.attack("accounts", "A7")
@@ -219,7 +220,7 @@ def test_few_passwords_are_compared_at_once(carl: Any, monkeypatch: pytest.Monke
 
     def sign_in_within(address: str) -> str:
         try:
-            with login._place(throttle.network_of(address)):
+            with login._place(network_of(address)):
                 inside.append(address)
                 return sign_in_within(f"10.0.0.{len(inside) // 4}")
         except TooMany as error:

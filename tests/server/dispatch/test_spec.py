@@ -63,6 +63,7 @@ def test_logins_of_environments_are_for_an_openstack(tmp_path: Path) -> None:
     assert spec.cloud(config(tmp_path))["broker"] == BROKER
 
 
+@pytest.mark.django_db
 def test_servers_that_are_only_written_down_are_not_reached_through_a_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

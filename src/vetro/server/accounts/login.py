@@ -17,6 +17,7 @@ from vetro.server.accounts.people import LONGEST_PASSWORD
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn, TooMany
+from vetro.server.serving_hosts import network_of
 
 #: Passwords that a process compares at once: each takes 100 MiB and a tenth of a second of several processors.
 _COMPARED = 2
@@ -36,7 +37,7 @@ def sign_in(name: str, password: str, address: str = "", counted_as: str | None 
     """
     name = name[:255]
     counted_as = name if counted_as is None else counted_as
-    with _place(throttle.network_of(address)):
+    with _place(network_of(address)):
         throttle.count(counted_as, address)
         user = User.objects.filter(username=name).first()
         known = user is not None and user.has_usable_password()

@@ -10,7 +10,6 @@ those of the pair.
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from datetime import UTC, datetime, timedelta
 
@@ -23,6 +22,7 @@ from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import TooMany
 from vetro.server.queries import fetch, on_sqlite
+from vetro.server.serving_hosts import network_of
 from vetro.server.setup import config
 
 #: Wrong passwords of a pair are remembered this long (setting ``accounts.login_attempts``).
@@ -40,19 +40,6 @@ _LOCK = 5120938467
 def now() -> datetime:
     """The time."""
     return datetime.now(UTC)
-
-
-def network_of(address: str) -> str:
-    """What counts as one address: an IPv4 address, also where IPv6 carries it; the /64 of another IPv6 address."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address[:64]
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return f"{ipaddress.IPv6Address(int(found) >> 64 << 64)}/64"
 
 
 def count(name: str, address: str) -> None:

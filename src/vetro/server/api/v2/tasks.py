@@ -282,4 +282,4 @@ def read_line(request: HttpRequest, task_id: str, seq: Annotated[int, Path(ge=0,
     row = Report.objects.filter(task_id=task_id, seq=seq).first()
     if row is None:
         raise NotFound(UNKNOWN)
-    return text_stream(log.whole(row), f"line-{seq}.txt")
+    return text_stream(lambda: log.whole(row), f"line-{seq}.txt", caller.project_id)

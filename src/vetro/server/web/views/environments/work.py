@@ -109,7 +109,7 @@ def download(request: HttpRequest, caller: Caller, environment: str, task: str) 
             yield "\n"
             yield from (f"    {more}\n" for more in told["details"].splitlines())
 
-    return text_stream(text(), f"log-{row.id}.txt")
+    return text_stream(text, f"log-{row.id}.txt", caller.project_id)
 
 
 @page(rule="show_task")
@@ -118,7 +118,7 @@ def line(request: HttpRequest, caller: Caller, environment: str, task: str, seq:
     row = Report.objects.filter(task=_task(caller, environment, task), seq=seq).first() if seq < 1 << 63 else None
     if row is None:
         raise missing(_("line"))
-    return text_stream(log.whole(row), f"line-{seq}.txt")
+    return text_stream(lambda: log.whole(row), f"line-{seq}.txt", caller.project_id)
 
 
 @page("POST", rule="cancel_task")
