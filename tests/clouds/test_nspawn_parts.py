@@ -252,6 +252,17 @@ class TestFirewall:
         )
         assert done.returncode == 0, done.stderr
 
+    def test_the_weight_counts_each_rule_for_each_interface_and_members_of_groups(self) -> None:
+        nics = [NicSpec(f"p{n}", "net", "02:00:00:00:00:01", f"10.0.1.{n}", 24, groups=("a", "b")) for n in range(160)]
+        groups = {
+            "a": GroupSpec("a", "a", [SecurityRule(protocol="tcp", port_min=n) for n in range(1, 4)], "p"),
+            "b": GroupSpec("b", "b", [SecurityRule(remote_group="a")], "p"),
+        }
+        link = Link(IPv4Network("10.255.0.0/30"))
+        assert firewall.weight(firewall.Rules(link, (), nics, groups)) == 160 * (3 + 1 + 160 // 16)
+        assert firewall.weight(firewall.Rules(link, (), nics)) == 0
+        assert firewall.weight(firewall.Rules(link)) == 0
+
     def test_the_border_names_nothing_of_a_tenant(self) -> None:
         text = nft.document([border.table("12ab3", [IPv4Network("172.24.4.0/22")], True)])
         assert "10.0.0" not in text and text.count("172.24.4.0") == 2

@@ -198,6 +198,30 @@ def test_a_flood_of_connections_leaves_the_tables_of_this_machine_to_others(
     assert world.who("bob", "198.18.4.9") == "alice"
 
 
+@pytest.mark.attack("networks", "resources of the kernel")
+def test_rules_times_interfaces_have_a_limit(world: RealWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nft takes 20 MiB and half a second of this machine for a thousand of them; templates may have 5,000 a server."""
+    owner, folder = Owner("mallory", "env"), world.folder / "nspawn" / "servers"
+    resources, before = site("mallory", "10.7.0.0/24", "10.7.0.5"), sorted(folder.iterdir())
+    one = {"protocol": "tcp", "remote_ip_prefix": "10.0.0.0/8"}
+    for number in range(6):
+        ports = range(1 + number * 50, 51 + number * 50)
+        rules = [{**one, "port_range_min": port, "port_range_max": port} for port in ports]
+        resources[f"g{number}"] = {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": rules}}
+    resources["port"]["properties"]["security_groups"] = [{"get_resource": f"g{number}"} for number in range(6)]
+    monkeypatch.setattr(firewall, "HEAVIEST", 250)
+    # Each group lets everything out by two rules more.
+    refusal = (
+        "the project 'mallory' has 312 rules of security groups, counted for each interface that has them; 250 are"
+    )
+    with pytest.raises(StackFailed, match=refusal):
+        world.push(hot(resources), owner=owner, name="mallory")
+    assert world.sh("bob", "hostname") == "bob[0]"
+    world.cloud.delete_stack(owner, "", "mallory")
+    world.parts.pop("mallory", None)
+    assert sorted(folder.iterdir()) == before
+
+
 def test_two_projects_of_one_namespace_name_are_refused(world: RealWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     name = world.driver._networks.namespace("bob")  # type: ignore[attr-defined]
     monkeypatch.setattr(namespaces, "name_of", lambda cloud, project: name)

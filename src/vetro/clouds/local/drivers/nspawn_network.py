@@ -233,6 +233,14 @@ class Networks:
         if changed is not None:
             groups[changed.id] = changed
         rules = firewall.Rules(link, networks, nics, groups, self._nat, _resolver())
+        weight = firewall.weight(rules)
+        if weight > firewall.HEAVIEST and (joined is not None or changed is not None):
+            error = DriverError(
+                f"the project '{project}' has {weight:,} rules of security groups, counted for each interface that has"
+                f" them; {firewall.HEAVIEST:,} are the most"
+            )
+            error.hint = "use ranges of ports and larger networks instead of many rules, or fewer groups at a server"
+            raise error
         nft.load(firewall.tables(rules), namespaces.enter(name))
         known = links.taken()
         outer = {net for net in self._routed(networks, nics) if links.overlapping(net, known, name) is None}
