@@ -74,7 +74,8 @@ def weight(rules: Rules) -> int:
     members = Counter(key for nic in rules.nics for key in nic.groups)
 
     def of(group: GroupSpec) -> int:
-        return sum(1 + members[rule.remote_group or ""] // 16 for rule in group.rules)
+        named = [0 if rule.remote_group is None else members[rule.remote_group] for rule in group.rules]
+        return sum(1 + count // 16 for count in named)
 
     return sum(count * of(rules.groups[key]) for key, count in members.items() if key in rules.groups)
 
