@@ -324,3 +324,21 @@ def test_a_project_that_is_gone_leaves_no_rights(root: Any, people: Any) -> None
     Project.objects.filter(name="gone").delete()
     again = people("dan", "gone")
     assert again.post("/v2/environments", {"name": "e"}).status_code == 201
+
+
+def test_quotas_are_locked_in_one_order(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two transactions of a project that lock them in different orders wait for each other on PostgreSQL."""
+    held: list[str] = []
+    monkeypatch.setattr(checking, "_hold", lambda project, name: held.append(name))
+    template = ann.post("/v2/templates", {"name": "t"}).json()["id"]
+    made = ann.post("/v2/environments", {"name": "first"}).json()["id"]
+    for path, given in (
+        ("/v2/environments", {"name": "second"}),
+        (f"/v1/templates/{template}/create-environment", {"name": "third"}),
+        (f"/v2/environments/{made}/clone", {"name": "fourth"}),
+    ):
+        checking.forget()
+        held.clear()
+        answer = ann.post(path, given)
+        assert answer.status_code in (200, 201), answer.content
+        assert list(dict.fromkeys(held)) == ["environments", "states"], path

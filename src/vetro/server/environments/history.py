@@ -143,8 +143,8 @@ def begin(caller: Caller, name: str, root: dict[str, Any], classes: copying.Clas
     draft = {**made, "applications": content.services_of(fresh)}
     size = limits.check_model(draft)
     with transaction.atomic():
-        checking.check_model(caller.project_id, draft, size)
         row = service.insert(caller, id, name, given, {"Objects": made, "ObjectsCopy": None})
+        checking.check_model(caller.project_id, draft, size)
         session = Session.objects.create(
             environment=row, user_id=caller.user_id, version=0, draft={"Objects": draft}, revision=1
         )

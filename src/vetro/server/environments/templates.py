@@ -153,8 +153,8 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
     content.check_ids(draft)
     size = limits.check_model(draft)
     with transaction.atomic():
-        checking.check_model(caller.project_id, draft, size)
         environment = service.insert(caller, id, name, wanted, {"Objects": root, "ObjectsCopy": None})
+        checking.check_model(caller.project_id, draft, size)
         session = Session.objects.create(
             environment=environment, user_id=caller.user_id, version=0, draft={"Objects": draft}, revision=1
         )

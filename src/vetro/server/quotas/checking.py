@@ -1,9 +1,11 @@
 """`check` and `check_space`: refuse what a project may not have any more, inside of the transaction that writes it.
 
 Who counts holds the project's lock of that quota to the end of the transaction: two requests cannot both take the last
-place. (SQLite has one writer at a time anyway.) Things are counted each time. Bytes are measured every ten seconds,
-what this process writes in between is added, and near the limit each write is measured: cheap, and exact where it
-matters.
+place. (SQLite has one writer at a time anyway.) So that no two wait for each other, who takes several takes them in the
+order packages, archives, environments, states, tasks, logs.
+
+Things are counted each time. Bytes are measured every ten seconds, what this process writes in between is added, and
+near the limit each write is measured: cheap, and exact where it matters.
 """
 
 from __future__ import annotations
