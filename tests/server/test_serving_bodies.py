@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from vetro.server import serving_bodies, setup
+from tests.server.servekit import until
+from vetro.server import large, serving_bodies, setup
 from vetro.server.errors import TooMany, TooSlow, Unavailable
 from vetro.server.serving_bodies import Bodies
 from vetro.server.serving_places import Lane, Places, whose
@@ -60,10 +62,12 @@ def bodies() -> Bodies:
     return Bodies(setup.config().changed({"server.body_seconds": 60, "server.body_rate_kib": 1}))
 
 
-def arriving(bodies: Bodies, source: Any, length: int = 1 << 20, project: str = "p") -> Any:
+def arriving(
+    bodies: Bodies, source: Any, length: int = 1 << 20, project: str = "p", kind: str = "application/json"
+) -> Any:
     caller = SimpleNamespace(project_id=project) if project else None
     environ = {
-        "CONTENT_LENGTH": str(length), "CONTENT_TYPE": "application/json", "wsgi.input": source,
+        "CONTENT_LENGTH": str(length), "CONTENT_TYPE": kind, "wsgi.input": source,
         "REMOTE_ADDR": "192.0.2.1", "vetro.caller": caller,
     }  # fmt: skip
     bodies.prepare(environ)
@@ -159,34 +163,59 @@ def test_strangers_leave_half_of_them() -> None:
 
 
 @pytest.mark.attack("data", "M7")
-def test_large_json_is_worked_on_one_after_the_other(bodies: Bodies) -> None:
-    large = b"x" * ((1 << 20) + 1)
-    first = arriving(bodies, _Whole(large), len(large))
-    assert len(first.read()) == len(large)
-    with pytest.raises(TooMany):
-        arriving(bodies, _Whole(large), len(large)).read()
-    small = arriving(bodies, _Whole(b"small"), 5)
-    assert small.read() == b"small"
-    order: list[str] = []
-    others = arriving(bodies, _Whole(large), len(large), "another")
-    waiting = threading.Thread(target=lambda: (others.read(), order.append("other")))
-    waiting.start()
-    order.append("first")
-    first.close()
-    waiting.join(30)
-    assert order == ["first", "other"]
-    for body in (others, small):
-        body.close()
-    again = arriving(bodies, _Whole(large), len(large))
-    assert again.read(1) == b"x"
-    again.close()
+def test_large_json_is_not_read_among_other_requests(bodies: Bodies) -> None:
+    """Only what is parsed as a whole; and all of it is there for whoever reads it elsewhere."""
+    size = large.ONE + 1
+    with large.bounded():
+        small = arriving(bodies, _Whole(b"small"), 5)
+        assert small.read() == b"small"
+        body = arriving(bodies, _Whole(b"x" * size), size)
+        for _ in range(2):
+            with pytest.raises(large.LargeRequest):
+                body.read()
+        number, told = body.whole()
+        assert (told, os.fstat(number).st_size) == (size, size)
+        files = arriving(bodies, _Whole(b"x" * size), size, kind="multipart/form-data; boundary=b")
+        assert len(files.read()) == size
+    body.rewind()
+    assert body.read(1) == b"x"
+    for one in (small, body, files):
+        one.close()
 
 
-def test_who_leaves_the_lane_lets_the_next_one_in() -> None:
-    lane = Lane()
-    for name in ("a", "b", "a"):
-        lane.enter(name)
-        lane.leave()
+@pytest.mark.attack("data", "M7")
+def test_projects_take_turns_with_large_requests() -> None:
+    lane, order = Lane(), list[str]()
+    go = threading.Event()
+
+    def ask(whose: str) -> None:
+        with lane.turn(whose):
+            order.append(whose)
+            go.wait(30)
+
+    threads = [threading.Thread(target=ask, args=(whose,)) for whose in ("a", "a", "a", "a", "b")]
+    for number, thread in enumerate(threads):
+        thread.start()
+        until(lambda n=number: len(order) + len(lane._waiting) == n + 1)
+    with pytest.raises(TooMany), lane.turn("a"):
+        pass
+    go.set()
+    for thread in threads:
+        thread.join(30)
+    assert order == ["a", "b", "a", "a", "a"]
+
+
+def test_a_place_is_needed_as_soon_as_others_wait_for_theirs(bodies: Bodies, clock: Clock) -> None:
+    """A hundred bodies that never come hold a few threads, not all of them for a quarter of a second each."""
+    holding = [arriving(bodies, Slow(clock, [0.1, 0.0])) for _ in range(serving_bodies._FEW)]
+    parts = [body._parts(100, 60) for body in holding]
+    assert [next(one) for one in parts] == [b"x"] * len(parts) and bodies.begun.taken == len(parts)
+    third = arriving(bodies, Slow(clock, [0.1, 0.0]))._parts(100, 60)
+    next(third)
+    assert (bodies.begun.taken, bodies.places.taken) == (len(parts), 1)
+    for one in (*parts, third):
+        one.close()
+    assert not bodies.begun.taken and not bodies.places.taken
 
 
 def test_the_places_are_free_again_whatever_happens(bodies: Bodies, clock: Clock) -> None:

@@ -12,7 +12,7 @@ import os
 import resource
 import signal
 import sys
-from typing import Any
+from typing import Any, Final
 
 from vetro.engine.cpu_budget import CpuBudget
 from vetro.engine.failure import describe
@@ -86,6 +86,10 @@ def main(fd: int, installation: Installation, confinement: Confinement) -> int:
         return FINE
 
 
+#: What strangers had examined runs at a lower priority than whoever waits for nothing of the kind.
+QUESTIONS_NICE: Final = 10
+
+
 def _answer(
     effects: PipeEffects, fd: int, message: dict[str, Any], installation: Installation, confinement: Confinement
 ) -> int:
@@ -95,6 +99,7 @@ def _answer(
     present = [path for path in readable if os.path.exists(path)]
     CpuBudget(message["cpu_seconds"], 0.0).limit()
     Memory(message["memory_mib"])
+    os.nice(QUESTIONS_NICE)
     os.set_blocking(fd, True)
     layers = enter(confinement, fd, readable)
     refusal = _refusal(layers, present)

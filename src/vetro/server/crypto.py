@@ -15,12 +15,17 @@ from typing import Any
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.db import models
 
+from vetro.server import large
 from vetro.server.errors import Invalid
 from vetro.server.keyfile import KeysUnusable, read_keys
 
 
 class CompressedJSON(bytes):
     """JSON text, compressed: an `EncryptedJSON` stores it without reading it."""
+
+
+class Ciphertext(bytes):
+    """What `dumps` made. An `EncryptedJSON` stores it as it is: large values are made before a transaction begins."""
 
 
 class Keyring:
@@ -38,11 +43,24 @@ class Keyring:
         return self._fernet.encrypt(data if isinstance(data, CompressedJSON) else zlib.compress(data, 1))
 
     def decrypt(self, data: bytes) -> bytes:
-        """The plain bytes. Raises `KeysUnusable` when no key fits."""
+        """The plain bytes. Raises `KeysUnusable` when no key fits, and what `vetro.server.large` raises."""
         try:
-            return zlib.decompress(self._fernet.decrypt(bytes(data)))
+            return _unpacked(self._fernet.decrypt(bytes(data)))
         except InvalidToken:
             raise KeysUnusable("data was encrypted with a key that the service does not have") from None
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What is compressed, measured where a request loads it."""
+    most = large.room()
+    if most is None:
+        return zlib.decompress(data)
+    reader = zlib.decompressobj()
+    text = reader.decompress(data, most + 1)
+    large.take(len(text))
+    if not reader.eof:
+        raise zlib.error("compressed data ends too early")
+    return text
 
 
 _rings: dict[str, Keyring] = {}
@@ -106,15 +124,17 @@ class EncryptedJSON(models.BinaryField):  # type: ignore[type-arg]
         return super().get_db_prep_value(value if prepared else self.get_prep_value(value), connection, prepared=True)
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: Any) -> Ciphertext:
     """A JSON value as ciphertext."""
     from vetro.muranopl.stacks import deep_calls
 
+    if isinstance(value, Ciphertext):
+        return value
     if isinstance(value, CompressedJSON):
-        return keyring().encrypt(value)
+        return Ciphertext(keyring().encrypt(value))
     with deep_calls():
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return keyring().encrypt(text.encode("utf-8", "surrogatepass"))
+    return Ciphertext(keyring().encrypt(text.encode("utf-8", "surrogatepass")))
 
 
 def loads(data: bytes) -> Any:

@@ -72,6 +72,8 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
             RUN: str(folder),
             "PROMETHEUS_MULTIPROC_DIR": str(folder / "metrics"),
             "PYTHONUNBUFFERED": "1",
+            # Each thread would keep memory of its own for itself.
+            "MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2"),
         }
         try:
             link = _prepare(environment)
@@ -112,6 +114,7 @@ def _running(config: Config) -> str:
 
 def _children(config: Config, environment: dict[str, str]) -> list[Child]:
     children = [Child("HTTP server", ["-m", "vetro.server.serving_http"], environment)]
+    children.append(Child("process for large requests", ["-m", "vetro.server.serving_large"], environment))
     for number in range(int(config["worker.embedded"])):
         children.append(Child(f"worker {number + 1}", ["-m", "vetro.cli.main", "worker"], environment))
     return children

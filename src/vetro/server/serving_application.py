@@ -16,19 +16,25 @@ from http import HTTPStatus
 from http.client import responses
 from typing import Any, cast
 
+from django.core.exceptions import RequestDataTooBig
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.db import connections
 from django.http import HttpResponseBase
 from django.urls import get_resolver, set_script_prefix
 
+from vetro.server import large
 from vetro.server.accounts.policy import is_admin
 from vetro.server.api.v1 import endpoints as _endpoints  # registers them
 from vetro.server.api.v1.discovery import STATUS, TYPE, at_root
 from vetro.server.api.v1.routing import respond
 from vetro.server.config import Config
+from vetro.server.errors import ServiceError
+from vetro.server.holding import held
 from vetro.server.observe.requests import answered, current
-from vetro.server.serving_bodies import Bodies, BodyRefused
+from vetro.server.serving_bodies import Bodies, BodyRefused, Received
+from vetro.server.serving_handover import Answer, hand_over, there
 from vetro.server.serving_hosts import Hosts
+from vetro.server.serving_places import Lane
 from vetro.server.serving_proxies import Proxies
 from vetro.server.serving_static import PREFIX, Static
 from vetro.server.setup import config
@@ -56,6 +62,7 @@ class Application(WSGIHandler):
         self._static = Static(settings)
         self._bodies = Bodies(settings)
         self._hosts = Hosts(settings)
+        self._lane = Lane()
         load()
 
     def __call__(  # type: ignore[override]
@@ -87,32 +94,61 @@ class Application(WSGIHandler):
             if environ["PATH_INFO"].startswith(PREFIX):
                 return self._static(environ, start_response)
             with self._bodies.close(environ):
-                request = WSGIRequest(environ)
-                path = request.path_info
-                if path.startswith("/v1/") or path == "/v1":
-                    plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves
-                    self._bodies.drain(environ)
-                    answered(environ, plain.status, time.perf_counter() - began)
-                    headers = [*plain.headers.items(), ("X-Openstack-Request-Id", request_id)]
-                    start_response(f"{plain.status} {responses[plain.status]}", headers)
-                    return [plain.body]
-                set_script_prefix("/")
-                response: HttpResponseBase = self.get_response(request)
+                made = self._bounded(environ)
                 self._bodies.drain(environ)
-            answered(environ, response.status_code, time.perf_counter() - began, request.resolver_match)
+            answered(environ, made.code, time.perf_counter() - began, made.route)
         finally:
             current.reset(token)
             _release_connection()
+        start_response(made.status, [*made.headers, ("X-Openstack-Request-Id", request_id)])
+        return made.parts
+
+    def answer(self, environ: dict[str, Any]) -> Answer:
+        """The answer to a request that was prepared, whatever it loads."""
+        request = WSGIRequest(environ)
+        path = request.path_info
+        if path.startswith("/v1/") or path == "/v1":
+            plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves
+            return Answer(f"{plain.status} {responses[plain.status]}", [*plain.headers.items()], [plain.body])
+        set_script_prefix("/")
+        response: HttpResponseBase = self.get_response(request)
         headers = list(response.items())
         if response.cookies:
             headers.extend(("Set-Cookie", morsel.output(header="").strip()) for morsel in response.cookies.values())
-        headers.append(("X-Openstack-Request-Id", request_id))
-        start_response(f"{response.status_code} {response.reason_phrase}", headers)
+        match = request.resolver_match
+        made = Answer(
+            f"{response.status_code} {response.reason_phrase}", headers, [], None if match is None else match.route
+        )
         if response.streaming:
-            return cast("Iterable[bytes]", _Stream(response))
-        content = cast(Any, response).content
-        response.close()  # tells Django that the request is over
-        return [content]
+            made.parts = _Stream(response)
+        else:
+            made.parts = [cast(Any, response).content]
+            response.close()  # tells Django that the request is over
+        return made
+
+    def _bounded(self, environ: dict[str, Any]) -> Answer:
+        """The answer of this process, or of the one for large requests."""
+        try:
+            with large.bounded():
+                return self.answer(environ)
+        except large.LargeRequest:
+            _release_connection()
+        caller = environ.get("vetro.caller")
+        whose = f"address {environ.get('REMOTE_ADDR', '')}" if caller is None else caller.project_id
+        body = environ["wsgi.input"]
+        received = body if isinstance(body, Received) else None
+        try:
+            with held(whose), self._lane.turn(whose):
+                if there():
+                    return hand_over(environ, whose, received.whole() if received is not None else None)
+                if received is not None:
+                    received.rewind()
+                return self.answer(environ)
+        except (ServiceError, RequestDataTooBig) as refusal:
+            if received is not None:
+                received.rewind()
+            with large.bounded(refusal):  # so it comes out as every error does there
+                return self.answer(environ)
 
 
 def _refusal(path: str, refused: BodyRefused) -> tuple[str, bytes]:

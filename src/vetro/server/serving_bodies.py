@@ -1,10 +1,10 @@
 """`Bodies`: bodies of requests, bounded in size, in time, and in how many of them arrive at once, by whom.
 
 Nothing is read before the application asks for it: who may not send anything is told so first. Then all of it is
-received, into a file beyond a small size, and the application reads that. A body that is not there at once needs one of
-the places of the process, and has to arrive at a least rate: who sends slowly holds a thread. No project has more than
-some of the places, nor has an address from which somebody sends who is not signed in; the last quarter is for those who
-hold none yet.
+received, into a file beyond a small size, and the application reads that; what is parsed as a whole and large is for
+another process (`vetro.server.large`). A body that is not there at once needs one of the places of the process, and has
+to arrive at a least rate: who sends slowly holds a thread. No project has more than some of the places, nor has an
+address from which somebody sends who is not signed in; the last quarter is for those who hold none yet.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from typing import IO, Any, Final
 
 from django.core.exceptions import RequestDataTooBig
 
+from vetro.server import large
 from vetro.server.config import Config
 from vetro.server.errors import Invalid, TooSlow, Unavailable
 from vetro.server.quotas.limits import limit
-from vetro.server.serving_places import Lane, Places, whose
+from vetro.server.serving_places import Places, whose
 
 #: Bytes of a body of somebody who is not signed in.
 STRANGER: Final = 65_536
@@ -30,11 +31,12 @@ STRANGER: Final = 65_536
 PARSED: Final = 24 << 20
 #: Bytes of a body that are kept in memory while it arrives.
 _SMALL: Final = 1 << 20
-#: Seconds that a body may take without a place, and before its rate counts.
-_AT_ONCE: Final = 0.25
-_GRACE: Final = 5.0
+#: Seconds within which most bodies are there, those that a body may take without a place, and before its rate counts.
+#: Between the first two, few of a project or address wait without one.
+_THERE, _AT_ONCE, _GRACE = 0.02, 0.25, 5.0
+_FEW: Final = 2
 #: Bytes of an unwanted body that are read all the same, and seconds for it.
-_DRAINED, _DRAIN_SECONDS = 8 << 20, 5.0
+_DRAINED, _DRAIN_SECONDS = PARSED, 5.0
 _STEP: Final = 1 << 16
 _WITH_FILES: Final = ("multipart/form-data", "application/octet-stream")
 
@@ -55,7 +57,7 @@ class Bodies:
         self.largest = int(settings["server.max_body_mib"]) << 20
         self.seconds = float(settings["server.body_seconds"])
         self.rate = int(settings["server.body_rate_kib"]) << 10
-        self.lane = Lane()
+        self.begun = Places(max(int(settings["server.threads"]) // 2, 4 * _FEW), _FEW)
         self.places = Places(int(settings["server.body_places"]), int(settings["server.body_places_each"]))
 
     def prepare(self, environ: dict[str, Any]) -> None:
@@ -76,7 +78,7 @@ class Bodies:
         else:
             environ["wsgi.input"] = io.BytesIO()
             return
-        environ["wsgi.input"] = _Input(self, environ)
+        environ["wsgi.input"] = Received(self, environ)
 
     def drain(self, environ: dict[str, Any]) -> None:
         """Reads what is left of a body that was not wanted.
@@ -85,7 +87,7 @@ class Bodies:
         not learn why. Of strangers no more is read than came with the request.
         """
         body = environ["wsgi.input"]
-        if isinstance(body, _Input):
+        if isinstance(body, Received):
             body.drain(announced="HTTP_TRANSFER_ENCODING" not in environ)
 
     @contextmanager
@@ -95,11 +97,11 @@ class Bodies:
             yield
         finally:
             body = environ["wsgi.input"]
-            if isinstance(body, _Input):
+            if isinstance(body, Received):
                 body.close()
 
 
-class _Input:
+class Received:
     """``wsgi.input``: a body that is received as a whole when somebody reads it for the first time."""
 
     def __init__(self, bodies: Bodies, environ: dict[str, Any]) -> None:
@@ -108,8 +110,9 @@ class _Input:
         self._source = environ["wsgi.input"]
         self._announced = int(environ["CONTENT_LENGTH"])
         self._file: IO[bytes] | None = None
-        self._in_lane = False
-        self._too_slow = False
+        self._size = 0
+        self._measured = False
+        self._given_up = False
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes; nothing at the end."""
@@ -119,17 +122,28 @@ class _Input:
         """The same up to the end of a line."""
         return self._received().readline(size)
 
+    def whole(self) -> tuple[int, int]:
+        """(descriptor of a file with the whole body, its size). Raises as `read`, however large it is."""
+        with large.unbounded():
+            file = self._received()
+        number = file.fileno()
+        file.flush()
+        return number, self._size
+
+    def rewind(self) -> None:
+        """Somebody else is going to read it."""
+        self._measured = False
+        if self._file is not None:
+            self._file.seek(0)
+
     def close(self) -> None:
         """Forgets what was received."""
-        if self._in_lane:
-            self._in_lane = False
-            self._bodies.lane.leave()
         if self._file is not None:
             self._file.close()
 
     def drain(self, announced: bool) -> None:
-        """Reads the body for nothing, if nobody has read it and it did not come too slowly."""
-        if self._file is not None or self._too_slow:
+        """Reads the body for nothing, if nobody has read it and it may still come."""
+        if self._file is not None or self._given_up:
             return
         known = self._environ.get("vetro.caller") is not None
         most, seconds = (_DRAINED, _DRAIN_SECONDS) if known else (STRANGER, _AT_ONCE)
@@ -149,17 +163,15 @@ class _Input:
                 for part in self._parts(most, self._bodies.seconds):
                     file.write(part)
             except BaseException:
+                self._given_up = True
                 file.close()
                 raise
-            try:
-                if file.tell() > _SMALL and self._kind() not in _WITH_FILES:
-                    self._bodies.lane.enter(whose(self._environ))
-                    self._in_lane = True
-            except BaseException:
-                file.close()
-                raise
+            self._size = file.tell()
             file.seek(0)
             self._file = file
+        if not self._measured and self._kind() not in _WITH_FILES:
+            large.take(self._size)
+            self._measured = True
         return self._file
 
     def _most(self) -> int:
@@ -173,26 +185,25 @@ class _Input:
 
     def _parts(self, most: int, seconds: float) -> Iterator[bytes]:
         """The body as it comes. Raises `RequestDataTooBig`, `TooSlow`, `Unavailable` where there is no place."""
-        caller, sender = self._environ.get("vetro.caller"), whose(self._environ)
-        began, received, placed = time.monotonic(), 0, False
-        try:
+        began, received = time.monotonic(), 0
+        until = min(_THERE, seconds)
+        with contextlib.ExitStack() as holding:
             while True:
                 waited = time.monotonic() - began
-                if waited >= _AT_ONCE and not placed and seconds > _AT_ONCE:
-                    own = None if caller is None else limit(caller.project_id, "bodies")
-                    self._bodies.places.take(sender, caller is None, own)
-                    placed = True
-                until = min(seconds, _GRACE + received / self._bodies.rate) if placed else min(seconds, _AT_ONCE)
+                if waited >= until and until < seconds:
+                    until = self._next_step(holding, until, seconds)
+                if until > _AT_ONCE:
+                    until = min(seconds, _GRACE + received / self._bodies.rate)
                 try:
                     part = self._part(until - waited)
                 except TimeoutError:
-                    if placed or seconds <= _AT_ONCE:
-                        self._too_slow = True
-                        raise TooSlow(
-                            f"The body came too slowly: {received:,} bytes in {time.monotonic() - began:.0f} seconds.",
-                            hint=f"send at least {self._bodies.rate >> 10} KiB a second",
-                        ) from None
-                    continue
+                    if until <= _AT_ONCE and until < seconds:
+                        until = self._next_step(holding, until, seconds)
+                        continue
+                    raise TooSlow(
+                        f"The body came too slowly: {received:,} bytes in {time.monotonic() - began:.0f} seconds.",
+                        hint=f"send at least {self._bodies.rate >> 10} KiB a second",
+                    ) from None
                 except OSError:
                     raise Invalid("The connection ended before the body did.") from None
                 if not part:
@@ -201,9 +212,22 @@ class _Input:
                 if received > most:
                     raise _too_big(most)
                 yield part
-        finally:
-            if placed:
-                self._bodies.places.give(sender, caller is None)
+
+    def _next_step(self, holding: contextlib.ExitStack, until: float, seconds: float) -> float:
+        """Takes what waiting longer needs: how long it may go on. Raises `Unavailable`."""
+        holding.close()
+        if until < _AT_ONCE:
+            with contextlib.suppress(Unavailable):
+                self._take(holding, self._bodies.begun, _FEW)
+                return min(_AT_ONCE, seconds)
+        caller = self._environ.get("vetro.caller")
+        self._take(holding, self._bodies.places, None if caller is None else limit(caller.project_id, "bodies"))
+        return seconds
+
+    def _take(self, holding: contextlib.ExitStack, places: Places, own: int | None) -> None:
+        sender, stranger = whose(self._environ), self._environ.get("vetro.caller") is None
+        places.take(sender, stranger, own)
+        holding.callback(places.give, sender, stranger)
 
     def _part(self, seconds: float) -> bytes:
         part = getattr(self._source, "part", None)  # of a `Gateway`

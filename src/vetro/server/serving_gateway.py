@@ -14,7 +14,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 from wsgiref.util import FileWrapper
 
@@ -25,6 +25,8 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 _BLOCK: Final = 1 << 18
+#: Seconds for which parts of a body are put together.
+_MOMENT: Final = 0.02
 _JOINED: Final = {"cookie": "; "}
 
 
@@ -90,24 +92,41 @@ class Body:
     def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
         self._receive = receive
         self._loop = loop
-        self._pending: Future[dict[str, Any]] | None = None
+        self._pending: Future[None] | None = None
+        self._arrived = bytearray()
         self._ended = False
         self._watch: Future[None] | None = None
 
     def part(self, seconds: float) -> bytes:
         """What came next; b"" at the end. Raises `TimeoutError` when nothing came in time, and may be called again
         then; `ConnectionError` when the client went away before the end."""
-        while not self._ended:
+        while not self._arrived and not self._ended:
             if self._pending is None:
-                self._pending = asyncio.run_coroutine_threadsafe(_awaited(self._receive()), self._loop)
-            message = self._pending.result(max(seconds, 0.0))
-            self._pending = None
+                self._pending = asyncio.run_coroutine_threadsafe(self._fill(), self._loop)
+            try:
+                self._pending.result(max(seconds, 0.0))
+            except TimeoutError:
+                if not self._arrived:
+                    raise
+            else:
+                self._pending = None
+        part = bytes(self._arrived)
+        del self._arrived[: len(part)]
+        return part
+
+    async def _fill(self) -> None:
+        """Takes what comes within a moment: waking a thread costs more than a message does."""
+        until = self._loop.time() + _MOMENT
+        while True:
+            message = await self._receive()
             if message["type"] != "http.request":
                 raise ConnectionError("the connection ended before the body did")
-            self._ended = not message.get("more_body")
-            if message.get("body"):
-                return cast(bytes, message["body"])
-        return b""
+            self._arrived += message.get("body") or b""
+            if not message.get("more_body"):
+                self._ended = True
+                return
+            if self._arrived and (len(self._arrived) >= _BLOCK or self._loop.time() >= until):
+                return
 
     def call(self, waiting: Any, seconds: float) -> None:
         """Waits for something that has to happen in the loop. Raises `TimeoutError`."""

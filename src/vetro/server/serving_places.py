@@ -1,18 +1,20 @@
-"""Whose turn it is: `Places` for bodies that arrive slowly, and the `Lane` for large ones that are worked on."""
+"""Whose turn it is: `Places` for bodies that arrive slowly, and the `Lane` of requests that are large."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from vetro.clouds.quotas import exceeds
 from vetro.server.errors import TooMany, Unavailable
 from vetro.server.serving_hosts import network_of
 
-#: Seconds that a large body waits for those of others.
-_LANE_SECONDS: Final = 20.0
+#: Seconds that a large request waits for others, and how many of them wait: of one project, and of all.
+_LANE_SECONDS: Final = 30.0
+_EACH, _TOGETHER = 3, 6
 
 
 def whose(environ: Mapping[str, Any]) -> str:
@@ -67,32 +69,46 @@ class Places:
 
 
 class Lane:
-    """One large body is worked on at a time: parsing it holds the interpreter, and takes a lot of memory."""
+    """One large request of a process is answered at a time. Projects take turns, and each has few that wait: they hold
+    threads."""
 
     def __init__(self) -> None:
         self._free = threading.Condition()
-        self._inside = ""
-        self._waiting: set[str] = set()
+        self._inside = False
+        self._last = ""
+        #: Who waits, the one that came first at the front.
+        self._waiting: list[tuple[str, object]] = []
 
-    def enter(self, whose: str) -> None:
-        """Waits until it is free. Raises `TooMany` where one of the same sender is in it or waits, `Unavailable`."""
+    @contextmanager
+    def turn(self, whose: str) -> Iterator[None]:
+        """Within it, nobody else is. Raises `TooMany`, or `Unavailable` where others take too long."""
+        self._enter(whose)
+        try:
+            yield
+        finally:
+            with self._free:
+                self._inside = False
+                self._free.notify_all()
+
+    def _enter(self, whose: str) -> None:
+        own = (whose, object())
         with self._free:
-            if whose == self._inside or whose in self._waiting:
+            mine = sum(name == whose for name, _ in self._waiting)
+            if mine >= _EACH or (mine and len(self._waiting) >= _TOGETHER):
                 raise TooMany(
-                    "Another large body of this project is being worked on.",
+                    "Other large requests of this project are being answered.",
                     hint="send one after the other",
                     details={"retry_after": 2},
                 )
-            self._waiting.add(whose)
+            self._waiting.append(own)
             try:
-                if not self._free.wait_for(lambda: not self._inside, _LANE_SECONDS):
-                    raise Unavailable("Large bodies of others are being worked on.", hint="try again in a moment")
+                if not self._free.wait_for(lambda: not self._inside and self._next() is own, _LANE_SECONDS):
+                    raise Unavailable("Large requests of others are being answered.", hint="try again in a moment")
+                self._inside, self._last = True, whose
             finally:
-                self._waiting.discard(whose)
-            self._inside = whose
+                self._waiting.remove(own)
+                self._free.notify_all()
 
-    def leave(self) -> None:
-        """Lets the next one in."""
-        with self._free:
-            self._inside = ""
-            self._free.notify()
+    def _next(self) -> tuple[str, object]:
+        """Whose turn it is: the first one of another project than the last time."""
+        return next((one for one in self._waiting if one[0] != self._last), self._waiting[0])

@@ -26,7 +26,7 @@ from vetro.server.holding import held
 
 #: Processes at once, and the MiB that each may use.
 CHILDREN = 2
-MEMORY = 2048
+MEMORY = 1024
 #: Questions that wait at most, of one owner and of all: each holds a thread of the server, and there are not many. The
 #: first one of an owner waits all the same.
 MOST_WAITING, MOST_TOGETHER = 4, 10

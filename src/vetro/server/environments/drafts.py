@@ -6,6 +6,8 @@ A session stores a draft only once it was changed; before it shows the environme
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +15,7 @@ from django.db import transaction
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.crypto import Ciphertext, dumps
 from vetro.server.environments import concealed, content, limits, reading, sessions
 from vetro.server.environments.errors import DraftChanged
 from vetro.server.environments.models import Session
@@ -24,6 +27,8 @@ from vetro.server.quotas import checking
 
 #: Changes the root object of a draft.
 Change = Callable[[dict[str, Any]], None]
+#: How often a change is made anew because the draft was changed meanwhile.
+_TRIES = 4
 
 
 def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, Any]:
@@ -86,33 +91,70 @@ def change(
 ) -> tuple[Session, dict[str, Any]]:
     """Changes a draft: the session and its new root object. All or nothing.
 
+    ``edit`` may be called again, with the root object of another revision, when the draft was changed meanwhile.
     ``revision``: the revision that the change was made for; raises `DraftChanged` when it is another one by now.
     ``stamped``: whether the model says when it was changed. Raises what ``edit`` and `sessions.writable` raise, and
     `Invalid` for a model that would be too large, too deep, or have two objects of one id.
     """
-    with transaction.atomic():
-        session, found = sessions.writable(caller, environment_id, session_id)
-        if revision is not None and revision != session.revision:
-            raise DraftChanged(
-                "the draft was changed meanwhile",
-                hint="read it again, then make the change",
-                details={"revision": session.revision},
-            )
-        root = root_of(session, found)
-        if root is None:
-            raise NotFound("The environment has no model any more.")
-        edit(root)
-        content.check_ids(root)
-        size = limits.check_model(root)
-        checking.check_model(found.project_id, root, size, lambda: _stored(session))
-        if stamped and isinstance(root.get("?"), dict):
-            root["?"]["updated"] = stamp(datetime.now(UTC))
-        session.draft = {"Objects": root}
-        session.revision += 1
-        session.save(update_fields=["draft", "revision", "updated"])
-        record(caller, "session.change", session.id, found.name, environment=found.id, change=what)
-        announce(found.project_id, found.id, what, kind="session", session=session.id, revision=session.revision)
-    return session, root
+    for attempt in range(_TRIES):
+        # Others can write meanwhile, since a large model takes seconds. Only the last attempt keeps them waiting.
+        last = attempt == _TRIES - 1
+        with transaction.atomic() if last else nullcontext():
+            made = _made(caller, environment_id, session_id, edit, revision, stamped, lock=last)
+            with transaction.atomic():
+                session, found = sessions.writable(caller, environment_id, session_id, model=False)
+                if session.revision == made.revision:
+                    _write(caller, found, session, made, what)
+                    break
+    session.draft = {"Objects": made.root}
+    return session, made.root
+
+
+def _write(caller: Caller, found: reading.Found, session: Session, made: _Made, what: str) -> None:
+    checking.check_model(found.project_id, made.stored, made.size, lambda: _stored(session))
+    session.draft = made.stored
+    session.revision += 1
+    session.save(update_fields=["draft", "revision", "updated"])
+    record(caller, "session.change", session.id, found.name, environment=found.id, change=what)
+    announce(found.project_id, found.id, what, kind="session", session=session.id, revision=session.revision)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A draft as it is to become: of which revision, its root object, that as it is stored, and its characters."""
+
+    revision: int
+    root: dict[str, Any]
+    stored: Ciphertext
+    size: int
+
+
+def _made(
+    caller: Caller,
+    environment_id: str,
+    session_id: str,
+    edit: Change,
+    revision: int | None,
+    stamped: bool,
+    *,
+    lock: bool,
+) -> _Made:
+    session, found = sessions.writable(caller, environment_id, session_id, lock=lock)
+    if revision is not None and revision != session.revision:
+        raise DraftChanged(
+            "the draft was changed meanwhile",
+            hint="read it again, then make the change",
+            details={"revision": session.revision},
+        )
+    root = root_of(session, found)
+    if root is None:
+        raise NotFound("The environment has no model any more.")
+    edit(root)
+    content.check_ids(root)
+    size = limits.check_model(root)
+    if stamped and isinstance(root.get("?"), dict):
+        root["?"]["updated"] = stamp(datetime.now(UTC))
+    return _Made(session.revision, root, dumps({"Objects": root}), size)
 
 
 def add_services(caller: Caller, environment_id: str, session_id: str, given: Any) -> Any:

@@ -14,8 +14,8 @@ LONGEST_NAME: Final = 255
 DEEPEST: Final = 200
 LARGEST_MODEL: Final = 16 << 20
 #: Values of a JSON text, roughly. Empty lists take twenty times the memory of their brackets, so texts are looked at
-#: before they are parsed; a model of the largest size has a tenth of them.
-MOST_PARTS: Final = 2_000_000
+#: before they are parsed; a model of the largest size has a fifth of them.
+MOST_PARTS: Final = 1_000_000
 #: Characters of descriptions.
 LONGEST_TEXT: Final = 65_536
 #: Largest whole number of a column.

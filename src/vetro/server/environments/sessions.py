@@ -53,16 +53,20 @@ def close(caller: Caller, environment_id: str, session_id: str) -> None:
         announce(found.project_id, found.id, "closed", kind="session", session=session_id)
 
 
-def writable(caller: Caller, environment_id: str, session_id: str) -> tuple[Session, reading.Found]:
-    """The session that a change goes into, and its environment with model, both locked; inside a transaction.
+def writable(
+    caller: Caller, environment_id: str, session_id: str, *, lock: bool = True, model: bool = True
+) -> tuple[Session, reading.Found]:
+    """The session that a change goes into, and its environment, both locked; inside a transaction.
+
+    ``model``: with their models. ``lock``: False where they are only looked at before.
 
     Raises `NotFound`, `Invalid` for none or one of another environment, `Forbidden` for another person's,
     `SessionInvalid`, `Busy`.
     """
-    found = locked(caller, environment_id, model=True)
+    found = (locked if lock else reading.get)(caller, environment_id, model=model)
     if not session_id:
         raise Invalid("X-Configuration-Session header which indicates to the session is missed")
-    session = _find(session_id)
+    session = _find(session_id, model=model)
     _tied(session, environment_id)
     if session.user_id != caller.user_id:
         raise Forbidden(f"Session <SessionId {session.id}> belongs to somebody else", hint="open a session of your own")
@@ -145,8 +149,9 @@ def _opened(found: reading.Found, caller: Caller) -> Session:
     return session
 
 
-def _find(session_id: str) -> Session:
-    session = Session.objects.filter(id=session_id).first() if known_id(session_id) else None
+def _find(session_id: str, *, model: bool = True) -> Session:
+    rows = Session.objects.all() if model else Session.objects.defer("draft", "answers")
+    session = rows.filter(id=session_id).first() if known_id(session_id) else None
     if session is None:
         raise NotFound(f"Session <SessionId {session_id}> is not found")
     return session

@@ -37,10 +37,10 @@ def context() -> dict[str, str]:
     return found
 
 
-def answered(environ: dict[str, Any], status: int, seconds: float, match: Any = None) -> None:
-    """Tells that a request was answered."""
+def answered(environ: dict[str, Any], status: int, seconds: float, pattern: str | None = None) -> None:
+    """Tells that a request was answered; ``pattern``: which its path matched, in the words of Django."""
     path = environ.get("PATH_INFO", "")
-    api, route = route_of(path, status, match)
+    api, route = route_of(path, status, pattern)
     metrics.request_answered(api, environ["REQUEST_METHOD"], route, status, seconds)
     if api == "v1":
         caller = environ.get("vetro.caller")
@@ -60,7 +60,7 @@ def answered(environ: dict[str, Any], status: int, seconds: float, match: Any = 
         )
 
 
-def route_of(path: str, status: int, match: Any = None) -> tuple[str, str]:
+def route_of(path: str, status: int, pattern: str | None = None) -> tuple[str, str]:
     """(API, route without values of clients): few enough to be labels whatever clients ask for."""
     if path[:4] == "/v1/":
         # Before 401 and 404 nothing says whether there is such a route.
@@ -69,6 +69,6 @@ def route_of(path: str, status: int, match: Any = None) -> tuple[str, str]:
         parts = path.split("/")[1 : _DEEPEST + 1]
         return "v1", "/" + "/".join(part if part in _WORDS else "{}" for part in parts)
     api = "v2" if path[:4] == "/v2/" else "app" if path[:4] == "/app" else "other"
-    if match is not None and api != "other":
-        return api, "/" + str(match.route)
+    if pattern is not None and api != "other":
+        return api, f"/{pattern}"
     return api, "none"

@@ -1,0 +1,43 @@
+"""The process for large requests with an application of a few lines: ``python -m tests.server.large_kit``."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from vetro.server import serving_large
+from vetro.server.serving_handover import Answer, address
+from vetro.server.serving_streams import RUN
+
+
+def answer(environ: dict[str, Any]) -> Answer:
+    path = environ["PATH_INFO"]
+    if path == "/wait":
+        folder = Path(os.environ[RUN])
+        folder.joinpath(f"began-{environ['HTTP_NAME']}").touch()
+        while not folder.joinpath("go").exists():
+            time.sleep(0.01)
+    if path == "/eat":
+        len(b"x" * (2 << 30))
+    if path == "/die":
+        os.kill(os.getpid(), 9)
+    body = environ["wsgi.input"].read()
+    told = {
+        "size": len(body), "nice": os.nice(0), "scheduler": os.sched_getscheduler(0), "pid": os.getpid(),
+        "length": environ["CONTENT_LENGTH"], "others": sorted(key for key in environ if key.startswith("vetro")),
+    }  # fmt: skip
+    return Answer(
+        "201 Created", [("X-Told", json.dumps(told))], [body[: len(body) // 2], b"", body[len(body) // 2 :]], "r"
+    )
+
+
+if __name__ == "__main__":
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        with address(Path(os.environ[RUN])) as path:
+            listening.bind(path)
+        listening.listen(64)
+        serving_large.Server(listening, lambda: answer).run()
