@@ -167,6 +167,6 @@ def loads_compressed(data: bytes, most: int) -> Any:
     """The JSON value of `CompressedJSON` of at most so many bytes. Raises `Invalid`."""
     from vetro.muranopl.stacks import deep_calls
 
-    unpacked_size(data, most)
+    large.take(unpacked_size(data, most))
     with deep_calls():
         return json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))

@@ -25,8 +25,17 @@ class LargeRequest(BaseException):
 
 @dataclass(slots=True)
 class _Bound:
+    one: int
     left: int
     refusal: Exception | None
+    outer: _Bound | None
+
+    def take(self, size: int) -> None:
+        if self.outer is not None:  # who answers elsewhere comes to the inner ones there
+            self.outer.take(size)
+        if size > min(self.one, self.left):
+            raise LargeRequest if self.refusal is None else self.refusal
+        self.left -= size
 
 
 _bound: ContextVar[_Bound | None] = ContextVar("vetro_large", default=None)
@@ -35,7 +44,18 @@ _bound: ContextVar[_Bound | None] = ContextVar("vetro_large", default=None)
 @contextmanager
 def bounded(refusal: Exception | None = None) -> Iterator[None]:
     """What is loaded within is bounded; ``refusal`` is raised beyond, or `LargeRequest`."""
-    token = _bound.set(_Bound(ALL, refusal))
+    token = _bound.set(_Bound(ONE, ALL, refusal, None))
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+@contextmanager
+def at_most(size: int, refusal: Exception) -> Iterator[None]:
+    """What is loaded within has so many bytes together, also where large requests are answered, or ``refusal`` is
+    raised."""
+    token = _bound.set(_Bound(size, size, refusal, _bound.get()))
     try:
         yield
     finally:
@@ -54,15 +74,16 @@ def unbounded() -> Iterator[None]:
 
 def room() -> int | None:
     """Bytes that the next value may have; None where nothing is bounded."""
-    bound = _bound.get()
-    return None if bound is None else min(ONE, bound.left)
+    found, bound = None, _bound.get()
+    while bound is not None:
+        most = min(bound.one, bound.left)
+        found = most if found is None else min(found, most)
+        bound = bound.outer
+    return found
 
 
 def take(size: int) -> None:
     """Counts a value of so many bytes. Raises `LargeRequest`, or what is to be raised instead."""
     bound = _bound.get()
-    if bound is None:
-        return
-    if size > min(ONE, bound.left):
-        raise LargeRequest if bound.refusal is None else bound.refusal
-    bound.left -= size
+    if bound is not None:
+        bound.take(size)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from vetro.server.environments import transfer
+
 MANIFEST = """\
 Format: MuranoPL/1.3
 Type: Application
@@ -154,3 +156,9 @@ def planting(ann: Any, drain: Any) -> Callable[..., Garden]:
         return garden
 
     return make
+
+
+def exported(caller: Any, environment_id: str) -> bytes:
+    """The archive of an environment."""
+    with transfer.export_environment(caller, environment_id) as file:
+        return file.read()

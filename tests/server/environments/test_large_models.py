@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.server.environments.conftest import plant
 from tests.server.web.conftest import browser
-from vetro.server.environments import content
+from vetro.server import large
+from vetro.server.dispatch import queue
+from vetro.server.dispatch.models import Task
+from vetro.server.environments import content, deployments
 from vetro.server.environments.models import Session, State
+from vetro.server.errors import TooMany
 
 __all__ = ["browser"]
 pytestmark = [pytest.mark.django_db, pytest.mark.attack("data", "M7")]
@@ -16,6 +22,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.attack("data", "M7")]
 
 def objects(count: int) -> list[dict[str, Any]]:
     return [{"?": {"id": f"{n:032x}", "type": "io.test.Thing"}, "name": f"n{n}"} for n in range(count)]
+
+
+@pytest.fixture
+def garden(planting: Any) -> Any:
+    """An environment that was deployed."""
+    return planting(plant())
 
 
 @pytest.fixture
@@ -50,3 +62,41 @@ def test_pages_say_so(ann: Any, browser: Any, draft: tuple[str, str]) -> None:
     environment, _ = draft
     page = browser(ann).get(f"/app/environments/{environment}/topology")
     assert page.status_code == 413 and b"10,000" in page.content.replace(b"10.000", b"10,000")
+
+
+def test_deployments_of_v1_are_told_up_to_a_budget(garden: Any, ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no pages: who has more is told where there are some."""
+    paths = (f"/v1/environments/{garden.id}/deployments", "/v1/deployments")
+    found = [ann.get(path) for path in paths]
+    assert [answer.status_code for answer in found] == [200, 200] and found[0].json()["deployments"]
+    monkeypatch.setattr(deployments, "MOST_TEXT", 100)
+    for path in paths:
+        answer = ann.get(path)
+        assert answer.status_code == 413 and b"GET /v2/tasks" in answer.content
+    assert ann.get("/v2/tasks").status_code == 200
+
+
+def test_a_task_that_holds_too_much_is_not_shown(garden: Any, ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task.objects.filter(environment_id=garden.id).latest("created")
+    assert ann.get(f"/v2/tasks/{task.id}").status_code == 200
+    monkeypatch.setattr(queue, "MOST_TEXT", 100)
+    answer = ann.get(f"/v2/tasks/{task.id}")
+    assert answer.status_code == 413 and answer.json()["error"]["code"] == "SRV413"
+
+
+def test_what_requests_load_together_counts(garden: Any, ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whoever answers large requests comes to the bounds within."""
+    size = len(json.dumps(State.objects.filter(environment_id=garden.id).latest("number").model))
+    path = f"/v1/environments/{garden.id}"
+    with large.bounded():
+        assert ann.get(path).status_code == 200
+    monkeypatch.setattr(large, "ALL", size // 2)
+    with large.bounded(), pytest.raises(large.LargeRequest):
+        ann.get(path)
+    with large.bounded(TooMany("not now")):
+        answer = ann.get(path)
+        assert answer.status_code == 429 and b"not now" in answer.content
+    with large.bounded(), large.at_most(10 * size, TooMany("inner")), pytest.raises(large.LargeRequest):
+        ann.get(path)
+    with large.bounded(), large.unbounded():
+        assert ann.get(path).status_code == 200

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.environments.conftest import plant
+from tests.server.environments.conftest import exported, plant
 from vetro.engine.workspace import Workspace
 from vetro.server.environments import drafts, history, reading, transfer
 from vetro.server.environments.errors import NotYours
@@ -20,7 +20,7 @@ from vetro.server.errors import Conflict, Invalid
 
 def test_an_archive_is_an_environment_of_a_workspace(planting: Any, tmp_path: Path) -> None:
     garden = planting(plant())
-    data = transfer.export_environment(garden.caller, garden.id)
+    data = exported(garden.caller, garden.id)
     target = tmp_path / "environments" / "garden"
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         archive.extractall(target)
@@ -34,7 +34,7 @@ def test_an_archive_is_an_environment_of_a_workspace(planting: Any, tmp_path: Pa
 
 def test_an_environment_comes_back_as_it_was(planting: Any, eve: Any) -> None:
     garden = planting(plant())
-    data = transfer.export_environment(garden.caller, garden.id)
+    data = exported(garden.caller, garden.id)
     made = transfer.import_environment(eve.caller, data)  # the package comes along
     new = str(made["environment_id"])
     found = reading.get(eve.caller, new, model=True)
@@ -48,7 +48,7 @@ def test_an_environment_comes_back_as_it_was(planting: Any, eve: Any) -> None:
 
 def test_a_fresh_one_is_a_draft(planting: Any) -> None:
     garden = planting(plant())
-    data = transfer.export_environment(garden.caller, garden.id)
+    data = exported(garden.caller, garden.id)
     made = transfer.import_environment(garden.caller, data, name="other", fresh=True)
     shown = drafts.show(garden.caller, str(made["environment_id"]), str(made["session_id"]))
     assert (shown["version"], shown["status"]) == (0, "pending")
@@ -60,7 +60,7 @@ def test_a_fresh_one_is_a_draft(planting: Any) -> None:
 def test_an_archive_is_for_the_own_project(planting: Any, eve: Any) -> None:
     garden = planting()
     with pytest.raises(NotYours):
-        transfer.export_environment(eve.caller, garden.id)
+        exported(eve.caller, garden.id)
 
 
 def packed(**files: Any) -> bytes:
@@ -109,7 +109,7 @@ def test_bombs_are_refused_before_they_are_unpacked(ann: Any, monkeypatch: pytes
 def test_states_keep_their_numbers(planting: Any, eve: Any) -> None:
     garden = planting(plant())
     garden.deploy(garden.open())
-    made = transfer.import_environment(eve.caller, transfer.export_environment(garden.caller, garden.id))
+    made = transfer.import_environment(eve.caller, exported(garden.caller, garden.id))
     listed = history.states(eve.caller, str(made["environment_id"]))
     assert [s["number"] for s in listed] == [2, 1, 0]
 
@@ -120,7 +120,7 @@ def test_of_thousands_of_states_the_newest_are_imported(planting: Any, eve: Any)
     from vetro.server.environments.models import State
 
     garden = planting(plant())
-    data = io.BytesIO(transfer.export_environment(garden.caller, garden.id))
+    data = io.BytesIO(exported(garden.caller, garden.id))
     with zipfile.ZipFile(data, "a") as archive:
         model = archive.read("model-1.json")
         for number in range(2, 3000):

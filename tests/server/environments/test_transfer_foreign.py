@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.environments.conftest import exported
 from vetro.clouds.interface import Conflict, Owner, StackChange
 from vetro.engine.host.answers import NoSuchSecret
 from vetro.engine.host.seal import Seal
@@ -162,7 +163,7 @@ def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any
     mine = town.build(ann.caller, sealed=reference)
     before = town.of(ann.caller.project_id, mine)
     assert before["cloud.db/stacks"] and before["cloud.db/records"] and before["cloud.db/resources"]
-    data = transfer.export_environment(ann.caller, mine)
+    data = exported(ann.caller, mine)
     refused(eve.caller, data)
     made = transfer.import_environment(eve.caller, data, fresh=True)
     copy = str(made["environment_id"])
@@ -197,7 +198,7 @@ def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> Non
     mine = town.build(ann.caller)
     project = ann.caller.project_id
     before = town.of(project, mine)
-    data = transfer.export_environment(ann.caller, mine)
+    data = exported(ann.caller, mine)
     refused(ann.caller, data, name="copy")
     # Nor does it help to leave out of the archive what the refusal goes by.
     hidden = changed(data, lambda path, value: {**value, "Attributes": []} if path.startswith("model-") else value)
@@ -223,7 +224,7 @@ def test_the_id_of_an_environment_that_is_gone_brings_back_nothing_of_another_pr
     town: Town, ann: Any, eve: Any
 ) -> None:
     mine = town.build(ann.caller)
-    data = transfer.export_environment(ann.caller, mine)
+    data = exported(ann.caller, mine)
     before = town.of(ann.caller.project_id, mine)
     deploying.delete(ann.caller, mine, abandon=True)  # its stacks and agents stay where they are
     refused(eve.caller, data)
@@ -243,7 +244,7 @@ def test_the_id_of_an_environment_that_is_gone_brings_back_nothing_of_another_pr
 def test_an_id_that_the_service_would_not_give_is_not_taken(ann: Any, eve: Any, id: Any) -> None:
     made = str(service.create(ann.caller, {"name": "home"})["id"])
     given = made.upper() if id == "{upper}" else id
-    data = with_id(transfer.export_environment(ann.caller, made), given)
+    data = with_id(exported(ann.caller, made), given)
     theirs = str(transfer.import_environment(eve.caller, data)["environment_id"])
     assert theirs.lower() != made and theirs != given
     assert len(theirs) == 32 and set(theirs) <= set("0123456789abcdef")

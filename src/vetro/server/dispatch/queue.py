@@ -7,7 +7,7 @@ the other. Wake-ups follow the commit.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -16,6 +16,7 @@ from vetro.engine.journal_decisions import resolve as decide
 from vetro.engine.kinds import Policy
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker_ports import Policies
+from vetro.server import large
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.dispatch import clock, reports, spec
@@ -24,12 +25,14 @@ from vetro.server.dispatch.ending import close, first_report
 from vetro.server.dispatch.journal import DbJournal
 from vetro.server.dispatch.labels import label_of
 from vetro.server.dispatch.models import Task
-from vetro.server.errors import Conflict, Invalid, NotFound
+from vetro.server.errors import Conflict, Invalid, NotFound, TooLarge
 from vetro.server.ids import new_id
 from vetro.server.quotas import checking
 from vetro.server.setup import config
 
 KINDS = ("deploy", "destroy", "action", "static", "builder", "schema", "plan")
+#: Bytes of what one task holds, as text: what it was to do, its result, its error.
+MOST_TEXT: Final = 64 << 20
 
 
 def enqueue(
@@ -96,9 +99,12 @@ def wake(task: Task) -> None:
 
 
 def get(caller: Caller, task_id: str, *, locked: bool = False) -> Task:
-    """A task of the caller's project. Raises `NotFound`, also for tasks of others."""
+    """A task of the caller's project. Raises `NotFound`, also for tasks of others, `TooLarge` for one that holds more
+    than `MOST_TEXT`."""
     rows = Task.objects.select_for_update() if locked else Task.objects
-    task = rows.filter(id=task_id).first()
+    refusal = TooLarge(f"Task {task_id} holds more than {MOST_TEXT >> 20} MiB.", hint="have it return less")
+    with large.at_most(MOST_TEXT, refusal):
+        task = rows.filter(id=task_id).first()
     if task is None or not caller.sees(task.project_id):
         raise NotFound(f"There is no task {task_id}.")
     return task

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
+from vetro.server import large
 from vetro.server.caller import Caller
 from vetro.server.dispatch import log
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import concealed, content, drafts, reading
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
-from vetro.server.errors import Invalid, NotFound
+from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.ids import stamp
 
 #: Reports of a deployment in /v1, which knows no pages.
 MOST = 10_000
+#: Bytes of all that deployments hold in one answer of /v1.
+MOST_TEXT: Final = 32 << 20
 #: Kinds of tasks that are deployments.
 KINDS = ("deploy", "destroy", "action")
 
@@ -25,15 +28,25 @@ KINDS = ("deploy", "destroy", "action")
 def of_environment(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
     """The deployments of an environment, newest first."""
     found = reading.get(caller, environment_id)
-    rows = Task.objects.filter(environment_id=found.id, kind__in=KINDS)
-    return [described(task, caller) for task in _newest(rows)]
+    return _listed(caller, Task.objects.filter(environment_id=found.id, kind__in=KINDS))
 
 
 def of_project(caller: Caller) -> list[dict[str, Any]]:
     """The deployments of all environments that the project has, newest first."""
     there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
     rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=KINDS)
-    return [described(task, caller) for task in _newest(rows)]
+    return _listed(caller, rows)
+
+
+def _listed(caller: Caller, rows: QuerySet[Task]) -> list[dict[str, Any]]:
+    """Raises `TooLarge` for more than can be told at once: this has no pages."""
+    refusal = TooLarge(
+        f"the models of these deployments have more than {MOST_TEXT >> 20} MiB together",
+        hint="GET /v2/tasks lists them in pages, and GET /v2/tasks/{id} gives each",
+    )
+    with large.at_most(MOST_TEXT, refusal):
+        newest = rows.order_by("-created", "-id")
+        return [described(task, caller) for task in newest.iterator(chunk_size=10)]
 
 
 def described(task: Task, caller: Caller) -> dict[str, Any]:
@@ -136,10 +149,6 @@ def last_statuses(caller: Caller, environment_id: str, session_id: str = "") -> 
     for row in Report.objects.filter(seq__in=last).order_by("seq") if owners else ():
         newest[owners[row.entity_id]] = described_report(row)
     return newest
-
-
-def _newest(rows: QuerySet[Task]) -> QuerySet[Task]:
-    return rows.order_by("-created", "-id")
 
 
 def _family(model: Any, service_id: str) -> list[str]:

@@ -9,10 +9,11 @@ from django.db import transaction
 from vetro.engine.models.differences import Difference, Secret, diff
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.crypto import dumps
 from vetro.server.dispatch.models import Task
 from vetro.server.environments import consts, content, copying, drafts, limits, reading, service, sessions
 from vetro.server.environments.models import Session, State
-from vetro.server.errors import Invalid, NotFound
+from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
 from vetro.server.quotas import checking
 
@@ -80,19 +81,22 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
 
     What deployments wrote (``Out``) is as it is now for objects that exist, and left out for those that come back.
     """
+    found = reading.get(caller, environment_id, model=True)
+    earlier = _state(found, number)
+    root = earlier.model.get("Objects")
+    if root is None:
+        raise NotFound(f"State {number} has no objects.")
+    present = content.deployed_objects(found.model or {})
+    known = {content.id_of(obj): obj for obj in content.objects_in(present)}
+    classes = consts.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
+    draft = copying.undeployed(root, classes, known)
+    size, stored = limits.check_model(draft), dumps({"Objects": draft})
     with transaction.atomic():
         session = sessions.open_session(caller, environment_id)
-        found = reading.get(caller, environment_id, model=True)
-        earlier = _state(found, number)
-        root = earlier.model.get("Objects")
-        if root is None:
-            raise NotFound(f"State {number} has no objects.")
-        present = content.deployed_objects(found.model or {})
-        known = {content.id_of(obj): obj for obj in content.objects_in(present)}
-        classes = consts.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
-        draft = copying.undeployed(root, classes, known)
-        checking.check_model(found.project_id, draft, limits.check_model(draft))
-        session.draft = {"Objects": draft}
+        if session.version != found.version:
+            raise Conflict("The environment was deployed meanwhile.", hint="restore the state again")
+        checking.check_model(found.project_id, draft, size)
+        session.draft = stored
         session.answers = earlier.answers
         session.revision = 1
         session.save()
@@ -141,13 +145,11 @@ def begin(caller: Caller, name: str, root: dict[str, Any], classes: copying.Clas
     given = {key: fresh[key] for key in ("region", "defaultNetworks") if fresh.get(key) is not None}
     made = service.model_of(id, name, {**given, "name": name})
     draft = {**made, "applications": content.services_of(fresh)}
-    size = limits.check_model(draft)
+    size, stored = limits.check_model(draft), dumps({"Objects": draft})
     with transaction.atomic():
         row = service.insert(caller, id, name, given, {"Objects": made, "ObjectsCopy": None})
         checking.check_model(caller.project_id, draft, size)
-        session = Session.objects.create(
-            environment=row, user_id=caller.user_id, version=0, draft={"Objects": draft}, revision=1
-        )
+        session = Session.objects.create(environment=row, user_id=caller.user_id, version=0, draft=stored, revision=1)
         record(caller, "environment.create", id, name, **told)
     return {"environment_id": id, "session_id": session.id}
 

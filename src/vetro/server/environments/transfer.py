@@ -14,13 +14,14 @@ the environment may have its archive, nobody else.
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 import re
+import tempfile
 import time
 import zipfile
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import IO, Any, Final, cast
 
 from django.db import transaction
 
@@ -52,14 +53,25 @@ MOST_ALL_PARTS: Final = 6_000_000
 _MOST_STATES: Final = 1000
 #: Seconds that one question about an archive may take.
 SECONDS: Final = 60.0
+#: Bytes of an archive that are kept in memory.
+_IN_MEMORY: Final = 1 << 20
 #: What `new_id` gives.
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-def export_environment(caller: Caller, environment_id: str) -> bytes:
-    """The environment as a ZIP archive. Raises `NotFound`, `NotYours`."""
+def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
+    """The environment as a ZIP archive, in a file that the caller closes. Raises `NotFound`, `NotYours`."""
     found = reading.get(caller, environment_id)
-    target = io.BytesIO()
+    with contextlib.ExitStack() as opened:
+        target = opened.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))
+        _write(target, found)
+        record(caller, "environment.export", found.id, found.name)
+        opened.pop_all()
+    target.seek(0)
+    return cast(IO[bytes], target)
+
+
+def _write(target: Any, found: reading.Found) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         listed = _write_packages(archive, found)
         _write_json(
@@ -74,14 +86,14 @@ def export_environment(caller: Caller, environment_id: str) -> bytes:
             },
         )
         numbers = {}
-        for state in State.objects.filter(environment_id=found.id).order_by("number").iterator(chunk_size=10):
+        for state in State.objects.filter(environment_id=found.id).order_by("number").iterator(chunk_size=1):
             _write_json(archive, f"model-{state.number}.json", state.model)
             numbers[state.task_id] = state.number
-        for task in Task.objects.filter(id__in=list(numbers), environment_id=found.id).iterator(chunk_size=10):
+        for task in Task.objects.filter(id__in=list(numbers), environment_id=found.id).iterator(chunk_size=1):
             _write_task(archive, numbers[task.id], task)
-        archive.writestr("reports.jsonl", "".join(_report_lines(numbers)))
-    record(caller, "environment.export", found.id, found.name)
-    return target.getvalue()
+        with archive.open("reports.jsonl", "w", force_zip64=True) as lines:
+            for line in _report_lines(numbers):
+                lines.write(line.encode("utf-8", "surrogatepass"))
 
 
 def import_environment(
@@ -215,8 +227,7 @@ def _write_task(archive: zipfile.ZipFile, number: int, task: Task) -> None:
     _write_json(archive, f"tasks/{number}/outcome.json", outcome)
 
 
-def _report_lines(numbers: Mapping[str, int]) -> list[str]:
-    lines = []
+def _report_lines(numbers: Mapping[str, int]) -> Iterator[str]:
     for row in Report.objects.filter(task__in=list(numbers), kind="report").order_by("seq").iterator(chunk_size=500):
         entry = {
             "task": numbers[row.task_id],
@@ -227,8 +238,7 @@ def _report_lines(numbers: Mapping[str, int]) -> list[str]:
             "level": row.level,
             "at": row.created.timestamp(),
         }
-        lines.append(json.dumps(entry, ensure_ascii=False) + "\n")
-    return lines
+        yield json.dumps(entry, ensure_ascii=False) + "\n"
 
 
 def _write_json(archive: zipfile.ZipFile, path: str, value: Any) -> None:

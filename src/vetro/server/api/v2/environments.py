@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest
 from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
 
@@ -242,15 +242,11 @@ def clone(request: HttpRequest, environment_id: str, given: Copy) -> Answer:
     "update_environment",  # whoever only looks around gets no secrets
     extra={"responses": {200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}}},
 )
-def export(request: HttpRequest, environment_id: str) -> HttpResponse:
+def export(request: HttpRequest, environment_id: str) -> FileResponse:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
     caller = who(request)
-    data = transfer.export_environment(caller, own.environment(caller, environment_id))
-    return HttpResponse(
-        data,
-        content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{environment_id}.zip"'},
-    )
+    archive = transfer.export_environment(caller, own.environment(caller, environment_id))
+    return FileResponse(archive, as_attachment=True, filename=f"{environment_id}.zip", content_type="application/zip")
 
 
 @routes.add("GET", "/environments/{environment_id}/topology", "showTopology", "show_environment", Topology)

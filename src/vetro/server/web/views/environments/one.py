@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
@@ -217,12 +217,13 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
 
 
 @page("POST", rule="update_environment")
-def export(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+def export(request: HttpRequest, caller: Caller, environment: str) -> FileResponse:
     """The environment as a ZIP archive, secrets in clear."""
     desk = open_desk(caller, environment)
-    answer = HttpResponse(transfer.export_environment(caller, environment), content_type="application/zip")
-    answer["Content-Disposition"] = f'attachment; filename="environment-{desk.id}.zip"'
-    return answer
+    archive = transfer.export_environment(caller, environment)
+    return FileResponse(
+        archive, as_attachment=True, filename=f"environment-{desk.id}.zip", content_type="application/zip"
+    )
 
 
 @page("GET", "POST", rule="delete_environment")
