@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.server.servekit import Service, children_of, until
-from vetro.server import serving_large
-from vetro.server.errors import TooLarge, Unavailable
+from vetro.server import serving_handover, serving_large
+from vetro.server.errors import TooLarge, TooMany, Unavailable
 from vetro.server.serving_handover import SOCKET, Answer, hand_over
 from vetro.server.serving_streams import RUN
 
@@ -102,6 +102,21 @@ def test_a_project_has_one_at_a_time_and_others_have_theirs(server: Any, folder:
     for thread in threads:
         thread.join(30)
     assert sorted(found) == ["a1", "a2", "b1"]
+
+
+def test_nobody_is_sent_two_large_answers_at_once(server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds a thread for as long as its client reads."""
+    monkeypatch.setattr(serving_handover, "_AT_ONCE", 1000)
+    files, body = serving_handover.Files(), os.urandom(2000)
+    first = files.sent(ask(body=body, tmp=tmp_path), "p")
+    assert b"".join(first.parts) == body
+    with pytest.raises(TooMany):
+        files.sent(ask(body=body, tmp=tmp_path), "p")
+    other = files.sent(ask(body=body, tmp=tmp_path), "q")
+    first.parts.close()  # type: ignore[attr-defined]
+    again = files.sent(ask(body=body, tmp=tmp_path), "p")
+    for answer in (other, again):
+        answer.parts.close()  # type: ignore[attr-defined]
 
 
 def test_without_the_process_the_answer_says_so(folder: Path) -> None:

@@ -32,9 +32,9 @@ from vetro.server.errors import ServiceError
 from vetro.server.holding import held
 from vetro.server.observe.requests import answered, current
 from vetro.server.serving_bodies import Bodies, BodyRefused, Received
-from vetro.server.serving_handover import Answer, hand_over, there
+from vetro.server.serving_handover import Answer, Files, hand_over, there
 from vetro.server.serving_hosts import Hosts
-from vetro.server.serving_places import Lane
+from vetro.server.serving_places import Lane, whose
 from vetro.server.serving_proxies import Proxies
 from vetro.server.serving_static import PREFIX, Static
 from vetro.server.setup import config
@@ -63,6 +63,7 @@ class Application(WSGIHandler):
         self._bodies = Bodies(settings)
         self._hosts = Hosts(settings)
         self._lane = Lane()
+        self._files = Files()
         load()
 
     def __call__(  # type: ignore[override]
@@ -133,14 +134,14 @@ class Application(WSGIHandler):
                 return self.answer(environ)
         except large.LargeRequest:
             _release_connection()
-        caller = environ.get("vetro.caller")
-        whose = f"address {environ.get('REMOTE_ADDR', '')}" if caller is None else caller.project_id
+        caller, sender = environ.get("vetro.caller"), whose(environ)
         body = environ["wsgi.input"]
         received = body if isinstance(body, Received) else None
         try:
-            with held(whose), self._lane.turn(whose):
+            with held(sender if caller is None else caller.project_id), self._lane.turn(sender):
                 if there():
-                    return hand_over(environ, whose, received.whole() if received is not None else None)
+                    made = hand_over(environ, sender, received.whole() if received is not None else None)
+                    return made if isinstance(made.parts, list) else self._files.sent(made, sender)
                 if received is not None:
                     received.rewind()
                 return self.answer(environ)

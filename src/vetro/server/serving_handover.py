@@ -13,13 +13,14 @@ import os
 import socket
 import struct
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, cast
 from wsgiref.util import FileWrapper
 
-from vetro.server.errors import TooLarge, Unavailable
+from vetro.server.errors import TooLarge, TooMany, Unavailable
+from vetro.server.serving_places import Places
 from vetro.server.serving_streams import RUN
 
 #: Name of the socket in the folder of a run.
@@ -27,6 +28,8 @@ SOCKET: Final = "large"
 #: Seconds that an answer may take, and bytes of it that are kept in memory.
 SECONDS: Final = 120.0
 _SMALL, _BLOCK = 1 << 20, 1 << 18
+#: Bytes of an answer that the gateway gets as a whole, which needs no thread for sending that.
+_AT_ONCE: Final = 16 << 20
 _LENGTH: Final = struct.Struct("!I")
 
 
@@ -43,6 +46,41 @@ class Answer:
     def code(self) -> int:
         """The number of the status."""
         return int(self.status[:3])
+
+
+class Files:
+    """Answers that are sent from files: each holds a thread for as long as its client reads, so nobody has two."""
+
+    def __init__(self) -> None:
+        self._places = Places(4, 1)
+
+    def sent(self, answer: Answer, whose: str) -> Answer:
+        """The same, with a place until it was sent. Raises `TooMany`; then the file is closed."""
+        file = cast(FileWrapper, answer.parts)
+        try:
+            self._places.take(whose, False)
+        except Unavailable:
+            file.close()
+            raise TooMany(
+                "Another large answer is being sent to this project.",
+                hint="wait for its end",
+                details={"retry_after": 5},
+            ) from None
+        answer.parts = _Sent(file, lambda: self._places.give(whose, False))
+        return answer
+
+
+class _Sent:
+    def __init__(self, file: FileWrapper, after: Callable[[], None]) -> None:
+        self._file, self._after = file, after
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._file)
+
+    def close(self) -> None:
+        """The file is closed and the place free."""
+        self._file.close()
+        self._after()
 
 
 def there() -> bool:
@@ -126,7 +164,7 @@ def _received(connection: socket.socket) -> Answer:
     found = [(name, value) for name, value in headers if name.lower() != "content-length"]
     if status[:3] not in ("204", "304"):
         found.append(("Content-Length", str(size)))
-    if size <= _BLOCK:
+    if size <= _AT_ONCE:
         with file:
             return Answer(status, found, [file.read()], route)
     return Answer(status, found, FileWrapper(cast(IO[bytes], file), _BLOCK), route)
