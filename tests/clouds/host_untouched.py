@@ -34,6 +34,7 @@ mount --rbind /sys/fs/cgroup "$groups"
 mount -t sysfs sysfs /sys
 mount --rbind "$groups" /sys/fs/cgroup
 mkdir -p /run/netns
+umount -R /run/netns 2>/dev/null || true
 mount -t tmpfs tmpfs /run/netns
 ip link set lo up
 exec "$@"

@@ -73,7 +73,7 @@ def test_what_is_left_is_counted_and_given_back() -> None:
     with contextlib.ExitStack() as rooms:
         assert inotify.left(3) == inotify.left(3) == 3
         rooms.enter_context(inotify.room(0))
-    assert inotify.left(100_000) < inotify.limit()
+    assert inotify.left(100_000) <= inotify.limit()  # others may hold some, or nobody
     assert inotify.servers_of(inotify.enough_for(30)) >= 30
 
 
