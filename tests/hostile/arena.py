@@ -140,7 +140,7 @@ def watch(module: str) -> dict[str, Outcome]:
     environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
     while True:
         command = [sys.executable, "-m", "tests.hostile.arena", module, *found]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=110)
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=550)
         current = None
         for line in done.stdout.splitlines():
             row = json.loads(line)

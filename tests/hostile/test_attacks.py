@@ -31,6 +31,7 @@ def cases() -> list[object]:
     return found
 
 
+@pytest.mark.timeout(600)  # the first case of a module waits for all of them
 @pytest.mark.parametrize(("module", "attack"), cases())
 def test_attack(module: str, attack: Attack) -> None:
     outcome = outcomes(module)[attack.name]
