@@ -13,6 +13,10 @@ from django.db.migrations.loader import MigrationLoader
 #: Changes that are not harmless by their kind: why programs of the version before go on all the same, or the version
 #: whose notes say that everything has to be stopped. Of a migration: each of its operations that was looked at.
 DECLARED: dict[str, dict[str, str]] = {
+    "accounts.0003_login_failures": dict.fromkeys(
+        (f"AlterField alter_loginfailure_{name}" for name in ("address", "at", "username")),
+        "the column stays as it is; its index goes or comes",
+    ),
     "catalog.0002_categories": {"RunPython": "adds rows of the nine categories where they are absent"},
     "catalog.0003_search": {"RunPython": "adds an index; on SQLite tables of its own, kept by triggers"},
     "catalog.0005_short_words": {"RunPython": "adds a function and an index of it"},
@@ -20,6 +24,8 @@ DECLARED: dict[str, dict[str, str]] = {
     "dispatch.0004_log_order": {
         "AlterField alter_report_task": "the column stays as it is and loses an index, which the new one replaces"
     },
+    "dispatch.0007_log_bytes": {"RunSQL": "fills the new column, whose default is 0"},
+    "dispatch.0008_long_lines": {"RunPython": "cuts lines that lists need not show whole; rows stay readable"},
 }
 #: Kinds of operations after which statements of the version before mean what they meant. Of all others, also of those
 #: that a later Django brings, each is declared. An index refuses no row, and its name is in no statement.

@@ -62,7 +62,8 @@ class Token(models.Model):
     revoked = models.DateTimeField(null=True)
     last_used = models.DateTimeField(null=True)
     #: The token that this one was made with: it lives no longer than that, and ends with it.
-    parent = models.ForeignKey("self", models.CASCADE, null=True, related_name="children")
+    #: Without constraint: programs of the version before remove tokens and know of no children.
+    parent = models.ForeignKey("self", models.CASCADE, null=True, related_name="children", db_constraint=False)
     #: A link for the first login is a token that works once.
     single_use = models.BooleanField(default=False)
 

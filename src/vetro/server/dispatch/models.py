@@ -37,7 +37,7 @@ class Task(models.Model):
     #: Whether reports of level warning or error were written.
     warnings = models.BooleanField(default=False)
     #: Bytes of its reports and log lines, for the quota of its project.
-    log_bytes = models.BigIntegerField(default=0)
+    log_bytes = models.BigIntegerField(default=0, db_default=0)
     errors = models.BooleanField(default=False)
     #: Why somebody wants it to end; empty: nobody does.
     cancel = models.CharField(max_length=255, blank=True, default="")
@@ -160,7 +160,7 @@ class Report(models.Model):
     text = EncryptedJSON()
     details = EncryptedJSON(null=True)
     #: Whether text or details are only a part; `ReportPart` has the whole (`vetro.server.dispatch.long_lines`).
-    cut = models.BooleanField(default=False)
+    cut = models.BooleanField(default=False, db_default=False)
     level = models.CharField(max_length=16, default="info")
     created = models.DateTimeField()
 
@@ -172,7 +172,10 @@ class Report(models.Model):
 class ReportPart(models.Model):
     """A part of a report that is too long for lists."""
 
-    report = models.ForeignKey(Report, models.CASCADE, to_field="id", related_name="parts", db_index=False)
+    #: Without constraint: programs of the version before drop reports and know of no parts.
+    report = models.ForeignKey(
+        Report, models.CASCADE, to_field="id", related_name="parts", db_index=False, db_constraint=False
+    )
     number = models.IntegerField()
     text = EncryptedJSON()
 

@@ -15,6 +15,7 @@ class Migration(migrations.Migration):
             model_name="token",
             name="parent",
             field=models.ForeignKey(
+                db_constraint=False,
                 null=True,
                 on_delete=django.db.models.deletion.CASCADE,
                 related_name="children",

@@ -10,7 +10,7 @@ UPDATE dispatch_task SET log_bytes = (
 class Migration(migrations.Migration):
     dependencies = [("dispatch", "0006_waiting")]
     operations = [
-        migrations.AddField("task", "log_bytes", models.BigIntegerField(default=0)),
+        migrations.AddField("task", "log_bytes", models.BigIntegerField(default=0, db_default=0)),
         migrations.RunSQL(_FILL, migrations.RunSQL.noop),
         migrations.AddIndex(
             "task",

@@ -31,7 +31,7 @@ def cut_long_lines(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [("dispatch", "0007_log_bytes")]
     operations = [
-        migrations.AddField("report", "cut", models.BooleanField(default=False)),
+        migrations.AddField("report", "cut", models.BooleanField(default=False, db_default=False)),
         migrations.CreateModel(
             name="ReportPart",
             fields=[
@@ -41,6 +41,7 @@ class Migration(migrations.Migration):
                 (
                     "report",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="parts",
