@@ -240,19 +240,22 @@ def attacked(running: Running, hostile: Tenant, neighbour: Tenant, seconds: floa
     return found
 
 
+def tenants(running: Running) -> tuple[Tenant, Tenant]:
+    """The hostile one and its neighbour: new members of projects of their own."""
+    made = []
+    for name in ("hostile", "neighbour"):
+        running.call("POST", "/v2/admin/projects", {"name": name})
+        running.call("POST", "/v2/admin/users", {"name": name, "password": f"password of {name}"})
+        running.call("POST", "/v2/admin/memberships", {"user": name, "project": name, "role": "member"})
+        login = running.call("POST", "/v2/auth/login", {"name": name, "password": f"password of {name}"})
+        made.append(Tenant(running.port, login["token"]))
+    return made[0], made[1]
+
+
 def main(seconds: float) -> None:
     """Measures and prints."""
     with service() as running:
-        for name in ("hostile", "neighbour"):
-            running.call("POST", "/v2/admin/projects", {"name": name})
-            running.call("POST", "/v2/admin/users", {"name": name, "password": f"password of {name}"})
-            running.call("POST", "/v2/admin/memberships", {"user": name, "project": name, "role": "member"})
-        tokens = [
-            running.call("POST", "/v2/auth/login", {"name": name, "password": f"password of {name}"})["token"]
-            for name in ("hostile", "neighbour")
-        ]
-        hostile, neighbour = (Tenant(running.port, token) for token in tokens)
-        print(json.dumps(attacked(running, hostile, neighbour, seconds), indent=1))
+        print(json.dumps(attacked(running, *tenants(running), seconds), indent=1))
 
 
 if __name__ == "__main__":
