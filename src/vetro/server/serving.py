@@ -33,6 +33,8 @@ _log = logging.getLogger("vetro.serve")
 _START = 60.0
 #: File in the folder of a run that says where it answers.
 _ADDRESS = "address"
+#: How the C library keeps memory.
+_MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 #: Seconds for workers to give back their tasks, beyond those that the tasks get.
 _SLACK = 4.0
 
@@ -72,8 +74,8 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
             RUN: str(folder),
             "PROMETHEUS_MULTIPROC_DIR": str(folder / "metrics"),
             "PYTHONUNBUFFERED": "1",
-            # Each thread would keep memory of its own for itself.
-            "MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2"),
+            # Each thread would keep memory of its own for itself, and large blocks would stay when they are free.
+            **{name: os.environ.get(name, value) for name, value in _MEMORY.items()},
         }
         try:
             link = _prepare(environment)

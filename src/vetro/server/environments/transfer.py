@@ -86,11 +86,17 @@ def _write(target: Any, found: reading.Found) -> None:
             },
         )
         numbers = {}
-        for state in State.objects.filter(environment_id=found.id).order_by("number").iterator(chunk_size=1):
-            _write_json(archive, f"model-{state.number}.json", state.model)
-            numbers[state.task_id] = state.number
-        for task in Task.objects.filter(id__in=list(numbers), environment_id=found.id).iterator(chunk_size=1):
-            _write_task(archive, numbers[task.id], task)
+        states = State.objects.filter(environment_id=found.id)
+        # One after the other: each may be large.
+        for number in list(states.order_by("number").values_list("number", flat=True)):
+            state = states.filter(number=number).first()
+            if state is not None:
+                _write_json(archive, f"model-{state.number}.json", state.model)
+                numbers[state.task_id] = state.number
+        for task_id in numbers:
+            task = Task.objects.filter(id=task_id, environment_id=found.id).first()
+            if task is not None:
+                _write_task(archive, numbers[task.id], task)
         with archive.open("reports.jsonl", "w", force_zip64=True) as lines:
             for line in _report_lines(numbers):
                 lines.write(line.encode("utf-8", "surrogatepass"))
