@@ -77,7 +77,7 @@ def test_environments(ann: Any, bob: Any, eve: Any, allow: Any) -> None:
     refused(ann.post(f"/v2/environments/{made[0]}/clone", {"name": "e4"}), 403, "environments")
     template = ann.post("/v2/templates", {"name": "t"}).json()["id"]
     refused(ann.post(f"/v2/templates/{template}/create-environment", {"name": "e5"}), 403, "environments")
-    archived = ann.get(f"/v2/environments/{made[0]}/export").content
+    archived = ann.get(f"/v2/environments/{made[0]}/export").getvalue()
     answer = ann._client.post("/v2/environments/import", {"archive": file(archived), "name": "e6"})
     refused(answer, 403, "environments")
     assert Environment.objects.count() == 2 and own(ann)["environments"]["used"] == 2

@@ -258,8 +258,9 @@ def test_rename_clone_and_template(garden: Any, client: Client) -> None:
 def test_an_exported_environment_is_brought_back(garden: Any, client: Client) -> None:
     exported = client.post(at(garden, "export"))
     assert exported["Content-Type"] == "application/zip"
+    data = exported.getvalue()
     for how, words_of_state in (("fresh", "New in the draft"), ("exact", "Deployed")):
-        archive = SimpleUploadedFile("garden.zip", exported.content, "application/zip")
+        archive = SimpleUploadedFile("garden.zip", data, "application/zip")
         given = {"archive": archive, "name": f"garden {how}", "how": how}
         made = client.post("/app/environments/import", given)["Location"]
         assert words_of_state in words(client.get(made))
@@ -283,8 +284,8 @@ def with_a_resource(archive: bytes) -> bytes:
 
 
 def test_a_copy_that_would_have_no_resources_is_told_what_to_choose(garden: Any, client: Client) -> None:
-    exported = client.post(at(garden, "export"))
-    archive = SimpleUploadedFile("garden.zip", with_a_resource(exported.content), "application/zip")
+    exported = client.post(at(garden, "export")).getvalue()
+    archive = SimpleUploadedFile("garden.zip", with_a_resource(exported), "application/zip")
     answer = client.post("/app/environments/import", {"archive": archive, "name": "copy", "how": "exact"})
     said = words(answer, 409)
     assert "would have none Choose “A draft with the same components: nothing counts as deployed”." in said

@@ -146,17 +146,18 @@ def test_copies_by_clone_and_by_archive(ann: Any, eve: Any, environment: str, de
     assert cloned.status_code == 201
     model = ann.get(f"/v2/sessions/{cloned.json()['session_id']}/model").json()
     assert model["services"][0]["name"] == "oak" and model["services"][0]["?"]["id"] != "t1"
-    data = ann.get(f"{address}/export")
-    assert (data["Content-Type"], data.content[:2]) == ("application/zip", b"PK")
+    answer = ann.get(f"{address}/export")
+    data = answer.getvalue()
+    assert (answer["Content-Type"], data[:2]) == ("application/zip", b"PK")
 
     def send(person: Any, content: bytes, **fields: Any) -> Any:
         archive = SimpleUploadedFile("e.zip", content, "application/zip")
         return person._client.post("/v2/environments/import", {"archive": archive, **fields})
 
-    made = send(ann, data.content, name="third")
+    made = send(ann, data, name="third")
     assert made.status_code == 201, made.content
     assert ann.get(f"/v2/environments/{made.json()['environment_id']}").json()["version"] == 1
-    fresh = send(ann, data.content, name="fourth", fresh="true").json()
+    fresh = send(ann, data, name="fourth", fresh="true").json()
     assert ann.get(f"/v2/sessions/{fresh['session_id']}/components").json()["total"] == 1
-    assert send(ann, data.content, name="third").status_code == 409
+    assert send(ann, data, name="third").status_code == 409
     assert send(ann, b"junk").status_code == 400

@@ -54,7 +54,7 @@ def test_texts_that_cannot_be_stored(ann: Any, method: str, path: str, body: Any
 
 @pytest.mark.parametrize("field", ["name", "fresh"])
 def test_fields_of_forms_that_cannot_be_stored(ann: Any, orchard: Any, environment: str, field: str) -> None:
-    data = ann.get(f"/v2/environments/{environment}/export").content
+    data = ann.get(f"/v2/environments/{environment}/export").getvalue()
     answer = ann._client.post("/v2/environments/import", {"archive": part(data), field: "a\0b"})
     assert answer.status_code == 400, answer.content
     for name in ("tags", "categories"):
@@ -98,7 +98,7 @@ def test_packages_with_texts_that_cannot_be_stored(ann: Any, installed: None, ol
 )  # fmt: skip
 def test_archives_of_environments_that_lie(ann: Any, orchard: Any, environment: str, head: dict[str, Any]) -> None:
     files: dict[str, Any] = {}
-    with zipfile.ZipFile(io.BytesIO(ann.get(f"/v2/environments/{environment}/export").content)) as found:
+    with zipfile.ZipFile(io.BytesIO(ann.get(f"/v2/environments/{environment}/export").getvalue())) as found:
         files = {name: found.read(name) for name in found.namelist()}
     files["environment.json"] = json.dumps({**json.loads(files["environment.json"]), "name": "n", **head}).encode()
     target = io.BytesIO()
