@@ -188,7 +188,11 @@ class _Stream:
         return self
 
     def __next__(self) -> bytes:
-        return cast(bytes, next(self._parts))
+        try:
+            return cast(bytes, next(self._parts))
+        except StopIteration:
+            self.close()  # not every server asks for it
+            raise
 
     def close(self) -> None:
         """Called by the HTTP server at the end, also when the client went away."""
