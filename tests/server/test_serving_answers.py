@@ -166,10 +166,11 @@ def test_downloads_that_nobody_reads_take_neither_memory_nor_threads(service: Se
     token, other = service.admin("token", "create", "admin", "-o", "value"), somebody_else(service)
     data = archive(8)
     form = (
-        b'--b\r\nContent-Disposition: form-data; name="public"\r\n\r\ntrue\r\n'
-        b'--b\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\n%b\r\n--b--\r\n' % data
+        b'--in-no-archive-0123456789\r\nContent-Disposition: form-data; name="public"\r\n\r\ntrue\r\n'
+        b'--in-no-archive-0123456789\r\nContent-Disposition: form-data; name="archive"; filename="a.zip"\r\n\r\n'
+        b"%b\r\n--in-no-archive-0123456789--\r\n" % data
     )
-    headers = {"X-Auth-Token": token, "Content-Type": "multipart/form-data; boundary=b"}
+    headers = {"X-Auth-Token": token, "Content-Type": "multipart/form-data; boundary=in-no-archive-0123456789"}
     status, answer = service.send("POST", "/v2/packages", form, headers)
     assert status == 201, answer
     answer = service.get("/v1/catalog/packages?fqn=com.example.Big", **{"X-Auth-Token": token})[1]
