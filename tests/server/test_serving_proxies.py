@@ -20,14 +20,24 @@ def test_a_proxy_speaks_for_its_client() -> None:
         "10.0.0.1", x_forwarded_for="203.0.113.7", x_forwarded_proto="https", x_forwarded_host="vetro.example.org"
     )
     Proxies(["10.0.0.0/8"]).apply(given)
-    assert given == {"REMOTE_ADDR": "203.0.113.7", "wsgi.url_scheme": "https", "HTTP_HOST": "vetro.example.org"}
+    assert given == {
+        "REMOTE_ADDR": "203.0.113.7",
+        "wsgi.url_scheme": "https",
+        "HTTP_HOST": "vetro.example.org",
+        "vetro.forwarded": True,
+    }
 
 
 @pytest.mark.attack("bodies", "headers of proxies")
 def test_what_a_client_claims_itself_is_dropped() -> None:
     given = environ("203.0.113.7", x_forwarded_for="10.0.0.1", x_forwarded_proto="https", x_forwarded_host="evil")
     Proxies(["10.0.0.1"]).apply(given)
-    assert given == {"REMOTE_ADDR": "203.0.113.7", "wsgi.url_scheme": "http", "HTTP_HOST": "inside:8082"}
+    assert given == {
+        "REMOTE_ADDR": "203.0.113.7",
+        "wsgi.url_scheme": "http",
+        "HTTP_HOST": "inside:8082",
+        "vetro.forwarded": True,
+    }
 
 
 @pytest.mark.parametrize(

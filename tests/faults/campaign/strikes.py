@@ -68,7 +68,7 @@ class Striker(threading.Thread):
         self,
         installation: Installation,
         strikes: Iterator[Strike],
-        larger: Sequence[tuple[float, str, Callable[[], None]]],
+        larger: Sequence[tuple[float, str, Callable[[], object]]],
         progress: Callable[[], float],
         pace: Pace,
     ) -> None:
@@ -89,8 +89,10 @@ class Striker(threading.Thread):
             strike = next(self._strikes)
             while not self._over.wait(0.02):
                 if self._larger and self._progress() >= self._larger[0][0]:
-                    _, name, act = self._larger.pop(0)
-                    act()
+                    _, name, act = self._larger[0]
+                    if act() is False:  # what it hits is not there now: the next look may find it
+                        continue
+                    self._larger.pop(0)
                     self.done[name] += 1
                 elif self._pace.due(strike) and self._kill(strike):
                     self._pace.struck()
@@ -117,16 +119,22 @@ class Striker(threading.Thread):
         self.trouble += [f"there was no time for: {name}" for _, name, _ in self._larger]
 
 
-def freeze(installation: Installation, lease: float, pick: float) -> Callable[[], None]:
-    """Halts a worker at work until another one has its tasks, in a thread of its own; then it goes on."""
+def freeze(installation: Installation, lease: float, pick: float) -> Callable[[], bool]:
+    """Halts a worker at work until another one has its tasks, in a thread of its own; then it goes on.
 
-    def act() -> None:
+    False while there is none, because all were just killed.
+    """
+
+    def act() -> bool:
         there = installation.processes()
         workers = [pid for pid, kind in there if kind == "worker"]
         if not workers:
-            raise RuntimeError("there is no worker to freeze")
+            return False
         pid = workers[int(pick * len(workers))]
-        os.kill(pid, signal.SIGSTOP)
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except ProcessLookupError:
+            return False
 
         def thaw() -> None:
             time.sleep(FROZEN * lease)
@@ -134,6 +142,7 @@ def freeze(installation: Installation, lease: float, pick: float) -> Callable[[]
                 os.kill(pid, signal.SIGCONT)
 
         threading.Thread(target=thaw, name="thaw", daemon=True).start()
+        return True
 
     return act
 

@@ -281,7 +281,7 @@ def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
     settings = cloud(config)
     if settings["kind"] == "local":
-        allowed = limits(task.project_id)
+        allowed = limits(task.project_id, fresh=True)  # an administrator may just have raised one for this
         settings["quotas"] = {name: allowed[name] for name in OF_CLOUD}
     recorded = settings.get("driver") == "record"
     owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")

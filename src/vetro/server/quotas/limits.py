@@ -23,11 +23,11 @@ def limit(project_id: str, name: str) -> int:
     return limits(project_id)[name]
 
 
-def limits(project_id: str) -> Mapping[str, int]:
-    """All limits of a project, in the order of the table."""
+def limits(project_id: str, fresh: bool = False) -> Mapping[str, int]:
+    """All limits of a project, in the order of the table. ``fresh``: also what another process changed just now."""
     now = time.monotonic()
     found = _known.get(project_id)
-    if found is not None and now - found[0] < _SECONDS:
+    if found is not None and not fresh and now - found[0] < _SECONDS:
         return found[1]
     made = {name: int(config()[f"quotas.{name}"]) for name in QUOTAS}
     made.update(own_limits(project_id))
