@@ -22,7 +22,6 @@ from vetro.forms.dynamic import (
     load,
     quick_environment_name,
 )
-from vetro.forms.dynamic.texts import added
 from vetro.forms.model import Page
 
 
@@ -150,7 +149,9 @@ class _Runner:
                 "new environment " + quick_environment_name(row["name"] for row in self.cloud["environments"])
             )
             self.run.then = "stay in catalog" if wizard.stays(self.state) else "environment page"
-            self.run.messages.append(added(self.surroundings.package.name))
+            self.run.messages.append(
+                f"The '{self.surroundings.package.name}' application successfully added to environment."
+            )
             return found
         found["shows"] = describe_page(wizard, self.show(), outcome.step)
         if outcome.kind == "invalid":

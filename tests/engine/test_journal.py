@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sqlite3
@@ -22,8 +21,7 @@ from vetro.engine.journal import (
     about,
 )
 from vetro.engine.journal_decisions import resolve
-from vetro.engine.journal_lines import lines, read_lines
-from vetro.engine.journal_sqlite import SqliteJournal, tasks_of
+from vetro.engine.journal_sqlite import SqliteJournal
 
 TASK = {"id": "t", "model": {"a": [1, None]}}
 
@@ -117,13 +115,11 @@ def test_results_are_written_once(tmp_path: Path) -> None:
 
 
 def test_one_file_holds_many_tasks(tmp_path: Path) -> None:
-    assert tasks_of(tmp_path / "journal.db") == []
     filled(tmp_path, "t").close()
     with fresh(tmp_path, "u") as other:
         other.commit()
         assert other.entries() == []
         assert other.model() is None
-    assert tasks_of(tmp_path / "journal.db") == ["t", "u"]
     with SqliteJournal(tmp_path / "journal.db", "v") as none, pytest.raises(NoSuchTask):
         none.progress()
 
@@ -194,43 +190,6 @@ def test_size_follows_the_effects_not_the_checkpoints(tmp_path: Path) -> None:
                 journal.commit()
         sizes.append((folder / "journal.db").stat().st_size)
     assert sizes[1] < 4 * sizes[0]
-
-
-@pytest.mark.parametrize("ended", [None, Ended("failed", None, {"message": "no"}, 3.0)])
-def test_lines_continue_as_the_file_did(tmp_path: Path, ended: Ended | None) -> None:
-    with filled(tmp_path) as journal:
-        if ended is not None:
-            journal.end(ended)
-        text = "".join(lines(journal))
-        copy = tmp_path / "copy.db"
-        assert read_lines(io.StringIO(text), copy) == ["t"]
-        with SqliteJournal(copy, "t") as other:
-            assert other.progress() == journal.progress()
-            assert other.entries() == journal.entries()
-            assert other.notes() == journal.notes()
-            assert other.model() == journal.model()
-        with pytest.raises(OtherTask):
-            read_lines(io.StringIO(text), copy)
-
-
-BAD_LINES = [
-    "no json\n",
-    '{"intent": []}\n',
-    '{"journal": 2}\n',
-    '{"journal": 1}\n',
-    'GOOD{"strange": 1}\n',
-    'GOOD{"intent": [1]}\n',
-]
-
-
-@pytest.mark.parametrize("text", BAD_LINES)
-def test_lines_that_are_none_leave_nothing(tmp_path: Path, text: str) -> None:
-    with filled(tmp_path) as journal:
-        good = "".join(lines(journal))
-    copy = tmp_path / "copy.db"
-    with pytest.raises(JournalDamaged):
-        read_lines(io.StringIO(text.replace("GOOD", good)), copy)
-    assert tasks_of(copy) == []
 
 
 def test_decisions_are_for_tasks_that_wait_for_one(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from tests.engine.taskworld import HEAD, start, write_package
 from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldChannel, WorldCloud
-from vetro.engine.host import Effect, EffectsHost, HostThread
+from tests.support.host_thread import HostThread
+from vetro.engine.host import Effect, EffectsHost
 from vetro.engine.journal_sqlite import SqliteJournal
 from vetro.engine.kinds import Policy
 from vetro.engine.launcher import Launcher

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -13,13 +12,13 @@ from typing import Any
 import pytest
 
 from tests.faults.harness import UNSAFE, Case, Watched, make_host, model, package
-from vetro.engine.host import HostThread
+from tests.support.host_thread import HostThread
 from vetro.engine.journal import OtherEngine, OtherTask
 from vetro.engine.journal_decisions import resolve
 from vetro.engine.launcher import Launcher
 from vetro.engine.outcome import Outcome
 from vetro.engine.task import Task
-from vetro.engine.worker import Limits, Worker, run_task
+from vetro.engine.worker import Limits, Worker
 from vetro.engine.worker_ports import HostUnavailable, LeaseLost, Policies
 
 ITEMS = "items:\n  Contract: [$]\n  Usage: InOut\n  Default: []"
@@ -443,12 +442,3 @@ def test_cost_of_the_journal_follows_the_number_of_effects(bench: Bench, tmp_pat
     for which in (0, 1):
         steps = sizes[40][which] - sizes[20][which], sizes[80][which] - sizes[40][which]
         assert 1.8 < steps[1] / steps[0] < 2.2
-
-
-def test_run_task_is_the_short_form(bench: Bench) -> None:
-    task = bench.task("- Return: 1")
-    journal = bench.worker(task).journal
-    host = HostThread(lambda: make_host(bench.folder))
-    outcome = run_task(task, journal, bench.launcher, host, limits=Limits(timeout=60))
-    assert json.dumps(outcome.result) == "1"
-    journal.close()

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.harness import UNSAFE, Case, make_host, model, package
+from tests.support.host_thread import HostThread
 from vetro.engine.frames import Decoder, encode
-from vetro.engine.host import HostThread
 from vetro.engine.launcher import Exit
 from vetro.engine.task import Task
 from vetro.engine.worker import Limits, Worker

@@ -10,16 +10,14 @@ from tests.forms.world import WorldCatalog, describer, package
 from vetro.forms.answers import Merger, object_answers
 from vetro.forms.builders import (
     BadBuilderResult,
-    actions_of,
     builder_arguments,
     builder_form,
     builders_of,
     built,
-    columns_of,
-    result_kind,
 )
 from vetro.forms.checking import Checker
 from vetro.forms.filling import Filler
+from vetro.forms.generated import method_form
 from vetro.forms.objects import Objects
 from vetro.muranopl import Engine
 
@@ -106,36 +104,8 @@ def test_what_is_no_object_of_the_class_is_refused(result: Any) -> None:
         built(DESCRIBER, CAKE, result, STORED)
 
 
-def test_actions_with_and_without_arguments() -> None:
-    actions = actions_of(CATALOG.schemas("t.Cake", ["bake", "list", "tall", "none"]))
-    assert [(a.name, a.static, a.form is not None) for a in actions] == [("bake", False, True), ("list", True, False)]
-
-
 def test_arguments_are_filled_in_again() -> None:
-    (bake, _) = actions_of(CATALOG.schemas("t.Cake", ["bake", "list"]))
-    assert bake.form is not None
-    filled = Filler(DESCRIBER).method(bake.form, {"hours": 2})
+    bake = method_form(CATALOG.schemas("t.Cake", ["bake"])["bake"])
+    filled = Filler(DESCRIBER).method(bake, {"hours": 2})
     assert [(f.name, f.value, f.answered) for f in filled.pages[0].fields()] == [("hours", 2, True)]
-    assert Merger(DESCRIBER, str).arguments(bake.form, {"hours": 3, "unknown": 1}) == {"hours": 3}
-
-
-@pytest.mark.parametrize(
-    ("result", "kind"),
-    [
-        (None, "nothing"),
-        ("x", "text"),
-        (5, "text"),
-        ([{"a": 1}, {"b": 2}], "table"),
-        ([], "data"),
-        ([1], "data"),
-        ([{"?": {"type": "t.Cake"}}], "data"),
-        ({"a": 1}, "data"),
-        ({"filename": "x", "base64Content": "eA==", "mimeType": "text/plain"}, "file"),
-    ],
-)
-def test_how_results_are_shown(result: Any, kind: str) -> None:
-    assert result_kind(result) == kind
-
-
-def test_columns_in_the_order_they_are_met() -> None:
-    assert columns_of([{"b": 1, "a": 2}, {"c": 3, "a": 4}]) == ["b", "a", "c"]
+    assert Merger(DESCRIBER, str).arguments(bake, {"hours": 3, "unknown": 1}) == {"hours": 3}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.forms.world import package
 from vetro.engine.models import check_model
-from vetro.forms.contracts import by_object, problems_of, told
+from vetro.forms.contracts import problems_of, told
 from vetro.forms.model import Problem
 from vetro.muranopl import Engine
 
@@ -79,8 +79,3 @@ def test_a_root_without_header() -> None:
 def test_messages_lose_their_place() -> None:
     assert told("[t.Shop.byName['a'][0]] [t.Host.size] expected an integer, got 'x'") == "Expected an integer, got 'x'."
     assert told("[only a place]") == "[only a place]."
-
-
-def test_problems_by_object() -> None:
-    found = by_object([Problem("/host/disks/0/size", "no"), Problem("/name", "no"), Problem("/hosts", "no")], GOOD)
-    assert [(id, inner) for id, inner, _ in found] == [("h", "/disks/0/size"), ("s", "/name"), ("s", "/hosts")]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forms.world import describer
-from vetro.forms.answers import Merger, SecretNotKept, answers_of, object_answers, switched
+from vetro.forms.answers import Merger, SecretNotKept, answers_of, object_answers
 from vetro.forms.filling import ENTRIES, Filler
 from vetro.forms.objects import Objects
 from vetro.forms.values import at, steps_of
@@ -286,11 +286,3 @@ def test_nested_classes_are_described_when_they_are_chosen() -> None:
     chosen = filler.new_object(host, "t.BigHost/1.2.0@t", "n")
     assert asked == ["t.Shop", "t.BigHost"]
     assert {f.name for s in chosen.sections for f in s.fields} == {"name", "size", "password", "disks", "peers"}
-
-
-def test_switching_the_class_keeps_answers_to_common_fields() -> None:
-    big = DESCRIBER.of("t.BigHost")
-    host = DESCRIBER.of("t.Host")
-    assert big is not None and host is not None
-    answers = {"name": "h", "size": 3, "password": "pw", "disks": [{"size": 1}]}
-    assert switched(big.sections, host, answers) == {"name": "h", "size": 3}

@@ -4,13 +4,7 @@ import sys
 
 import pytest
 
-from vetro.muranopl.codecache import CodeCache, MemoryCache, NullCache, cache_key
-
-
-def test_the_null_cache_keeps_nothing() -> None:
-    cache: CodeCache = NullCache()
-    cache.put("k", b"x")
-    assert cache.get("k") is None
+from vetro.muranopl.codecache import MemoryCache, cache_key
 
 
 def test_the_memory_cache_keeps_what_was_put() -> None:

@@ -10,7 +10,6 @@ import pytest
 from tests.muranopl.world import World, define
 from vetro.muranopl.contract_rt import (
     accepts,
-    not_null,
     not_owned,
     owned,
     to_bool,
@@ -59,12 +58,6 @@ def test_integers_too_large_for_text_are_refused() -> None:
 )
 def test_bool_is_the_truth_value(value: Any, expected: Any) -> None:
     assert to_bool(value) is expected
-
-
-def test_not_null() -> None:
-    assert not_null(0) == 0
-    with pytest.raises(ContractViolation, match="got null"):
-        not_null(None)
 
 
 # -- objects -----------------------------------------------------------------------------------------------------------

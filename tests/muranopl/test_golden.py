@@ -12,7 +12,7 @@ import pytest
 
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.reader import read_file
-from vetro.muranopl.render import render, render_all
+from vetro.muranopl.render import render
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(GOLDEN.glob("*.txt"))
@@ -34,7 +34,7 @@ def test_rendering(path: Path) -> None:
     problems: list[MuranoError] = []
     read_file(source, "Main.yaml", **arguments, problems=problems)  # type: ignore[arg-type]
     assert all(problem.position is not None and problem.hint for problem in problems)
-    rendered = render_all(problems, source, package="t") + "\n"
+    rendered = "\n\n".join(render(problem, source, package="t") for problem in problems) + "\n"
     if os.environ.get("VETRO_UPDATE_GOLDEN"):
         with path.open("w", encoding="utf-8", newline="") as stream:
             stream.write(options + BAR + source + BAR + rendered)

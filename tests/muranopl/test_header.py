@@ -6,7 +6,7 @@ import pytest
 
 from tests.muranopl.world import World
 from vetro.muranopl.errors import ClassNotFound, DeclarationError, PackageNotFound
-from vetro.muranopl.header import as_type, inline_key, is_definition, parse, parse_type_text, split
+from vetro.muranopl.header import as_type, inline_key, parse, parse_type_text, split
 
 
 @pytest.fixture
@@ -91,9 +91,7 @@ def test_inline_definitions(world: World) -> None:
     assert header.type is item and values == {}
 
 
-def test_what_counts_as_a_definition_with_a_class(world: World) -> None:
-    assert is_definition({"?": {"type": "x"}}) and is_definition({":Item": {}})
-    assert not is_definition({"?": {"id": "x"}}) and not is_definition({"n": 1}) and not is_definition({"?": 1})
+def test_a_class_in_a_key_is_one_class_with_a_body() -> None:
     assert inline_key({":A": {}, ":B": {}}) is None
     assert inline_key({":A": "no mapping"}) is None
 

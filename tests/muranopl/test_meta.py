@@ -9,6 +9,7 @@ import pytest
 from tests.support.host import Host
 from vetro.muranopl.errors import ContractViolation
 from vetro.muranopl.meta import InvalidMeta, MetaConflict, meta_of, meta_values
+from vetro.muranopl.reflection import ArgumentInfo
 
 TEXT = "Properties:\n  text: {Contract: $.string(), Default: dflt}\n"
 META = {
@@ -69,7 +70,7 @@ def test_every_place_can_carry_meta() -> None:
     assert texts(host, kind.properties["p"]) == ["property"]
     assert texts(host, method) == ["method"]
     assert texts(host, kind.package) == ["package"]
-    assert [o.p_text for o in host.session.meta_objects.of_argument(method, method.arguments[0])] == ["argument"]
+    assert texts(host, ArgumentInfo(method, method.arguments[0])) == ["argument"]
 
 
 def test_package_meta_is_checked_when_read() -> None:
@@ -149,7 +150,7 @@ def test_members_inherit_from_what_they_override_but_arguments_do_not() -> None:
     method = kind.methods["f"]
     assert texts(host, kind.properties["p"]) == ["p"]
     assert texts(host, method) == ["f"]
-    assert host.session.meta_objects.of_argument(method, method.arguments[0]) == []
+    assert texts(host, ArgumentInfo(method, method.arguments[0])) == []
 
 
 def test_position_has_a_second_name() -> None:

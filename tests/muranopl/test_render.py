@@ -6,7 +6,7 @@ import pytest
 
 from vetro.muranopl.declarations import Position
 from vetro.muranopl.errors import ContractViolation, DslSyntaxError, MuranoError
-from vetro.muranopl.render import MAX_WIDTH, render, render_all
+from vetro.muranopl.render import MAX_WIDTH, render
 from vetro.yaql.errors import GrammarError
 
 
@@ -104,12 +104,6 @@ def test_colour_changes_nothing_but_colour() -> None:
     plain, coloured = render(error(1, 1), "text"), render(error(1, 1), "text", color=True)
     assert plain != coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
-
-
-def test_several_errors_are_sorted() -> None:
-    rendered = render_all([error(9, 1, text="b"), error(1, 1, text="a")], package="p")
-    assert [line for line in rendered.split("\n") if "-->" in line] == [" --> p f.yaml:1:1", " --> p f.yaml:9:1"]
-    assert "\n\n" in rendered
 
 
 def test_warnings_are_called_so() -> None:

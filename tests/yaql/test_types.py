@@ -8,7 +8,7 @@ import pytest
 
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
-from vetro.yaql.signature import FunctionTable, Kind, Overload, Param, Type
+from vetro.yaql.signature import FunctionTable, Kind, Param, Type
 from vetro.yaql.types import (
     CHECK_NAMES,
     OrderedBase,
@@ -16,9 +16,9 @@ from vetro.yaql.types import (
     accepts,
     check_source,
     describe,
-    more_specific,
     overlap,
     predicate,
+    specific_by_types,
     strict_subtype,
 )
 from vetro.yaql.values import MISSING, FDict, FSet, HostObject
@@ -132,10 +132,6 @@ def test_a_check_of_the_host_narrows_the_type() -> None:
         check_source(param, "v", STANDARD)
 
 
-def _overload(*types: Type) -> Overload:
-    return Overload("f", lambda: None, tuple(Param(f"p{i}", t) for i, t in enumerate(types)), "F", False)
-
-
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
@@ -152,7 +148,7 @@ def _overload(*types: Type) -> Overload:
     ],
 )
 def test_more_specific(a: tuple[Type, ...], b: tuple[Type, ...], expected: bool) -> None:
-    assert more_specific(_overload(*a), _overload(*b)) is expected
+    assert specific_by_types(list(zip(a, b, strict=True))) is expected
 
 
 def test_specificity_is_a_strict_order() -> None:

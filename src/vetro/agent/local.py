@@ -20,12 +20,6 @@ from vetro.agent.hub import Hub
 from vetro.agent.store import QueueStore
 from vetro.clouds.interface import Message, NotFound, Owner
 
-#: Where the folder of a server's socket is mounted in the guest, and the setting ``host`` of its agent.conf.
-GUEST_FOLDER = "/run/vetro"
-GUEST_HOST = "unix:/run/vetro/agent.sock"
-#: Name of the socket in the server's folder.
-SOCKET_NAME = "agent.sock"
-
 #: Room for the envelope around a body.
 _ENVELOPE = 64 << 10
 

@@ -101,17 +101,3 @@ def package(client: Client, wanted: str, spec: str | None = None, *, disabled: b
 
     best = max(found, key=lambda row: (parse_version(row["version"]), row["own"]))
     return dict(client.get(f"/packages/{quote(best['id'])}"))
-
-
-def component(client: Client, environment_id: str, services: Sequence[dict[str, Any]], wanted: str) -> dict[str, Any]:
-    """The application of a model with this name, class or id. Raises `NotFound`."""
-    from vetro.engine.models import Environment
-
-    model = Environment({"Objects": {"?": {"id": environment_id}, "applications": list(services)}})
-    found = model.application(wanted)
-    if found is None:
-        from vetro.cli.summary import name_of
-
-        there = ", ".join(name_of(app) for app in model.applications) or "no applications"
-        raise NotFound(f"there is no application '{wanted}'", f"there are {there}")
-    return found

@@ -9,8 +9,6 @@ from typing import Any
 from vetro.cli import output as out
 from vetro.cli.client import compact
 
-FORMATS = ("table", "json", "yaml")
-
 
 def when(text: Any) -> str:
     """A time of the server in the zone of this machine; empty for none."""

@@ -153,8 +153,3 @@ CHECKS: Final[tuple[Check, ...]] = (sandbox, python, clouds, services)
 def examine(checks: Iterable[Check] = CHECKS) -> list[Finding]:
     """The findings of all checks, in their order."""
     return [finding for check in checks for finding in check()]
-
-
-def healthy(findings: Iterable[Finding]) -> bool:
-    """Whether nothing that is needed is missing."""
-    return all(finding.ok or not finding.needed for finding in findings)

@@ -7,7 +7,6 @@ one model: a checkpoint replaces the one before.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,14 +82,6 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def tasks_of(path: str | Path) -> list[str]:
-    """Ids of the tasks in a journal file, oldest first; none when there is no such file. Raises `JournalDamaged`."""
-    if not Path(path).exists():
-        return []
-    with contextlib.closing(_connect(Path(path))) as connection:
-        return [row[0] for row in connection.execute("SELECT task FROM tasks ORDER BY begun, task")]
 
 
 class SqliteJournal:

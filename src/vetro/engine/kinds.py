@@ -58,11 +58,6 @@ KINDS: Mapping[str, tuple[Policy, Answer]] = {
 }
 
 
-def policy_of(kind: str) -> Policy:
-    """The policy of a kind; unsafe for those nobody knows."""
-    return KINDS[kind][0] if kind in KINDS else Policy.UNSAFE
-
-
 def answer_of(kind: str) -> Answer:
     """When the task goes on after an effect of this kind."""
     return KINDS[kind][1] if kind in KINDS else Answer.WAITS

@@ -227,15 +227,3 @@ class Worker:
             journal_bytes=self.journal.written,
             runs=self.meters.runs,
         )
-
-
-def run_task(
-    task: Task,
-    journal: Journal,
-    launcher: ProcessLauncher,
-    host: HostPort,
-    events: Events = lambda event: None,
-    **options: Any,
-) -> Outcome:
-    """Runs or continues a task; ``options`` are those of `Worker`. See `Worker.run`."""
-    return Worker(task, journal, launcher, host, events, **options).run()

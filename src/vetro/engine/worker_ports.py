@@ -65,7 +65,7 @@ class ProcessLauncher(Protocol):
 
 
 class HostPort(Protocol):
-    """An effects host: `vetro.engine.host.HostProcess`, or `HostThread` for tests and small tools."""
+    """An effects host: `vetro.engine.host.HostProcess`, or one that a test makes."""
 
     def start(self) -> None:
         """Starts it (again, when it died). Raises `HostUnavailable`."""
@@ -91,10 +91,6 @@ Events = Callable[[Mapping[str, Any]], None]
 
 #: Called with the name of a step and the key of the effect, on both sides of every step: see `STEPS`. For tests.
 Step = Callable[[str, str], None]
-
-#: The steps of an effect; ``note``, ``checkpoint``, ``begin`` and ``end`` are writes of their own. Names that `Step`
-#: gets have ``before `` or ``after `` in front.
-STEPS = ("intent", "effect", "result", "answer", "note", "checkpoint", "begin", "end")
 
 
 class Policies:

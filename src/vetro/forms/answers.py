@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.forms.catalog import DescribedClass, Describer, all_fields
 from vetro.forms.filling import class_in, shown_header
-from vetro.forms.model import Field, Form, Picker, Section
+from vetro.forms.model import Field, Form, Picker
 from vetro.forms.objects import Known, id_of, type_of, walk
 from vetro.forms.secrets import is_marker, kept
 from vetro.forms.values import ABSENT, child, equivalent, is_list, pointer, same
@@ -199,19 +199,3 @@ def unchanged(field: Field, value: Any) -> bool:
     if field.kind in ("list", "tuple", "map", "object"):
         return equivalent(value, field.initial)
     return same(value, field.initial)
-
-
-def switched(old: Sequence[Section], new: DescribedClass, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers to keep when another class is picked: those to fields of the same name and kind (ASKS A5).
-
-    Secrets are not carried over: they belong to the object that is replaced.
-    """
-    before = {field.name: field for field in all_fields(old)}
-    result = {}
-    for name, field in new.fields.items():
-        known = before.get(name)
-        if name in answers and known is not None and not (known.secret or field.secret):
-            same_type = (known.picker and known.picker.type) == (field.picker and field.picker.type)
-            if known.kind == field.kind and same_type:
-                result[name] = answers[name]
-    return result

@@ -42,7 +42,6 @@ from vetro.forms.dynamic import (
     load,
 )
 from vetro.forms.dynamic.parameters import own_class
-from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.forms.model import Field, Page
 from vetro.forms.values import pointer
 from vetro.muranopl.results import plain_result
@@ -220,11 +219,6 @@ def held(field: Field) -> Any:
     return str(value)
 
 
-def confirmation_of(name: str) -> str:
-    """The field in which a password is typed again."""
-    return name + SUFFIX
-
-
 def _page_of(question: Question) -> int | None:
     page: int | None = question.get("page")
     return page
@@ -245,4 +239,4 @@ def _place(position: Any) -> Any:
     return None if position is None else asdict(position)
 
 
-__all__ = ["EFFECT", "Outside", "Page", "answerer", "confirmation_of", "held"]
+__all__ = ["EFFECT", "Outside", "Page", "answerer", "held"]

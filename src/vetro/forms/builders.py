@@ -7,8 +7,7 @@ with `builder_arguments` and loads what it returns into the class form with `bui
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any
 
 from vetro.forms.answers import Merger
 from vetro.forms.catalog import DescribedClass, Describer
@@ -18,10 +17,6 @@ from vetro.forms.model import Choice, Form
 from vetro.forms.objects import header_of, type_of
 from vetro.forms.values import is_list
 from vetro.yaql.errors import VetroError
-
-#: How a result is shown: nothing, one value, a list of equal mappings, something to save, anything else.
-ResultKind = Literal["nothing", "text", "table", "file", "data"]
-_FILE: Final = frozenset({"filename", "base64Content"})
 
 
 class BadBuilderResult(VetroError):
@@ -76,49 +71,7 @@ def built(describer: Describer, described: DescribedClass, result: Any, current:
     return {"?": {**header, **own}, **{str(key): value for key, value in result.items() if key != "?"}}
 
 
-def result_kind(result: Any) -> ResultKind:
-    """How the result of an action is shown. A file is ``{filename, base64Content, mimeType}``, as io.murano.File is."""
-    if result is None:
-        return "nothing"
-    if isinstance(result, Mapping) and result.keys() >= _FILE:
-        return "file"
-    if isinstance(result, (str, int, float)):
-        return "text"
-    if is_list(result) and result and all(isinstance(row, Mapping) and header_of(row) is None for row in result):
-        return "table"
-    return "data"
-
-
-def columns_of(rows: Any) -> list[str]:
-    """The columns of a table, in the order in which they are met."""
-    return list(dict.fromkeys(str(key) for row in rows for key in row))
-
-
 def _kind(value: Any) -> str:
     return (
         "nothing" if value is None else "a list" if is_list(value) else "text" if isinstance(value, str) else "a value"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ActionForm:
-    """An action that can be called: its form, or None where it takes no arguments."""
-
-    name: str
-    title: str
-    form: Form | None
-    static: bool
-    help: str = ""
-
-
-def actions_of(schemas: Mapping[str, Schema]) -> list[ActionForm]:
-    """The actions among the schemas of named methods, by title; model builders are none."""
-    found = []
-    for name, schema in schemas.items():
-        about = schema.get("muranoMethod") or {}
-        if not about or about.get("builder"):
-            continue
-        form = method_form(schema)
-        empty = not schema.get("properties") and schema.get("additionalProperties") is False
-        found.append(ActionForm(name, form.title, None if empty else form, bool(about.get("static")), form.help))
-    return sorted(found, key=lambda action: action.title.casefold())

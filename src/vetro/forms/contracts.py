@@ -73,17 +73,3 @@ def told(message: str) -> str:
     if _NO_VALUE.fullmatch(text):
         return "Enter a value."
     return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" else ".")
-
-
-def by_object(problems: Iterable[Problem], answers: Mapping[str, Any]) -> list[tuple[str | None, str, Problem]]:
-    """Each problem with the id of the innermost object at its place and the pointer within that object."""
-    places = sorted(((path, id_of(data)) for data, _, path in walk(answers)), key=lambda place: -len(place[0]))
-    result: list[tuple[str | None, str, Problem]] = []
-    for problem in problems:
-        for path, id in places:
-            if problem.path == path or problem.path.startswith(path + "/"):
-                result.append((id, problem.path[len(path) :], problem))
-                break
-        else:
-            result.append((problem.object_id, problem.path, problem))
-    return result

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from vetro.forms.model import Choice, Constraints, Field, Form, Page, Pattern, Picker, Problem, Section
-
-T = TypeVar("T")
 
 
 def form_of(data: Mapping[str, Any]) -> Form:

@@ -24,17 +24,6 @@ class CodeCache(Protocol):
         ...
 
 
-class NullCache:
-    """Keeps nothing."""
-
-    def get(self, key: str) -> bytes | None:
-        """Always None."""
-        return None
-
-    def put(self, key: str, data: bytes) -> None:
-        """Does nothing."""
-
-
 class MemoryCache:
     """Keeps everything for the life of the process."""
 

@@ -72,13 +72,6 @@ def to_bool(value: Any) -> bool | None:
     return bool(value)
 
 
-def not_null(value: Any) -> Any:
-    """``notNull()``."""
-    if value is None:
-        raise ContractViolation("expected a value, got null")
-    return value
-
-
 # -- objects -----------------------------------------------------------------------------------------------------------
 
 

@@ -73,14 +73,6 @@ def inline_key(mapping: Mapping[Any, Any]) -> Any:
     return found
 
 
-def is_definition(mapping: Mapping[Any, Any]) -> bool:
-    """Whether a mapping names its class: by a header with a type, or inline."""
-    header = mapping.get("?")
-    if header is not None:
-        return isinstance(header, Mapping) and header.get("type") is not None
-    return inline_key(mapping) is not None
-
-
 def split(session: Session, mapping: Mapping[Any, Any], context: MuranoType | None) -> tuple[Header, Mapping[Any, Any]]:
     """Header and property values of a definition.
 

@@ -13,7 +13,6 @@ from vetro.muranopl.errors import DeclarationError
 from vetro.yaql.values import MISSING, freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.declarations import ArgumentDecl
     from vetro.muranopl.types import MuranoType
 
 #: Places meta may be attached to, as ``Applies`` names them.
@@ -133,12 +132,6 @@ class MetaObjects:
         else:
             slots = self._of_package(thing)
         return slots
-
-    def of_argument(self, method: Any, argument: ArgumentDecl) -> list[Any]:
-        """The meta objects of one declared argument of ``method``."""
-        from vetro.muranopl.reflection import ArgumentInfo
-
-        return self.of(ArgumentInfo(method, argument))
 
     def _own(self, type_: MuranoType, key: tuple[Any, ...], decls: tuple[MetaDecl, ...]) -> tuple[Slot, ...]:
         full = (type_.key, *key)

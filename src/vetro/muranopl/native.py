@@ -157,10 +157,6 @@ class NativeRegistry:
                     yield record
         yield from self.functions.values()
 
-    def all_functions(self) -> dict[str, Overload]:
-        """All host functions by name."""
-        return {record.name: record for record in self.overloads()}
-
     def layer(self, parent: FunctionTable) -> FunctionTable:
         """A function table with the host functions over ``parent``."""
         table = FunctionTable(parent=parent)

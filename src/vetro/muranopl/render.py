@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from typing import Any, Final
 
 from vetro.muranopl.declarations import Position
@@ -39,19 +38,6 @@ def render(
     ``package`` stands before the file name.
     """
     return "\n".join(_Renderer(color).error(error, source_text, package))
-
-
-def render_all(
-    errors: Iterable[BaseException], source_text: str | None = None, color: bool = False, package: str | None = None
-) -> str:
-    """Several errors of one file in the order of their positions, with an empty line between two."""
-    ordered = sorted(errors, key=_order)
-    return "\n\n".join(render(error, source_text, color, package) for error in ordered)
-
-
-def _order(error: BaseException) -> tuple[int, int]:
-    where = getattr(error, "position", None)
-    return (where.line, where.column) if isinstance(where, Position) else (0, 0)
 
 
 class _Renderer:

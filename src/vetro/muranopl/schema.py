@@ -38,15 +38,6 @@ MODEL_BUILDER: Final = "io.murano.metadata.ModelBuilder"
 _SHOWN = frozenset({PropertyUsage.IN, PropertyUsage.IN_OUT})
 
 
-class PackageLike(Protocol):
-    """What schemas need to know of a package."""
-
-    name: str
-    version: Any
-    #: Package name -> version spec as the manifest states it.
-    requirements: Mapping[str, str | None]
-
-
 class PropertyLike(Protocol):
     """A declared property and the class that declares it."""
 

@@ -10,7 +10,7 @@ from vetro.muranopl.contract_rt import accepts
 from vetro.muranopl.errors import DeclarationError, ObjectNotFound
 from vetro.muranopl.header import NOTHING, split
 from vetro.muranopl.loader import Loader
-from vetro.muranopl.objects import DESTROYED, MuranoObject, owns
+from vetro.muranopl.objects import DESTROYED, MuranoObject
 from vetro.muranopl.plans import LoadPlan, load_plan
 
 if TYPE_CHECKING:
@@ -123,10 +123,6 @@ class ObjectStore:
         if required:
             raise ObjectNotFound(f"{obj!r} has no owner of class {type_.name}")
         return None
-
-    def is_owner(self, owner: MuranoObject, obj: MuranoObject) -> bool:
-        """Whether ``owner`` owns ``obj`` directly or indirectly."""
-        return owns(owner, obj)
 
     # -- making objects ------------------------------------------------------------------------------------------------
 

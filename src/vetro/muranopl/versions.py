@@ -16,7 +16,6 @@ from vetro.muranopl.errors import DeclarationError
 
 __all__ = [
     "ANY",
-    "LATEST_ZERO",
     "Key",
     "Term",
     "Version",
@@ -188,8 +187,6 @@ def parse_spec(text: str | int | float | Version | VersionSpec | None) -> Versio
 
 #: Every version.
 ANY = parse_spec("*")
-#: What an absent or empty spec means.
-LATEST_ZERO = parse_spec(None)
 
 
 def latest(versions: Iterable[Version]) -> Version | None:

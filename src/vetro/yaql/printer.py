@@ -158,10 +158,6 @@ def _right_side_wrapped(node: ast.Binary) -> bool:
     return _right_needs_parentheses(right, level - 1 if node.op == "->" else level)
 
 
-def level_is_dot(node: ast.Binary) -> bool:
-    return node.op in (".", "?.")
-
-
 def _right_needs_parentheses(node: ast.Node, level: int) -> bool:
     """Whether ``node`` needs parentheses to the right of an operator of ``level``."""
     # A prefix operator may follow any other operator; it reaches as far as its own level allows.

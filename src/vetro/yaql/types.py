@@ -14,7 +14,7 @@ from typing import Any
 
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
-from vetro.yaql.signature import Overload, Param, Type
+from vetro.yaql.signature import Param, Type
 from vetro.yaql.values import FSet, HostObject, Missing, is_iterable, is_sequence, is_set
 
 Predicate = Callable[[Any], bool]
@@ -204,11 +204,6 @@ def specific_by_types(pairs: list[tuple[Type, Type]]) -> bool:
             return False
         better = better or strict_subtype(a, b)
     return better
-
-
-def more_specific(a: Overload, b: Overload) -> bool:
-    """True when ``a`` wins over ``b`` where both fit (YAQL.md 3.3, item 7), comparing parameter by parameter."""
-    return specific_by_types([(x.type, y.type) for x, y in zip(a.params, b.params, strict=False)])
 
 
 _ITERS = frozenset({"list", "set", "iterator", "ordered", "iterable"})

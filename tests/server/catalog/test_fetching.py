@@ -18,7 +18,7 @@ from vetro.server.catalog import fetching, sources
 from vetro.server.catalog.fetching import FetchFailed, FetchRefused, Source, fetch
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.sources import BasketFull
-from vetro.server.errors import Forbidden, Invalid
+from vetro.server.errors import Invalid
 
 
 class Site:
@@ -318,16 +318,3 @@ def test_bundles_may_be_yaml() -> None:
     assert sources.read_bundle(b"Packages:\n- Name: a.B\n  Version: 1.0\n") == [
         {"name": "a.B", "version": "1.0", "url": ""}
     ]
-
-
-def test_folders_are_for_administrators(ann: Any, root: Any, tmp_path: Any) -> None:
-    (tmp_path / "one.zip").write_bytes(archive("com.example.One"))
-    folder = tmp_path / "Two"
-    folder.mkdir()
-    (folder / "manifest.yaml").write_text("Type: Library\nFullName: com.example.Two\nFormat: 1.3\n")
-    with pytest.raises(Forbidden):
-        sources.import_folder(ann.caller, str(tmp_path))
-    sources.import_folder(root.caller, str(tmp_path))
-    assert names() == {"com.example.One", "com.example.Two"}
-    with pytest.raises(Invalid):
-        sources.import_folder(root.caller, str(tmp_path / "none"))

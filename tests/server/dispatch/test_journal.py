@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +9,6 @@ from django.db import connection
 
 from vetro.engine.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask
 from vetro.engine.journal_decisions import resolve
-from vetro.engine.journal_lines import lines, read_lines
-from vetro.engine.journal_sqlite import SqliteJournal
 from vetro.engine.worker_ports import LeaseLost
 from vetro.server.dispatch.claim import claim, release
 from vetro.server.dispatch.journal import DbJournal
@@ -199,17 +195,6 @@ def test_without_the_lease_nothing_is_written() -> None:
     other = claim("other", 60.0)
     assert other is not None
     assert (other.task_id, other.fence) == ("t", 3)
-
-
-def test_lines_carry_it_to_a_file_and_back(tmp_path: Path) -> None:
-    journal = filled()
-    copy = tmp_path / "copy.db"
-    assert read_lines(io.StringIO("".join(lines(journal))), copy) == ["t"]
-    with SqliteJournal(copy, "t") as other:
-        assert other.progress() == journal.progress()
-        assert other.entries() == journal.entries()
-        assert other.notes() == journal.notes()
-        assert other.model() == journal.model()
 
 
 def test_decisions_are_for_tasks_that_wait_for_one() -> None:

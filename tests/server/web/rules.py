@@ -34,7 +34,7 @@ _TERMINAL = (
 #: Modules in which each text that begins with a capital and has a blank in it is such a sentence.
 _TEXTS = (
     "clouds/quotas.py",
-    "forms/texts.py", "forms/which.py", "forms/dynamic/builtin.py", "forms/dynamic/texts.py", "forms/dynamic/types",
+    "forms/texts.py", "forms/which.py", "forms/dynamic/builtin.py", "forms/dynamic/types",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Performs the effects of tasks: the only part with network, cloud state and an environment's credentials.
 
-`HostProcess` is how a worker runs it; `EffectsHost` is the same as an object, `HostThread` serves it on a thread.
+`HostProcess` is how a worker runs it; `EffectsHost` is the same as an object.
 `build_host` makes one of plain settings. See DESIGN, "Running tasks".
 """
 
@@ -11,14 +11,13 @@ from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.process import HostProcess
 from vetro.engine.host.seal import Seal
-from vetro.engine.host.serving import HostThread, Service
+from vetro.engine.host.serving import Service
 
 __all__ = [
     "Effect",
     "EffectsHost",
     "HostConfigError",
     "HostProcess",
-    "HostThread",
     "Request",
     "Seal",
     "Service",

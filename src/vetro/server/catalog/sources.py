@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urljoin
 
-from vetro.packages.errors import PackageError
 from vetro.packages.yamltree import TreeError, plain, read_documents
 from vetro.server.caller import Caller
 from vetro.server.catalog.choose import packages_for
 from vetro.server.catalog.examining import read_archive
 from vetro.server.catalog.fetching import FetchFailed, Source, fetch
 from vetro.server.catalog.importing import ImportResult, import_packages
-from vetro.server.errors import Forbidden, Invalid
+from vetro.server.errors import Invalid
 from vetro.server.holding import holding
 
 #: Packages of one import from elsewhere, their bytes together, and bytes of a bundle file.
@@ -80,32 +79,6 @@ def import_bundle(caller: Caller, url: str, **options: Any) -> tuple[ImportResul
             notes.append(f"{name} is skipped: {error.message}")
     _collect(caller, base, [], basket, {name for name, version in named if not version})
     return import_packages(caller, basket.archives, **{"skip_existing": True, **options}), notes
-
-
-def import_folder(caller: Caller, path: str, **options: Any) -> ImportResult:
-    """Imports every package in a folder of this machine, archives and folders alike; administrators only.
-
-    Raises `Forbidden`, `Invalid`, and like `import_packages`.
-    """
-    from vetro.packages.check_all import package_paths
-    from vetro.packages.load import open_package
-
-    if not caller.is_admin:
-        raise Forbidden("Only administrators import from folders of the server.")
-    try:
-        archives = [_archive(place) or open_package(place).blob for place in package_paths(path)]
-    except (PackageError, OSError) as error:
-        raise Invalid(f"'{path}' cannot be imported: {getattr(error, 'message', error)}") from None
-    if not archives:
-        raise Invalid(f"there is no package in '{path}'")
-    return import_packages(caller, archives, **{"skip_existing": True, **options})
-
-
-def _archive(path: str) -> bytes | None:
-    if not path.endswith(".zip"):
-        return None
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def read_bundle(data: bytes) -> list[dict[str, str]]:

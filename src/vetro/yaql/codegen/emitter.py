@@ -19,8 +19,6 @@ from vetro.yaql.signature import Kind
 
 FROZEN_KINDS = frozenset({"int", "str", "bool", "null", "float", "scalar", "tuple", "map", "regex", "frozen", "self"})
 SCALAR_KINDS = frozenset({"int", "str", "bool", "null", "float", "scalar"})
-#: Nodes that read values and do nothing else.
-READING = (ast.Constant, ast.Variable, ast.Attribute, ast.Index, ast.ListDisplay, ast.Binary, ast.Unary)
 
 
 @dataclass(slots=True)

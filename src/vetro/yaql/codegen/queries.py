@@ -7,7 +7,6 @@ functions, or the closure tier in a host language. The stages keep YAQL's order 
 from __future__ import annotations
 
 import ast as py
-from collections.abc import Callable
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
@@ -108,13 +107,6 @@ def _rebind(em: Emitter, scope: Scope, generators: list[py.comprehension], value
     names = dict(scope.names)
     names["1"] = (temp, value.kind)
     return Scope(names, scope.fallback), Code(b.name(temp), value.kind)
-
-
-def _unless(em: Emitter, code: Code, classes: str, otherwise: Callable[[py.expr], py.expr]) -> py.expr:
-    """``code`` as it is where its value is of one of the classes."""
-    first, again = em.bind_once(code)
-    test = py.Compare(b.attr(first, "__class__"), [py.In()], [b.name(classes)])
-    return b.ternary(test, again.node, otherwise(again.node))
 
 
 def _finish(
