@@ -26,6 +26,11 @@ def read(path: Path) -> tuple[str, str, str | None, str, str]:
     return options, version, None if default == "none" else default, source, expected
 
 
+def place(problem: MuranoError) -> tuple[int, int]:
+    assert problem.position is not None
+    return problem.position.line, problem.position.column
+
+
 @pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
 def test_rendering(path: Path) -> None:
     options, version, default, source, expected = read(path)
@@ -34,7 +39,7 @@ def test_rendering(path: Path) -> None:
     problems: list[MuranoError] = []
     read_file(source, "Main.yaml", **arguments, problems=problems)  # type: ignore[arg-type]
     assert all(problem.position is not None and problem.hint for problem in problems)
-    rendered = "\n\n".join(render(problem, source, package="t") for problem in problems) + "\n"
+    rendered = "\n\n".join(render(problem, source, package="t") for problem in sorted(problems, key=place)) + "\n"
     if os.environ.get("VETRO_UPDATE_GOLDEN"):
         with path.open("w", encoding="utf-8", newline="") as stream:
             stream.write(options + BAR + source + BAR + rendered)
