@@ -7,6 +7,7 @@ Campaigns (tests marked so) take minutes each and run with VETRO_TEST_ALL=1 only
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ settings.register_profile("vetro", derandomize=True, deadline=None, database=Non
 settings.load_profile("vetro")
 
 os.environ.setdefault("VETRO_CACHE", "off")
+# Shells start what runs in the background, and nohup, with Ctrl-C ignored; programs inherit that. Tests of Ctrl-C and
+# what they start would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).parent
 #: Files and folders whose tests all start real servers.
@@ -26,7 +31,7 @@ ROOT_ONLY = (
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what only root can run, and campaigns unless everything is asked for."""
+    """Leaves out what only root can run, and campaigns unless everything is asked for; says what runs with what."""
     left_out: list[pytest.Item] = []
     if os.geteuid() != 0:
         left_out += [item for item in items if any(item.path.is_relative_to(place) for place in ROOT_ONLY)]

@@ -26,3 +26,6 @@ elif "VETRO_DATA" not in os.environ:
 from vetro.server.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # argon2 is slow on purpose
+# On SQLite in memory, which each process of pytest-xdist has for itself.
+if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":  # noqa: F405
+    DATABASES["default"].setdefault("TEST", {})["NAME"] = ":memory:"  # noqa: F405
