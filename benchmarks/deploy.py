@@ -45,7 +45,7 @@ def measure(name: str, *, small: bool = False) -> Any:
 def missing(name: str) -> str | None:
     """Why this machine cannot run a scenario; None when it can."""
     from benchmarks.deployments.scenarios import REAL
-    from vetro.clouds.local.drivers.choice import choose_driver
+    from vetro.clouds.kinds import choose_driver
 
     if name not in REAL:
         return None

@@ -25,9 +25,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from vetro.clouds.local.drivers.choice import choose_driver, nspawn_missing
-from vetro.clouds.local.host.links import cloud_id
-from vetro.clouds.local.image.store import ImageStore
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.kinds import choose_driver, nspawn_missing
+from vetro.clouds.nspawn.links import cloud_id
 
 HERE = Path(__file__).resolve().parent
 SHOP = "com.example.vetro.WebShop"

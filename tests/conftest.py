@@ -26,7 +26,7 @@ TESTS = Path(__file__).parent
 #: Files and folders whose tests all start real servers.
 ROOT_ONLY = (
     TESTS / "acceptance",
-    *(TESTS / "clouds" / f"test_nspawn{part}.py" for part in ("", "_walls", "_projects", "_ranges")),
+    *(TESTS / "clouds/nspawn" / f"test_{part}.py" for part in ("servers", "isolation", "projects", "id_ranges")),
 )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.deployments.clocks import process_seconds, reaped_seconds
-from vetro.clouds.local.host.overview import clean
+from vetro.clouds.overview import clean
 from vetro.engine.host import HostProcess
 from vetro.engine.journal_sqlite import SqliteJournal
 from vetro.engine.launcher import Launcher

@@ -18,7 +18,7 @@ import pytest
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import Place, wait_for
 from tests.support.servers import real_servers, traces
-from vetro.clouds.local.host.links import cloud_id
+from vetro.clouds.nspawn.links import cloud_id
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "deploy"
 

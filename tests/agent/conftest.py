@@ -8,7 +8,7 @@ import pytest
 from tests.agent.agentworld import OWNER, QUEUE, AgentProcess
 from tests.agent.broker import Broker, missing_broker, start_broker
 from vetro.agent.build import build_agent
-from vetro.agent.local import LocalChannel
+from vetro.agent.sockets import SocketChannel
 
 
 @pytest.fixture(scope="session")
@@ -35,9 +35,9 @@ def socket_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def channel(tmp_path: Path, socket_folder: Path) -> Iterator[LocalChannel]:
+def channel(tmp_path: Path, socket_folder: Path) -> Iterator[SocketChannel]:
     """The local channel of an environment with one server."""
-    found = LocalChannel(tmp_path / "cloud", OWNER, {QUEUE: socket_folder})
+    found = SocketChannel(tmp_path / "cloud", OWNER, {QUEUE: socket_folder})
     yield found
     found.close()
 

@@ -14,8 +14,8 @@ import pytest
 from tests.agent.agentworld import AgentProcess, call, script_plan
 from vetro.agent.build import agent_bytes, build_agent
 from vetro.agent.guest import VERSION
-from vetro.agent.local import LocalChannel
 from vetro.agent.signing import ensure_key
+from vetro.agent.sockets import SocketChannel
 
 _OLD_PYTHON = next(
     (str(path) for path in sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python3.9"))), "/usr/bin/python3.9"
@@ -77,7 +77,7 @@ def test_it_runs_with_python_3_9(program: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists(_OLD_PYTHON), reason="needs Python 3.9")
 def test_it_serves_with_python_3_9(
-    channel: LocalChannel, make_agent: Callable[..., AgentProcess], tmp_path: Path
+    channel: SocketChannel, make_agent: Callable[..., AgentProcess], tmp_path: Path
 ) -> None:
     agent = make_agent(engine_key=(key := ensure_key(tmp_path / "key")).public_pem())
     agent.stop()

@@ -13,8 +13,8 @@ import pytest
 from tests.agent.agentworld import OWNER, QUEUE, RESULTS, AgentProcess, body_plan, call, message_of, script_plan
 from vetro.agent.amqp import AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
-from vetro.agent.local import LocalChannel
 from vetro.agent.signing import SigningKey, ensure_key
+from vetro.agent.sockets import SocketChannel
 from vetro.clouds.interface import Channel
 
 
@@ -32,7 +32,7 @@ def served(
     channel: Channel
     if request.param == "local":
         (folder / "socket").mkdir()
-        channel = LocalChannel(folder / "cloud", OWNER, {QUEUE: folder / "socket"})
+        channel = SocketChannel(folder / "cloud", OWNER, {QUEUE: folder / "socket"})
         settings: dict[str, Any] = {"host": f"unix:{folder}/socket/agent.sock"}
     else:
         broker = request.getfixturevalue("broker")

@@ -20,19 +20,19 @@ from tests.agent.agentworld import OWNER, PATIENCE, QUEUE, RESULTS, wait_for
 from tests.agent.rawpeer import RawPeer
 from vetro.agent import hub, peer
 from vetro.agent.guest.framing import LARGEST
-from vetro.agent.local import LocalChannel
+from vetro.agent.sockets import SocketChannel
 from vetro.clouds.interface import Message
 
 OTHER = "eenv1-hother"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[tuple[LocalChannel, Path, Path]]:
+def world(tmp_path: Path) -> Iterator[tuple[SocketChannel, Path, Path]]:
     """A channel and the sockets of two servers."""
     folders = {QUEUE: tmp_path / "a", OTHER: tmp_path / "b"}
     for folder in folders.values():
         folder.mkdir()
-    channel = LocalChannel(tmp_path / "cloud", OWNER, folders)
+    channel = SocketChannel(tmp_path / "cloud", OWNER, folders)
     sockets = [folder / "agent.sock" for folder in folders.values()]
     for path in sockets:
         wait_for(path.exists)
@@ -40,10 +40,10 @@ def world(tmp_path: Path) -> Iterator[tuple[LocalChannel, Path, Path]]:
     channel.close()
 
 
-World = tuple[LocalChannel, Path, Path]
+World = tuple[SocketChannel, Path, Path]
 
 
-def still_works(channel: LocalChannel, path: Path, queue: str = OTHER) -> None:
+def still_works(channel: SocketChannel, path: Path, queue: str = OTHER) -> None:
     """Another server gets its plan and answers."""
     id = os.urandom(8).hex()
     with_peer = RawPeer(path).greet(queue)

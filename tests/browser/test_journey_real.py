@@ -14,8 +14,8 @@ import pytest
 from tests.browser import kit_journey as journey
 from tests.browser.conftest import Running, running
 from tests.support.servers import real_servers, traces
-from vetro.clouds.local.host.links import cloud_id
-from vetro.clouds.local.host.overview import clean
+from vetro.clouds.nspawn.links import cloud_id
+from vetro.clouds.overview import clean
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from click.testing import CliRunner, Result
 
 from tests.cli.conftest import write_package
 from vetro.cli.main import main
-from vetro.clouds.local.drivers.record import RecordDriver
-from vetro.clouds.local.drivers.record_store import RecordedPlan
+from vetro.clouds.record.driver import RecordDriver
+from vetro.clouds.record.store import RecordedPlan
 
 #: Seconds after which a wait for another process has failed.
 PATIENCE = 60

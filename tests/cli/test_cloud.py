@@ -11,9 +11,9 @@ from click.testing import Result
 
 from tests.support.servers import free_block, network, real_servers, server, traces
 from vetro.clouds.interface import Owner, StackChange
-from vetro.clouds.local import LocalCloud
-from vetro.clouds.local.drivers.nspawn import NspawnDriver
-from vetro.clouds.local.drivers.record import RecordDriver
+from vetro.clouds.nspawn.driver import NspawnDriver
+from vetro.clouds.record.driver import RecordDriver
+from vetro.clouds.stacks.cloud import StackCloud
 from vetro.library.stackdata import difference, digest_of, parts_of
 
 Vetro = Callable[..., Result]
@@ -27,7 +27,7 @@ def workspace(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_is_there_and_nothing_is_made(vetro: Vetro, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vetro.clouds.local.host.registry.orphans", dict)
+    monkeypatch.setattr("vetro.clouds.nspawn.registry.orphans", dict)
     shown = vetro("cloud", "status")
     assert shown.exit_code == 0, shown.output
     assert "driver:" in shown.stdout and "There is nothing deployed." in shown.stdout
@@ -48,7 +48,7 @@ def test_stacks_and_recorded_servers(vetro: Vetro, workspace: Path) -> None:
             }
         },
     }
-    with LocalCloud(folder, RecordDriver(folder)) as cloud:
+    with StackCloud(folder, RecordDriver(folder)) as cloud:
         parts = parts_of(template, {}, {}, None)
         put, drop = difference({}, parts)
         cloud.push_stack(Owner("project", "e1"), "", "stack", StackChange(digest_of(parts), None, put, drop))

@@ -102,7 +102,7 @@ def test_marks_that_cannot_be(vetro: Vetro, args: tuple[str, ...], message: str)
 def test_marks_that_others_broke_are_shown_as_they_are(vetro: Vetro, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = ['{"title": "half', "[1, 2]", '"text"', "5", "", "[" * 100_000]
     rows = [{"id": str(n), "name": f"i{n}", "murano_image_info": mark} for n, mark in enumerate(broken)]
-    monkeypatch.setattr("vetro.clouds.local.listing.Listing.catalog", lambda *_: rows)
+    monkeypatch.setattr("vetro.clouds.stacks.listing.Listing.catalog", lambda *_: rows)
     done = vetro("image", "list", "--cloud", "-o", "json")
     assert done.exit_code == 0, done.stderr
     titles = {row["name"]: row["title"] for row in json.loads(done.stdout)}

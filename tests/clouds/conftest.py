@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.local_world import World
+from tests.clouds.stacks.world import World
 
 
 @pytest.fixture

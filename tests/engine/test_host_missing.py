@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.local_world import OWNER, World, hot
+from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.engine.host import EffectsHost, Request
 from vetro.library.stackdata import digest_of, parts_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.local_world import OWNER, World, hot
+from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.interface import CloudError, Message, Owner
 from vetro.engine.host import Request
 from vetro.engine.host.agents import Agents

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.examples.standin import StandIn
 from vetro.clouds.interface import Owner, StackChange, StaleStack
-from vetro.clouds.local import LocalCloud
-from vetro.clouds.local.drivers.record import RecordDriver
+from vetro.clouds.record.driver import RecordDriver
+from vetro.clouds.stacks.cloud import StackCloud
 
 
 class Recorded(StandIn):
@@ -17,7 +17,7 @@ class Recorded(StandIn):
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
-        self.cloud = LocalCloud(directory, RecordDriver(directory))
+        self.cloud = StackCloud(directory, RecordDriver(directory))
         self.owner = Owner("project", "environment")
         self.register("stack.read", self._read)
         self.register("stack.push", self._push)

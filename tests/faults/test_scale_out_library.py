@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.harness import Case, package
 from vetro.clouds.interface import Owner
-from vetro.clouds.local.drivers.record import RecordDriver
+from vetro.clouds.record.driver import RecordDriver
 from vetro.engine.host import EffectsHost, build_host
 from vetro.engine.launcher import Launcher
 from vetro.engine.task import Task

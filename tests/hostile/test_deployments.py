@@ -12,15 +12,15 @@ import pytest
 
 from tests.agent.agentworld import wait_for
 from tests.agent.rawpeer import RawPeer
-from tests.clouds.local_world import OWNER, World, hot
+from tests.clouds.stacks.world import OWNER, World, hot
 from tests.engine.test_worker import Bench
 from tests.support.servers import free_block, network, real_servers, server
 from vetro.agent.limits import MOST_ANSWERS
-from vetro.agent.local import LocalChannel
+from vetro.agent.sockets import SocketChannel
 from vetro.clouds.interface import CloudError, Conflict, Message, NotFound, Owner, TemplateInvalid
-from vetro.clouds.local import LocalSettings
-from vetro.clouds.local.drivers.nspawn import NspawnDriver
-from vetro.clouds.local.stacks.limits import TemplateTooLarge
+from vetro.clouds.nspawn.driver import NspawnDriver
+from vetro.clouds.stacks.settings import StackSettings
+from vetro.clouds.stacks.templates.limits import TemplateTooLarge
 from vetro.engine.host import EffectsHost, Request
 from vetro.engine.host import agents as agents_module
 from vetro.engine.host.answers import BadRequest
@@ -62,7 +62,7 @@ def test_files_that_use_files_are_counted_before_they_are_checked(world: World) 
 def test_groups_of_groups_are_refused_before_their_members_are_written_down(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vetro.clouds.local.stacks.inner.MOST_TOGETHER", 100)
+    monkeypatch.setattr("vetro.clouds.stacks.convergence.inner.MOST_TOGETHER", 100)
     written: list[int] = []
     kind = type(world.cloud._stacks.interpreter.handler("OS::Heat::ResourceGroup"))
     plain = kind.content
@@ -105,7 +105,7 @@ def test_what_a_stack_may_produce_is_limited_as_a_whole(world: World, resources:
 
 @pytest.mark.attack("templates", "templates that grow")
 def test_each_change_has_an_allowance_of_its_own(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vetro.clouds.local.stacks.limits.MOST_PRODUCED_TOGETHER", 5000)
+    monkeypatch.setattr("vetro.clouds.stacks.templates.limits.MOST_PRODUCED_TOGETHER", 5000)
     for number in range(8):
         world.push(hot({"r": value_of({"list_join": ["", ["x" * 1000, str(number)]]})}))
     with pytest.raises(TemplateTooLarge):
@@ -120,7 +120,7 @@ def server_with(**properties: Any) -> dict[str, Any]:
     return {"type": "OS::Nova::Server", "properties": {**base, **properties}}
 
 
-PRIVATE, OUTSIDE = LocalSettings().private_network, LocalSettings().external_network
+PRIVATE, OUTSIDE = StackSettings().private_network, StackSettings().external_network
 PORT = {"type": "OS::Neutron::Port", "properties": {"network": PRIVATE}}
 
 
@@ -176,7 +176,7 @@ def test_servers_ports_and_addresses_of_a_neighbour_cannot_be_named(world: World
 @pytest.mark.attack("templates", "neighbours")
 def test_user_data_of_other_servers_cannot_be_had_by_its_id(world: World) -> None:
     """Neither a neighbour's nor that of another server of one's own: user data holds passwords."""
-    from vetro.clouds.local.wiring import user_data_id
+    from vetro.clouds.stacks.specs import user_data_id
 
     stolen = user_data_id(victim(world)["server"])
     for name, owner in (("attack", OWNER), ("attack-2", NEIGHBOUR)):
@@ -236,7 +236,7 @@ def test_a_plan_of_addresses_avoids_what_the_machine_uses(world: World, monkeypa
 
 @pytest.fixture
 def host(world: World, tmp_path: Path) -> Iterator[EffectsHost]:
-    made = EffectsHost(world.cloud, LocalChannel(tmp_path / "channels", OWNER), OWNER)
+    made = EffectsHost(world.cloud, SocketChannel(tmp_path / "channels", OWNER), OWNER)
     yield made
     made._agents.close()
 
@@ -317,7 +317,7 @@ def test_a_task_cannot_fill_the_disk_with_reports(tmp_path: Path) -> None:
 def test_one_plan_does_not_fill_the_disk_with_answers(tmp_path: Path) -> None:
     queue, folder = f"e{OWNER.environment.lower()}-hx", tmp_path / "guest"
     folder.mkdir()
-    channel = LocalChannel(tmp_path / "cloud", OWNER, {queue: folder})
+    channel = SocketChannel(tmp_path / "cloud", OWNER, {queue: folder})
     try:
         wait_for((folder / "agent.sock").exists)
         guest = RawPeer(folder / "agent.sock").greet(queue)

@@ -19,9 +19,9 @@ import pytest
 from cryptography.fernet import Fernet
 
 import vetro
-from tests.clouds.hostile_templates import places, template
-from tests.clouds.local_world import hot
-from tests.clouds.test_stack_types import CASES
+from tests.clouds.stacks.hostile_templates import places, template
+from tests.clouds.stacks.test_types import CASES
+from tests.clouds.stacks.world import hot
 from vetro.clouds.interface import Owner
 from vetro.engine.host import EffectsHost, Request, Seal
 from vetro.engine.host.config import build_host

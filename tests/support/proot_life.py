@@ -13,11 +13,11 @@ import urllib.request
 from pathlib import Path
 
 from tests.support.servers import network, server
-from vetro.clouds.local.drivers.base import ConfigSpec
-from vetro.clouds.local.drivers.choice import choose_driver
-from vetro.clouds.local.drivers.proot import ProotDriver
-from vetro.clouds.local.image.build import import_archive
-from vetro.clouds.local.image.store import ImageStore
+from vetro.clouds.drivers.base import ConfigSpec
+from vetro.clouds.images.build import import_archive
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.kinds import choose_driver
+from vetro.clouds.proot.driver import ProotDriver
 
 UNIT = "[Service]\\nExecStart=/usr/bin/python3 -m http.server {port} --bind {address} -d /srv\\n"
 USER_DATA = """\

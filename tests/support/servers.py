@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from vetro.clouds.drivers.base import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
+from vetro.clouds.images.build import build
+from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Owner
-from vetro.clouds.local.drivers.base import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
-from vetro.clouds.local.drivers.choice import nspawn_missing
-from vetro.clouds.local.host.links import taken
-from vetro.clouds.local.image.build import build
-from vetro.clouds.local.image.store import ImageStore
+from vetro.clouds.kinds import nspawn_missing
+from vetro.clouds.nspawn.links import taken
 
 OWNER = Owner("project", "e1f2")
 

@@ -18,7 +18,7 @@ from vetro.agent.amqp_frames import Incoming, Reception
 from vetro.agent.amqp_link import ANSWER_TIME, BrokerSettings, Link
 from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_HELD, read_json, refusal
-from vetro.agent.local import queue_prefix, results_prefix
+from vetro.agent.sockets import queue_prefix, results_prefix
 from vetro.clouds.interface import Message, NotFound, Owner
 from vetro.library.natives.agent_logins import answers_exchange
 

@@ -26,8 +26,8 @@ from urllib.parse import quote
 
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import AccountRefused, BrokerUnavailable
-from vetro.agent.local import queue_prefix
 from vetro.agent.signing import ensure_key
+from vetro.agent.sockets import queue_prefix
 from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, password_of, server_password_of
 from vetro.clouds.interface import Owner
 from vetro.library.natives.agent_logins import EXCHANGE, answers_exchange, server_mark

@@ -30,7 +30,7 @@ def command() -> None:
 @out.output_option("text", "json", "yaml")
 def status(workspace: str | None, output: str) -> None:
     """Show servers, networks, stacks, images, the driver and the disk space used."""
-    from vetro.clouds.local.host.overview import overview
+    from vetro.clouds.overview import overview
 
     with out.explained():
         found = overview(open_workspace(workspace).cloud)
@@ -73,7 +73,7 @@ def start(workspace: str | None) -> None:
 
     Servers that were stopped on purpose stay so. Deploying an environment again does the same for its servers.
     """
-    from vetro.clouds.local.host.overview import start as start_all
+    from vetro.clouds.overview import start as start_all
 
     count = 0
     with out.explained():
@@ -92,7 +92,7 @@ def clean(workspace: str | None, yes: bool) -> None:
     Environments stay in the workspace, as new ones: 'vetro env deploy' makes everything anew. Images stay, too.
     """
     from vetro.cli.local_fresh import forget_resources
-    from vetro.clouds.local.host.overview import clean as remove_all
+    from vetro.clouds.overview import clean as remove_all
 
     place = open_workspace(workspace)
     if not yes and not click.confirm(f"Remove everything that is deployed from {place.root}?", err=True):

@@ -72,7 +72,7 @@ def choose_driver(wanted: str, workspace: Any) -> str:
     if workspace.settings().openstack is not None:
         out.note(f"servers: {OPENSTACK} (cloud.openstack in {FILE})")
         return OPENSTACK
-    from vetro.clouds.local.drivers.choice import choose_driver as choose
+    from vetro.clouds.kinds import choose_driver as choose
 
     name, reason = choose(workspace.cloud)
     out.note(f"servers: {name} ({reason})")

@@ -134,8 +134,8 @@ class LocalPlace:
 
     def _lists(self) -> Any:
         """What there is to choose from: of the cloud in which the environment is, or would be."""
-        from vetro.clouds.local.listing import Listing
-        from vetro.clouds.local.settings import LocalSettings
+        from vetro.clouds.stacks.listing import Listing
+        from vetro.clouds.stacks.settings import StackSettings
         from vetro.engine.workspace.running import OPENSTACK
 
         given = self._workspace.settings()
@@ -143,7 +143,7 @@ class LocalPlace:
             from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings
 
             return OpenStackCloud(OpenStackSettings.from_json(given.openstack))
-        return Listing(self._workspace.cloud, LocalSettings.from_json(given.cloud or {}))
+        return Listing(self._workspace.cloud, StackSettings.from_json(given.cloud or {}))
 
     # -- the real contracts --------------------------------------------------------------------------------------------
 

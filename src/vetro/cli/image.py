@@ -46,8 +46,8 @@ def build(name: str, again: bool, quiet: bool) -> None:
     Takes about half a minute, once: what the same recipe made before is taken again. A build that is interrupted
     leaves nothing behind.
     """
-    from vetro.clouds.local.image.build import build as build_image
-    from vetro.clouds.local.image.store import ImageStore
+    from vetro.clouds.images.build import build as build_image
+    from vetro.clouds.images.store import ImageStore
 
     with out.explained(), _progress(quiet) as progress:
         image = build_image(ImageStore(), name, again=again, progress=progress)
@@ -72,7 +72,7 @@ def list_images(check: bool, cloud: bool, region: str, workspace: str | None, ou
         if cloud or (marks.remote and not check):
             image_marks.print_images(marks.images(), output)
             return
-    from vetro.clouds.local.image.store import ImageStore
+    from vetro.clouds.images.store import ImageStore
 
     store = ImageStore()
     images = store.list()
@@ -96,8 +96,8 @@ def list_images(check: bool, cloud: bool, region: str, workspace: str | None, ou
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 def import_image(archive: Path, name: str, title: str | None, quiet: bool) -> None:
     """Take a tar archive of a root file system as an image; it needs systemd and Python 3."""
-    from vetro.clouds.local.image.build import import_archive
-    from vetro.clouds.local.image.store import ImageStore
+    from vetro.clouds.images.build import import_archive
+    from vetro.clouds.images.store import ImageStore
 
     with out.explained(), _progress(quiet) as progress:
         image = import_archive(ImageStore(), archive, name, title=title, progress=progress)
@@ -108,7 +108,7 @@ def import_image(archive: Path, name: str, title: str | None, quiet: bool) -> No
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove an image. Refused while servers use it."""
-    from vetro.clouds.local.image.store import ImageStore
+    from vetro.clouds.images.store import ImageStore
 
     with out.explained():
         ImageStore().remove(name)

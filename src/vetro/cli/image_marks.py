@@ -126,11 +126,11 @@ class _Local:
     def _listing(self) -> Any:
         if self._opened is None:
             from vetro.cli.deploying import open_workspace
-            from vetro.clouds.local.listing import Listing
-            from vetro.clouds.local.settings import LocalSettings
+            from vetro.clouds.stacks.listing import Listing
+            from vetro.clouds.stacks.settings import StackSettings
 
             workspace = open_workspace(self._workspace)
-            self._opened = Listing(workspace.cloud, LocalSettings.from_json(workspace.settings().cloud or {}))
+            self._opened = Listing(workspace.cloud, StackSettings.from_json(workspace.settings().cloud or {}))
         return self._opened
 
     @staticmethod

@@ -59,7 +59,7 @@ def deploy(
                 rehearse(place, draft, model.model, "table", launcher=processes, **options)
             return
         if script is not None:
-            from vetro.clouds.local.drivers.record_table import Table
+            from vetro.clouds.record.table import Table
 
             Table.read(script)  # a slip in it must not cost an environment
         if folder is None:

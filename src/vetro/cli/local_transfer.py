@@ -116,7 +116,7 @@ def import_archive(workspace: str | None, data: bytes, name: str | None, fresh: 
 
 def _check_resources(place: Any, made: Any, twin: bool) -> None:
     """Raises `TransferError` where the model knows resources that are not there, or those of its ``twin`` here."""
-    from vetro.clouds.local.host.overview import overview
+    from vetro.clouds.overview import overview
     from vetro.server.environments.copying import has_resources
 
     if not has_resources(made.model().model):

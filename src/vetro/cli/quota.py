@@ -99,8 +99,8 @@ def _path(project: str | None) -> str:
 def _of_workspace() -> list[dict[str, Any]]:
     """Those of the local cloud; the state of the cloud is read, not opened."""
     from vetro.cli.deploying import open_workspace
-    from vetro.clouds.local.quotas import used_in
     from vetro.clouds.quotas import OF_CLOUD, QUOTAS, UNLIMITED
+    from vetro.clouds.stacks.reservations import used_in
     from vetro.engine.workspace.running import PROJECT
 
     workspace = open_workspace(None)

@@ -96,15 +96,15 @@ SERVERS: Final = 30
 
 def _servers() -> Iterator[Finding]:
     """What the kernel lets many nspawn servers have, and have of their own."""
-    from vetro.clouds.local.host import inotify, ranges
-    from vetro.clouds.local.image.store import ImageStore
+    from vetro.clouds.images.store import ImageStore
+    from vetro.clouds.nspawn import id_ranges, inotify
 
     limit = inotify.limit()
     enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
     detail = f"at most {limit} watchers of files (inotify) for all servers together: enough for about {most}"
     yield Finding("clouds", "watches", enough, detail, None if enough else inotify.remedy(SERVERS))
     for image in [image for image in ImageStore().list() if image.shifted.is_dir()][:1]:
-        lack = ranges.lacking(image.shifted, image.uid)
+        lack = id_ranges.lacking(image.shifted, image.uid)
         detail = "a range for each server" if lack is None else f"one range for all servers: {lack}"
         advice = None if lack is None else "keep images on ext4, xfs or btrfs (VETRO_IMAGES), with Linux 5.19 or later"
         yield Finding("clouds", "user ids", lack is None, detail, advice)

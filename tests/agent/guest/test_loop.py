@@ -25,7 +25,7 @@ from tests.agent.agentworld import (
     wait_for,
 )
 from vetro.agent.guest.loop import OVERTAKING, Delay
-from vetro.agent.local import LocalChannel
+from vetro.agent.sockets import SocketChannel
 
 MakeAgent = Callable[..., AgentProcess]
 
@@ -40,7 +40,7 @@ def gated(folder: Path, **more: Any) -> dict[str, Any]:
     return script_plan(text, **more)
 
 
-def test_killed_in_mid_plan(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_killed_in_mid_plan(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     """The restarted agent answers with an error and does not run the script again; what was left of it is killed."""
     agent = make_agent()
     plan = gated(tmp_path)
@@ -66,7 +66,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def test_stopped_in_mid_plan(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_stopped_in_mid_plan(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = make_agent()
     channel.send(QUEUE, message_of(gated(tmp_path)))
     script = int(wait_for(lambda: (tmp_path / "runs").exists() and (tmp_path / "runs").read_text()))
@@ -77,7 +77,7 @@ def test_stopped_in_mid_plan(channel: LocalChannel, make_agent: MakeAgent, tmp_p
 
 
 def test_killed_before_the_answer_is_sent(
-    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path, socket_folder: Path
+    channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path, socket_folder: Path
 ) -> None:
     """The engine is away when the plan ends and the agent is killed: the next agent sends the stored answer."""
     agent = make_agent()
@@ -88,7 +88,7 @@ def test_killed_before_the_answer_is_sent(
     (tmp_path / "gate").touch()
     wait_for(lambda: list((agent.storage / "plans").glob("*/result.json")))
     agent.kill()
-    again = LocalChannel(tmp_path / "cloud", OWNER)
+    again = SocketChannel(tmp_path / "cloud", OWNER)
     try:
         agent.start()
         assert answer(again)["Body"] == "end"
@@ -98,7 +98,7 @@ def test_killed_before_the_answer_is_sent(
     assert len((tmp_path / "runs").read_text().split()) == 1
 
 
-def test_killed_after_storing_and_before_running(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_killed_after_storing_and_before_running(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     """A second plan waits on disk while the first runs; after a kill it runs, once."""
     agent = make_agent()
     first = gated(tmp_path)
@@ -112,7 +112,7 @@ def test_killed_after_storing_and_before_running(channel: LocalChannel, make_age
     assert (tmp_path / "second").read_text() == "x\n"
 
 
-def test_the_process_of_a_plan_is_killed(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_the_process_of_a_plan_is_killed(channel: SocketChannel, make_agent: MakeAgent) -> None:
     make_agent()
     result = call(channel, body_plan("import os\nos.kill(os.getpid(), 9)"))
     assert result["ErrorCode"] == 1
@@ -122,7 +122,7 @@ def test_the_process_of_a_plan_is_killed(channel: LocalChannel, make_agent: Make
     assert call(channel, body_plan("return 1"))["Body"] == 1
 
 
-def test_a_plan_that_takes_too_long(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_a_plan_that_takes_too_long(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     """With the setting plan_timeout everything in its process group is killed, also what it put into background."""
     make_agent(plan_timeout=0.5)
     result = call(channel, script_plan(f"sleep 1000 & echo $! > {tmp_path}/child; wait"))
@@ -132,7 +132,7 @@ def test_a_plan_that_takes_too_long(channel: LocalChannel, make_agent: MakeAgent
     assert call(channel, body_plan("return 1"))["Body"] == 1
 
 
-def test_a_plan_ends_when_nobody_waits_any_more(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_a_plan_ends_when_nobody_waits_any_more(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     """The sender's time is over: everything of the plan is killed, what happened is told, the next plan begins.
 
     A plan that waited behind it for longer than its own sender does is not begun.
@@ -156,7 +156,7 @@ def test_a_plan_ends_when_nobody_waits_any_more(channel: LocalChannel, make_agen
 
 
 def test_the_senders_time_goes_on_through_a_restart(
-    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+    channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     agent = make_agent()
     first, late = gated(tmp_path), script_plan(f"touch {tmp_path}/late")
@@ -171,7 +171,7 @@ def test_the_senders_time_goes_on_through_a_restart(
     assert not (tmp_path / "late").exists()
 
 
-def test_a_plan_ends_with_its_agent(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_a_plan_ends_with_its_agent(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     """Nobody starts the agent again, and no init system tidies up behind it."""
     agent = make_agent()
     text = f"sleep 1000 & echo $! > {tmp_path}/child; sh -c 'echo $$ > {tmp_path}/script; exec sleep 1000'"
@@ -184,7 +184,7 @@ def test_a_plan_ends_with_its_agent(channel: LocalChannel, make_agent: MakeAgent
 
 
 def test_what_a_plan_leaves_in_a_session_of_its_own_outlives_it(
-    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+    channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     """As services do that scripts start."""
     agent = make_agent()
@@ -199,14 +199,14 @@ def test_what_a_plan_leaves_in_a_session_of_its_own_outlives_it(
 
 
 @pytest.mark.parametrize("number", [signal.SIGPIPE, signal.SIGTERM, signal.SIGSEGV])
-def test_the_signal_that_ended_a_plan_is_told(channel: LocalChannel, make_agent: MakeAgent, number: int) -> None:
+def test_the_signal_that_ended_a_plan_is_told(channel: SocketChannel, make_agent: MakeAgent, number: int) -> None:
     make_agent()
     body = f"import os, signal\nsignal.signal({int(number)}, signal.SIG_DFL)\nos.kill(os.getpid(), {int(number)})"
     assert f"signal {int(number)}" in call(channel, body_plan(body))["Body"]["Message"]
 
 
 def test_a_guard_that_is_killed_takes_the_plan_with_it(
-    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+    channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     make_agent()
     channel.send(QUEUE, message_of(script_plan(f"echo $$ > {tmp_path}/script; echo; exec sleep 1000")))
@@ -216,14 +216,14 @@ def test_a_guard_that_is_killed_takes_the_plan_with_it(
     wait_for(lambda: not _alive(script))
 
 
-def test_an_endless_body_does_not_stop_the_agent(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_an_endless_body_does_not_stop_the_agent(channel: SocketChannel, make_agent: MakeAgent) -> None:
     agent = make_agent(plan_timeout=0.3)
     result = call(channel, body_plan("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass"))
     assert "0.3 seconds" in result["Body"]["Message"]
     assert agent.stop() == 0
 
 
-def test_answers_are_forgotten_when_they_were_stored(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_answers_are_forgotten_when_they_were_stored(channel: SocketChannel, make_agent: MakeAgent) -> None:
     agent = make_agent()
     for n in range(3):
         call(channel, body_plan(f"return {n}"))
@@ -232,7 +232,7 @@ def test_answers_are_forgotten_when_they_were_stored(channel: LocalChannel, make
     assert len((agent.storage / "plans" / "known").read_text().splitlines()) == 3
 
 
-def test_ids_are_remembered_by_the_next_agent(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_ids_are_remembered_by_the_next_agent(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = make_agent()
     plan = script_plan(f"echo x >> {tmp_path}/runs")
     call(channel, plan)
@@ -244,7 +244,7 @@ def test_ids_are_remembered_by_the_next_agent(channel: LocalChannel, make_agent:
 
 
 def test_a_plan_without_own_id_is_known_by_its_content(
-    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+    channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     """Nobody signs the message's id, so a replay under another one must be recognised."""
     make_agent()
@@ -258,7 +258,7 @@ def test_a_plan_without_own_id_is_known_by_its_content(
 
 
 @pytest.mark.parametrize("step", [0, -OVERTAKING - 1, -100 * OVERTAKING])
-def test_an_old_stamp_is_an_error(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path, step: int) -> None:
+def test_an_old_stamp_is_an_error(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path, step: int) -> None:
     """A replay, or an engine whose clock was set back: not run, logged, and answered so that nobody waits."""
     agent = make_agent()
     first = body_plan("return 1")
@@ -272,7 +272,7 @@ def test_an_old_stamp_is_an_error(channel: LocalChannel, make_agent: MakeAgent, 
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_last_stamp_outlives_the_agent(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_the_last_stamp_outlives_the_agent(channel: SocketChannel, make_agent: MakeAgent) -> None:
     agent = make_agent()
     first = body_plan("return 1")
     call(channel, first)
@@ -282,7 +282,7 @@ def test_the_last_stamp_outlives_the_agent(channel: LocalChannel, make_agent: Ma
 
 
 def test_plans_of_parallel_branches_may_overtake_each_other(
-    channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path
+    channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     """A little older than the newest is fine for a plan that was never seen; one that was seen is still known."""
     agent = make_agent()
@@ -296,7 +296,7 @@ def test_plans_of_parallel_branches_may_overtake_each_other(
     assert int((agent.storage / "plans" / "stamp").read_text()) > newest["Stamp"]
 
 
-def test_plans_without_stamp_are_not_checked_for_age(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_plans_without_stamp_are_not_checked_for_age(channel: SocketChannel, make_agent: MakeAgent) -> None:
     make_agent()
     call(channel, body_plan("return 1"))
     plan = body_plan("return 2")
@@ -308,7 +308,7 @@ def test_plans_without_stamp_are_not_checked_for_age(channel: LocalChannel, make
     "change",
     [{"Stamp": "1"}, {"Stamp": True}, {"Stamp": 1.5}, {"ID": 5}, {"ID": ["x"]}, {"ID": "x" * 500}, {"ReplyTo": 1}],
 )
-def test_malformed_envelopes_are_answered(channel: LocalChannel, make_agent: MakeAgent, change: dict[str, Any]) -> None:
+def test_wrong_envelopes_are_answered(channel: SocketChannel, make_agent: MakeAgent, change: dict[str, Any]) -> None:
     make_agent()
     plan = {**body_plan("return 1"), **change}
     id = plan["ID"] if isinstance(plan["ID"], str) and len(plan["ID"]) < 100 else "message"
@@ -318,7 +318,7 @@ def test_malformed_envelopes_are_answered(channel: LocalChannel, make_agent: Mak
     assert call(channel, body_plan("return 1"))["Body"] == 1
 
 
-def test_hostile_ids_stay_in_the_folder(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_hostile_ids_stay_in_the_folder(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = make_agent()
     for id in ("../../../../escaped", "/tmp/escaped", "..", ".", "a/b", "a\0b"):
         result = call(channel, script_plan("pwd", ID=id))
@@ -326,7 +326,7 @@ def test_hostile_ids_stay_in_the_folder(channel: LocalChannel, make_agent: MakeA
     assert os.listdir(agent.storage / "files") == []
 
 
-def test_environment_of_scripts(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_environment_of_scripts(channel: SocketChannel, make_agent: MakeAgent) -> None:
     """HOME and the folders of system programs are set even if the init system sets neither."""
     make_agent()
     text = call(channel, script_plan("env"))["Body"]
@@ -336,7 +336,7 @@ def test_environment_of_scripts(channel: LocalChannel, make_agent: MakeAgent) ->
     assert found["DEBIAN_FRONTEND"] == "noninteractive"
 
 
-def test_scripts_hold_nothing_of_the_agent(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_scripts_hold_nothing_of_the_agent(channel: SocketChannel, make_agent: MakeAgent) -> None:
     """No socket, lock or pipe is inherited, and the signals are as programs expect them."""
     make_agent()
     result = call(
@@ -347,7 +347,7 @@ def test_scripts_hold_nothing_of_the_agent(channel: LocalChannel, make_agent: Ma
     assert int(ignored.split()[1], 16) & (1 << (signal.SIGPIPE - 1)) == 0
 
 
-def test_an_unwritable_storage_is_answered(channel: LocalChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_an_unwritable_storage_is_answered(channel: SocketChannel, make_agent: MakeAgent, tmp_path: Path) -> None:
     """As with a full disk: the plan is not run, and the engine hears why at once."""
     agent = make_agent()
     call(channel, body_plan("return 1"))
@@ -361,7 +361,7 @@ def test_an_unwritable_storage_is_answered(channel: LocalChannel, make_agent: Ma
     assert not (tmp_path / "ran").exists()
 
 
-def test_once(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_once(channel: SocketChannel, make_agent: MakeAgent) -> None:
     agent = make_agent()
     agent.stop()
     for n in range(2):
@@ -371,7 +371,7 @@ def test_once(channel: LocalChannel, make_agent: MakeAgent) -> None:
     assert answer(channel)["Body"] == 0
 
 
-def test_one_agent_a_storage(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_one_agent_a_storage(channel: SocketChannel, make_agent: MakeAgent) -> None:
     agent = make_agent()
     call(channel, body_plan("return 1"))
     first, agent._process = agent._process, None
@@ -381,7 +381,7 @@ def test_one_agent_a_storage(channel: LocalChannel, make_agent: MakeAgent) -> No
     agent._process = first
 
 
-def test_dynamic_result_queue(channel: LocalChannel, make_agent: MakeAgent) -> None:
+def test_dynamic_result_queue(channel: SocketChannel, make_agent: MakeAgent) -> None:
     make_agent(enable_dynamic_result_queue=True)
     channel.send(QUEUE, message_of(body_plan("return 1", ReplyTo="-execution-results-other")))
     assert answer(channel, "-execution-results-other")["Body"] == 1

@@ -12,8 +12,9 @@ import pytest
 
 from tests.server.environments.conftest import Garden
 from vetro.clouds.interface import Owner
-from vetro.clouds.local import LocalCloud, LocalSettings
-from vetro.clouds.local.drivers.record import RecordDriver
+from vetro.clouds.record.driver import RecordDriver
+from vetro.clouds.stacks.cloud import StackCloud
+from vetro.clouds.stacks.settings import StackSettings
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import import_packages
 from vetro.server.setup import config
@@ -82,7 +83,7 @@ def archive(version: str, rest: str, name: str = "House") -> bytes:
 
 def servers(garden: Garden) -> list[str]:
     folder = config().path("cloud.directory")
-    with contextlib.closing(LocalCloud(folder, RecordDriver(folder), LocalSettings())) as cloud:
+    with contextlib.closing(StackCloud(folder, RecordDriver(folder), StackSettings())) as cloud:
         return [found.name for found in cloud.servers(Owner(garden.caller.project_id, garden.id))]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from vetro.clouds.interface import CloudError, NotFound
-from vetro.clouds.local.inventory import fixed_id
-from vetro.clouds.local.listing import Listing
 from vetro.clouds.openstack.errors import Refused
+from vetro.clouds.stacks.listing import Listing
+from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.server.errors import Forbidden, Unavailable
 from vetro.server.errors import NotFound as Missing
 from vetro.server.formdesk import clouds, desk, images

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 
 from vetro.clouds.interface import NotAvailable
-from vetro.clouds.local.inventory import fixed_id
-from vetro.clouds.local.listing import Listing
+from vetro.clouds.stacks.listing import Listing
+from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.server.audit.models import AuditRecord
 from vetro.server.formdesk import clouds
 

@@ -3,7 +3,7 @@
 ```
 {"cloud": {"kind": "local", "driver": "record|nspawn|proot", "directory": PATH,
            "script": PATH or null (what a recorder answers),
-           "settings": {...},  see `vetro.clouds.local.LocalSettings`
+           "settings": {...},  see `vetro.clouds.stacks.settings.StackSettings`
            "quotas": {NAME: LIMIT}}  of the owner's project, see `vetro.clouds.quotas`; none: no limits,
  or       {"kind": "openstack", "settings": {...},  see `vetro.clouds.openstack.OpenStackSettings`
            "broker": {...} or null, "signing_key": PATH or null},  as below, where servers get logins of their own

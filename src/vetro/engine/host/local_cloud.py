@@ -10,15 +10,16 @@ from vetro.clouds.interface import Channel, Cloud, Owner
 from vetro.engine.host.answers import HostConfigError
 
 if TYPE_CHECKING:
-    from vetro.clouds.local import LocalSettings
-    from vetro.clouds.local.drivers.base import ServerDriver
+    from vetro.clouds.drivers.base import ServerDriver
+    from vetro.clouds.stacks.settings import StackSettings
 
 _KNOWN = frozenset({"kind", "driver", "directory", "script", "settings", "quotas"})
 
 
 def local_cloud(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Channel]:
     """The cloud and the channel of ``owner``. Raises `HostConfigError`, and what opening them raises."""
-    from vetro.clouds.local import LocalCloud, LocalSettings
+    from vetro.clouds.stacks.cloud import StackCloud
+    from vetro.clouds.stacks.settings import StackSettings
 
     for name in settings:
         if name not in _KNOWN:
@@ -32,11 +33,11 @@ def local_cloud(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Chann
     make = _DRIVERS.get(name)
     if make is None:
         raise HostConfigError(f"there is no driver '{name}'; there are {', '.join(_DRIVERS)}")
-    more = LocalSettings.from_json(settings.get("settings") or {})
+    more = StackSettings.from_json(settings.get("settings") or {})
     quotas = quotas_of(settings)
     driver = make(folder, settings, more)
     try:
-        cloud = LocalCloud(folder, driver, more, quotas=quotas)
+        cloud = StackCloud(folder, driver, more, quotas=quotas)
     except BaseException:
         driver.close()
         raise
@@ -57,27 +58,27 @@ def quotas_of(settings: Mapping[str, Any]) -> dict[str, int]:
     return limits_of(given)
 
 
-def _record(folder: Path, settings: Mapping[str, Any], more: LocalSettings) -> ServerDriver:
-    from vetro.clouds.local.drivers.record import RecordDriver
-    from vetro.clouds.local.drivers.record_table import Table
+def _record(folder: Path, settings: Mapping[str, Any], more: StackSettings) -> ServerDriver:
+    from vetro.clouds.record.driver import RecordDriver
+    from vetro.clouds.record.table import Table
 
     script = settings.get("script")
     return RecordDriver(folder, None if script is None else Table.read(script))
 
 
-def _nspawn(folder: Path, settings: Mapping[str, Any], more: LocalSettings) -> ServerDriver:
-    from vetro.clouds.local.drivers.nspawn import NspawnDriver
+def _nspawn(folder: Path, settings: Mapping[str, Any], more: StackSettings) -> ServerDriver:
+    from vetro.clouds.nspawn.driver import NspawnDriver
 
     return NspawnDriver(folder, agent=_agent(folder), channels=_channels(folder), link_cidr=more.link_cidr)
 
 
-def _proot(folder: Path, settings: Mapping[str, Any], more: LocalSettings) -> ServerDriver:
-    from vetro.clouds.local.drivers.proot import ProotDriver
+def _proot(folder: Path, settings: Mapping[str, Any], more: StackSettings) -> ServerDriver:
+    from vetro.clouds.proot.driver import ProotDriver
 
     return ProotDriver(folder, agent=_agent(folder), channels=_channels(folder))
 
 
-_DRIVERS: Mapping[str, Callable[[Path, Mapping[str, Any], LocalSettings], ServerDriver]] = {
+_DRIVERS: Mapping[str, Callable[[Path, Mapping[str, Any], StackSettings], ServerDriver]] = {
     "nspawn": _nspawn,
     "proot": _proot,
     "record": _record,
@@ -91,6 +92,6 @@ def _agent(folder: Path) -> Callable[[], Path]:
 
 
 def _channels(folder: Path) -> Callable[[Owner, Callable[[str], Path | None]], Channel]:
-    from vetro.agent.local import LocalChannel
+    from vetro.agent.sockets import SocketChannel
 
-    return lambda owner, place: LocalChannel(folder, owner, place)
+    return lambda owner, place: SocketChannel(folder, owner, place)

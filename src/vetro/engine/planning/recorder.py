@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.interface import Channel, Cloud, Owner, StackChange
-from vetro.clouds.local import LocalCloud, LocalSettings
-from vetro.clouds.local.drivers.record import RecordDriver
+from vetro.clouds.record.driver import RecordDriver
+from vetro.clouds.stacks.cloud import StackCloud
+from vetro.clouds.stacks.settings import StackSettings
 from vetro.engine.host.local_cloud import quotas_of
 from vetro.library.stackdata import digest_of, parts_of
 
@@ -50,7 +51,7 @@ def make(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Channel]:
 
 
 @contextmanager
-def opened(folder: Path, real: Mapping[str, Any]) -> Iterator[LocalCloud]:
+def opened(folder: Path, real: Mapping[str, Any]) -> Iterator[StackCloud]:
     """The recorder after the plan."""
     with closing(_open(folder, real)) as cloud:
         yield cloud
@@ -72,26 +73,26 @@ def stacks_of(cloud: Cloud, owner: Owner) -> Stacks:
     return found
 
 
-def _open(folder: Path, real: Mapping[str, Any]) -> LocalCloud:
+def _open(folder: Path, real: Mapping[str, Any]) -> StackCloud:
     settings = _settings(real)
     quotas = quotas_of(real) if real.get("kind") == "local" else {}
     driver = RecordDriver(folder)
     try:
-        return LocalCloud(folder, driver, settings, quotas=quotas)
+        return StackCloud(folder, driver, settings, quotas=quotas)
     except BaseException:
         driver.close()
         raise
 
 
-def _settings(real: Mapping[str, Any]) -> LocalSettings:
+def _settings(real: Mapping[str, Any]) -> StackSettings:
     """Settings of a recorder that plays the real cloud."""
     given = real.get("settings") or {}
     if real.get("kind") == "local":
-        return LocalSettings.from_json(given)
+        return StackSettings.from_json(given)
     if real.get("kind") == "openstack":
         regions = [name for name in (given.get("region"), *(given.get("regions") or ())) if name]
-        return LocalSettings(regions=list(dict.fromkeys(regions)), inert_types=True)
-    return LocalSettings()
+        return StackSettings(regions=list(dict.fromkeys(regions)), inert_types=True)
+    return StackSettings()
 
 
 def _copy(directory: Path, folder: Path) -> None:
@@ -125,7 +126,7 @@ def _copy(directory: Path, folder: Path) -> None:
         driver.close()
 
 
-def _ask(real: Mapping[str, Any], owner: Owner, cloud: LocalCloud) -> None:
+def _ask(real: Mapping[str, Any], owner: Owner, cloud: StackCloud) -> None:
     """Makes the stacks of another cloud in the recorder."""
     from vetro.engine.host.config import cloud_of
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.interface import Owner
-from vetro.clouds.local import LocalCloud
+from vetro.clouds.stacks.cloud import StackCloud
 from vetro.engine.journal import Entry, Journal
 from vetro.engine.models.differences import Secret, diff
 from vetro.engine.outcome import Outcome
@@ -111,7 +111,7 @@ def _differing(before: Any, after: Any) -> list[str]:
     return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
 
 
-def _scripts(cloud: LocalCloud, owner: Owner) -> Iterator[dict[str, Any]]:
+def _scripts(cloud: StackCloud, owner: Owner) -> Iterator[dict[str, Any]]:
     driver: Any = cloud.driver
     for sent in driver.plans(owner):
         files = {id: _file(id, file) for id, file in _mapping(sent.body.get("Files")).items()}

@@ -40,7 +40,7 @@ class Settings:
     broker: Mapping[str, Any] | None = None
     #: Private key that signs plans, an absolute path.
     signing_key: str = ""
-    #: `vetro.clouds.local.LocalSettings` as plain data.
+    #: `vetro.clouds.stacks.settings.StackSettings` as plain data.
     cloud: Mapping[str, Any] = field(default_factory=dict)
     #: `vetro.clouds.openstack.OpenStackSettings` as plain data; None: environments cannot be in an OpenStack.
     openstack: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -168,10 +168,10 @@ def _broker(given: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _cloud(given: dict[str, Any]) -> dict[str, Any]:
-    from vetro.clouds.local.settings import LocalSettings
+    from vetro.clouds.stacks.settings import StackSettings
 
-    LocalSettings.from_json(given)
-    _like(given, LocalSettings())
+    StackSettings.from_json(given)
+    _like(given, StackSettings())
     return given
 
 

@@ -260,7 +260,7 @@ def driver(config: Config) -> str:
     directory = config.path("cloud.directory")
     with _lock:
         if directory not in _drivers:
-            from vetro.clouds.local.drivers.choice import choose_driver
+            from vetro.clouds.kinds import choose_driver
 
             _drivers[directory] = choose_driver(directory).name
         return _drivers[directory]

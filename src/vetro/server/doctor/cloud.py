@@ -23,8 +23,8 @@ def examine(config: Config) -> Iterator[Finding]:
 
 def _local(config: Config) -> Iterator[Finding]:
     """The driver: programs, control groups, namespaces, images, room."""
-    from vetro.clouds.local.drivers.base import DriverError
-    from vetro.clouds.local.drivers.choice import choose_driver
+    from vetro.clouds.drivers.base import DriverError
+    from vetro.clouds.kinds import choose_driver
 
     wanted = str(config["cloud.driver"])
     try:

@@ -29,7 +29,7 @@ _MOST = 2000
 _THREADS, _SHARE, _WAITING = 24, 3, 40
 
 if TYPE_CHECKING:
-    from vetro.clouds.local.listing import Listing
+    from vetro.clouds.stacks.listing import Listing
 
 _lock = threading.Lock()
 _known: dict[tuple[Any, ...], tuple[float, list[Any]]] = {}
@@ -129,14 +129,14 @@ def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
 
 
 def _listing() -> Listing:
-    from vetro.clouds.local import LocalSettings
-    from vetro.clouds.local.listing import Listing
+    from vetro.clouds.stacks.listing import Listing
+    from vetro.clouds.stacks.settings import StackSettings
 
     settings = spec.local_settings(config())
     key = (os.getpid(), f"{settings['directory']}\0{settings['settings']}")
     with _lock:
         if key not in _open:
-            _open[key] = Listing(settings["directory"], LocalSettings.from_json(settings["settings"]))
+            _open[key] = Listing(settings["directory"], StackSettings.from_json(settings["settings"]))
         return _open[key]
 
 

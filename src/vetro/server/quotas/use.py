@@ -35,7 +35,7 @@ def used(project_id: str, name: str) -> int:
 
 def used_in_cloud(project_id: str) -> dict[str, int] | None:
     """What a project has in the local cloud; None where its state is not on this machine."""
-    from vetro.clouds.local.quotas import used_in
+    from vetro.clouds.stacks.reservations import used_in
 
     folder = config().path("cloud.directory")
     if not config()["worker.embedded"] and not folder.exists():

@@ -1,0 +1,359 @@
+"""What a driver of servers offers the local cloud, and the typed records it gets (`Specification`).
+
+The cloud decides (names, addresses, who owns what) and keeps that in its database; a driver makes it so on this
+machine. Every call is *convergent*: doing it again with the same arguments changes nothing, since a process may be
+killed between the call and the note that it was made. Calls come from several threads, for different servers at the
+same time, and never twice at once for one server. Reference: LOCAL_CLOUD.md 4-5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from vetro.clouds.drivers.specification import Specification
+from vetro.clouds.drivers.values import (
+    ICMP,
+    NOBODY,
+    Address,
+    DeviceName,
+    Gib,
+    HostName,
+    Id,
+    Interface,
+    IpProtocol,
+    Mac,
+    Name,
+    Network,
+    Place,
+    Port,
+    Prefix,
+    PublicKey,
+    QueueName,
+    Seconds,
+    Text,
+    ValueInvalid,
+)
+from vetro.clouds.interface import Channel, CloudError, Owner
+
+#: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; see `ServerDriver.statuses`.
+ServerStatus = Literal["BUILD", "ACTIVE", "SHUTOFF", "ERROR"]
+
+
+class DriverError(CloudError):
+    """A driver could not do what it was asked; the message says what failed on this machine and how to mend it."""
+
+    code = "CLD120"
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityRule(Specification):
+    """One rule of a security group. Null fields mean any."""
+
+    direction: Literal["ingress", "egress"] = "ingress"
+    ethertype: Literal["IPv4", "IPv6"] = "IPv4"
+    #: Its number; names are taken, too.
+    protocol: IpProtocol = None
+    #: The first and last port; with ICMP the type and the code.
+    port_min: Port | None = None
+    port_max: Port | None = None
+    #: Only from (to) these addresses; both null: from everywhere.
+    remote_ip_prefix: Network | None = None
+    #: Only from (to) the addresses of interfaces that are in this group.
+    remote_group: Id | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `ValueInvalid` for ports in the wrong order, and for what is no type or code of ICMP."""
+        Specification.__post_init__(self)
+        low, high = self.port_min, self.port_max
+        if self.protocol in ICMP:
+            if max(low or 0, high or 0) > 255:
+                raise ValueInvalid(f"{max(low or 0, high or 0)} is no type or code of ICMP: a number from 0 to 255")
+        elif low is not None and high is not None and low > high:
+            raise ValueInvalid(f"the first port {low} is greater than the last port {high}")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec(Specification):
+    """A security group with all its rules."""
+
+    id: Id
+    name: Name
+    rules: Sequence[SecurityRule] = ()
+    #: The project that it belongs to.
+    project: Name = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class SubnetSpec(Specification):
+    """A subnet of a network."""
+
+    id: Id
+    cidr: Network
+    gateway: Address | None = None
+    dns: Sequence[Address] = ()
+    #: The operator's address plan handed it out to this project alone: this machine may route it.
+    leased: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec(Specification):
+    """A network with its subnets. Those of different projects may have the same addresses."""
+
+    id: Id
+    name: Name
+    subnets: Sequence[SubnetSpec] = ()
+    #: Networks with the same router reach each other; null: the network is an island.
+    router: Id | None = None
+    #: The router leads outside (NAT, where the driver's settings allow it).
+    uplink: bool = False
+    #: The pool of floating addresses: no bridge is needed, servers get its addresses as extra ones.
+    external: bool = False
+    #: The project that it belongs to.
+    project: Name = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class NicSpec(Specification):
+    """One network interface of a server."""
+
+    port_id: Id
+    network_id: Id
+    mac: Mac
+    #: Null: it has none of its own.
+    ip: Address | None
+    #: Length of the network part: 24 of 10.0.0.5/24.
+    prefix: Prefix
+    gateway: Address | None = None
+    #: Additional fixed addresses with their prefix length.
+    extra: Sequence[Interface] = ()
+    #: Addresses the server may use besides its own (shared virtual addresses); it sets them itself.
+    allowed: Sequence[Network] = ()
+    #: Ids of its security groups; empty with ``security`` means that nothing may come in.
+    groups: Sequence[Id] = ()
+    #: False: port security is off, everything passes.
+    security: bool = True
+    #: Floating addresses: single ones out of a pool of the operator, which the outside reaches.
+    floating: Sequence[Address] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSpec(Specification):
+    """A volume; a sparse file of ``size_gib`` on this machine."""
+
+    id: Id
+    name: Name
+    size_gib: Gib
+    read_only: bool = False
+    #: Id of the volume, snapshot or image it begins as a copy of.
+    source: Id | None = None
+    #: Where a server sees it ('/dev/vdb'); null while it is attached to none.
+    device: DeviceName | None = None
+    boot_index: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec(Specification):
+    """Everything that makes a server."""
+
+    #: A UUID; the only name by which the cloud speaks of the server.
+    id: Id
+    name: Name
+    #: What the server calls itself.
+    hostname: HostName
+    owner: Owner
+    region: Name
+    stack: Name
+    #: Records of the catalog: at least id, name, ``properties`` (image); vcpus, ram (MiB), disk (GiB) (flavor).
+    image: Mapping[str, Any]
+    flavor: Mapping[str, Any]
+    user_data: Text = ""
+    user_data_format: Literal["RAW", "HEAT_CFNTOOLS", "SOFTWARE_CONFIG"] = "RAW"
+    metadata: Mapping[Name, Text] = field(default_factory=dict)
+    nics: Sequence[NicSpec] = ()
+    volumes: Sequence[VolumeSpec] = ()
+    #: Name and public key (OpenSSH line) of the key pair.
+    key: tuple[Name, PublicKey] | None = None
+    #: The agent's input queue, which is the server's identity on the channel; null: no agent is expected.
+    queue: QueueName | None = None
+
+    @property
+    def environment(self) -> str:
+        """The environment that the server belongs to."""
+        return self.owner.environment
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSpec(Specification):
+    """A software configuration to be applied on a server."""
+
+    #: Id of the deployment: the same id is not run a second time, its result is given again.
+    id: Id
+    name: Name
+    #: ``script`` runs the text as a program; others need their hook in the image (cloud-init, ansible, puppet…).
+    group: Name
+    config: Text
+    #: Given to scripts as environment variables.
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    #: Seconds after which it counts as failed.
+    timeout: Seconds = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResult:
+    """How a configuration ended."""
+
+    stdout: str = ""
+    stderr: str = ""
+    code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One signal of a server to a wait handle."""
+
+    status: str = "SUCCESS"
+    id: str = ""
+    data: Any = None
+    reason: str = ""
+
+
+@runtime_checkable
+class NotingDriver(Protocol):
+    """A driver that starts nothing: it only writes down what it is asked for, in a file that takes many things at once.
+
+    While `instant`, its methods return at once and may be called while the cloud's own changes are not written down.
+    """
+
+    @property
+    def instant(self) -> bool:
+        """Whether nothing is delayed on purpose."""
+        ...  # pragma: no cover - protocol
+
+    def begin(self) -> None:
+        """Collects what is asked for on this thread from now on; others wait."""
+        ...  # pragma: no cover - protocol
+
+    def commit(self) -> None:
+        """Writes down what was collected since `begin`. The cloud's own changes follow, never before it."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class ServerDriver(Protocol):
+    """Makes servers and what they need on this machine. Every method raises `DriverError`."""
+
+    #: 'nspawn', 'proot', 'record'.
+    name: str
+    #: Whether user data and plans really run; False: everything is recorded only.
+    executes: bool
+
+    def create(self, spec: ServerSpec) -> None:
+        """Makes the server and starts it; returns when it runs (its boot scripts may still be at work).
+
+        A server that is there already is started when it is stopped and otherwise left alone.
+        """
+        ...  # pragma: no cover - protocol
+
+    def update(self, spec: ServerSpec) -> None:
+        """Brings interfaces, extra addresses, volumes, name and metadata of a server to the state of ``spec``.
+
+        Everything else of ``spec`` is as it was when the server was made. Raises `DriverError` with the reason where
+        the sandbox cannot do it (attaching a volume, for example); nothing of the server changes then.
+        """
+        ...  # pragma: no cover - protocol
+
+    def start(self, server: str) -> None:
+        """Starts a stopped server (by id)."""
+        ...  # pragma: no cover - protocol
+
+    def stop(self, server: str) -> None:
+        """Stops a server; its files stay. Nothing when it is stopped or not there."""
+        ...  # pragma: no cover - protocol
+
+    def delete(self, server: str) -> None:
+        """Stops a server and removes all that was made for it. Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def ensure_network(self, network: NetworkSpec) -> None:
+        """Makes a network, or brings it to this state. Called before the first server is on it."""
+        ...  # pragma: no cover - protocol
+
+    def taken(self) -> Sequence[str]:
+        """CIDRs that this machine uses for something else than this cloud's networks: a plan of addresses avoids them.
+
+        Empty where servers are not on this machine's networks.
+        """
+        ...  # pragma: no cover - protocol
+
+    def delete_network(self, network: str) -> None:
+        """Removes a network (by id), which has no servers any more. Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def ensure_group(self, group: GroupSpec) -> None:
+        """Makes a security group or replaces its rules, for all interfaces that are or will be in it."""
+        ...  # pragma: no cover - protocol
+
+    def delete_group(self, group: str) -> None:
+        """Removes a security group (by id). Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def ensure_volume(self, volume: VolumeSpec) -> None:
+        """Makes a volume or grows it."""
+        ...  # pragma: no cover - protocol
+
+    def delete_volume(self, volume: str) -> None:
+        """Removes a volume (by id), which is attached to no server any more. Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def console(self, server: str, lines: int = 200) -> str:
+        """The last lines that a server wrote to its console; empty when it wrote nothing."""
+        ...  # pragma: no cover - protocol
+
+    def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Writes a file on a server (absolute path in the guest; never a file of this machine)."""
+        ...  # pragma: no cover - protocol
+
+    def get_file(self, server: str, path: str) -> bytes:
+        """The content of a file of a server. Links are followed inside the guest only."""
+        ...  # pragma: no cover - protocol
+
+    def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
+        """States of these servers; one that the driver does not know is missing."""
+        ...  # pragma: no cover - protocol
+
+    def configure(self, server: str, config: ConfigSpec) -> ConfigResult:
+        """Applies a software configuration inside a server and waits for its end (OS::Heat::SoftwareDeployment)."""
+        ...  # pragma: no cover - protocol
+
+    def signal_command(self, handle: str) -> str:
+        """The command with which a server signals a wait handle (`curl_cli` of OS::Heat::WaitConditionHandle).
+
+        Scripts append ``--data-binary '{"status": "SUCCESS", ...}'`` to it.
+        """
+        ...  # pragma: no cover - protocol
+
+    def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
+        """All signals that these servers sent to a wait handle so far."""
+        ...  # pragma: no cover - protocol
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues between engine and agents of one environment. The caller closes it."""
+        ...  # pragma: no cover - protocol
+
+    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+        """Removes what is left of servers and networks that are not in these lists (ids) or are dead beyond repair.
+
+        Servers with data that are in none are stopped and kept for a day first. Returns a line for each thing that was
+        done. Called when the cloud opens its directory.
+        """
+        ...  # pragma: no cover - protocol
+
+    def clear(self) -> Sequence[str]:
+        """Removes everything that was made on this machine; a line for each thing. For ``vetro cloud clean``."""
+        ...  # pragma: no cover - protocol
+
+    def close(self) -> None:
+        """Lets files, threads and connections go. Servers stay as they are."""
+        ...  # pragma: no cover - protocol

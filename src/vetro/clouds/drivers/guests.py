@@ -1,0 +1,207 @@
+"""What drivers have in common whose servers run programs: records of servers, going into them, sockets, volumes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from vetro.clouds.drivers import spec_files
+from vetro.clouds.drivers.base import (
+    ConfigResult,
+    ConfigSpec,
+    DriverError,
+    ServerSpec,
+    ServerStatus,
+    Signal,
+    VolumeSpec,
+)
+from vetro.clouds.drivers.quarantine import held, over, put, until
+from vetro.clouds.guest import seed
+from vetro.clouds.guest.commands import configure, get_file, put_file, signals
+from vetro.clouds.guest.enter import Output
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.interface import Channel, NotAvailable, Owner
+
+#: Makes the channel of an environment; the callable tells the folder of the socket of a queue.
+Channels = Callable[[Owner, Callable[[str], Path | None]], Channel]
+
+
+class Guest(Protocol):
+    """One server on this machine."""
+
+    def spec(self) -> ServerSpec | None:
+        """What it was made from; None when there is no such server."""
+        ...  # pragma: no cover - protocol
+
+    def alive(self) -> bool:
+        """Whether it runs."""
+        ...  # pragma: no cover - protocol
+
+    def status(self) -> ServerStatus | None:
+        """Its state; None when there is no such server."""
+        ...  # pragma: no cover - protocol
+
+    def console(self, lines: int) -> str:
+        """The end of what it wrote to its console."""
+        ...  # pragma: no cover - protocol
+
+    def execute(self, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
+        """Runs a command in it. Raises `GuestCommandFailed`."""
+        ...  # pragma: no cover - protocol
+
+
+GuestT = TypeVar("GuestT", bound=Guest)
+
+
+class GuestDriver(ABC, Generic[GuestT]):
+    """The methods of `ServerDriver` that are the same whatever separates servers from this machine.
+
+    ``folder`` has ``servers/ID/server.json`` for each server, ``sockets`` and ``volumes``.
+    """
+
+    executes = True
+
+    def __init__(
+        self,
+        folder: Path,
+        images: ImageStore | None,
+        agent: Callable[[], Path] | None,
+        channels: Channels | None,
+    ) -> None:
+        self._folder = folder
+        self._images = images if images is not None else ImageStore()
+        self._agent = agent
+        self._channels = channels
+        for part in ("servers", "sockets"):
+            (folder / part).mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @abstractmethod
+    def stop(self, server: str) -> None:
+        """Stops a server; its files stay."""
+
+    @abstractmethod
+    def delete(self, server: str) -> None:
+        """Removes a server with everything that was made for it."""
+
+    @abstractmethod
+    def _guest(self, folder: Path) -> GuestT:
+        """The server whose folder this is; there need be none."""
+
+    # -- servers -------------------------------------------------------------------------------------------------------
+
+    def console(self, server: str, lines: int = 200) -> str:
+        """The end of what it wrote to its console."""
+        return self._known(server).console(lines)
+
+    def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
+        """States of the servers that are known here."""
+        found = {server: self._server(server).status() for server in servers}
+        return {server: status for server, status in found.items() if status is not None}
+
+    def _server(self, server: str) -> GuestT:
+        if not server or "/" in server or server.startswith("."):
+            raise DriverError(f"'{server}' is no id of a server")
+        return self._guest(self._folder / "servers" / server)
+
+    def _known(self, server: str) -> GuestT:
+        found = self._server(server)
+        if found.spec() is None:
+            raise DriverError(f"there is no server {server} on this machine")
+        return found
+
+    def _specs(self, *, quarantined: bool = False) -> list[ServerSpec]:
+        folders = [folder for folder in (self._folder / "servers").iterdir() if quarantined or not held(folder)]
+        found = (spec_files.load_server(folder / "server.json") for folder in folders)
+        return [spec for spec in found if spec is not None]
+
+    # -- what the cloud does not know ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _has_data(self, folder: Path) -> bool:
+        """Whether the server kept in this folder ever had a disk that something was written to."""
+
+    def _set_aside(self, folder: Path) -> list[str]:
+        """Stops a server that the cloud does not know and keeps it for a day; then, or without data, removes it."""
+        spec = self._guest(folder).spec()
+        what = f"server {spec.name if spec else '?'} ({folder.name})"
+        if self._has_data(folder) and not (held(folder) and over(folder)):
+            known = held(folder)
+            put(folder)
+            if not known or self._guest(folder).alive():
+                self.stop(folder.name)
+            return [] if known else [f"{what}: unknown to the cloud, stopped and kept for a day"]
+        self.delete(folder.name)
+        return [what]
+
+    def quarantined(self) -> list[tuple[ServerSpec, Path, float]]:
+        """Servers that the cloud does not know, with their folders, and when they will be removed."""
+        found = [(self._guest(folder).spec(), folder) for folder in sorted((self._folder / "servers").iterdir())]
+        return [(spec, folder, until(folder)) for spec, folder in found if spec is not None and held(folder)]
+
+    # -- inside a server -----------------------------------------------------------------------------------------------
+
+    def execute(self, server: str, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
+        """Runs a command as root of a server (not of this machine). Raises `GuestCommandFailed`."""
+        return self._known(server).execute(command, input=input, timeout=timeout)
+
+    def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Writes a file, as the guest's own root would."""
+        put_file(self._known(server).execute, path, data, mode)
+
+    def get_file(self, server: str, path: str) -> bytes:
+        """Reads a file, as the guest's own root would."""
+        return get_file(self._known(server).execute, path)
+
+    def configure(self, server: str, config: ConfigSpec) -> ConfigResult:
+        """Applies a software configuration inside a server."""
+        return configure(self._known(server).execute, config)
+
+    def signal_command(self, handle: str) -> str:
+        """The program that signals a wait handle."""
+        return f"{seed.SEED}/vetro-signal {handle}"
+
+    def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
+        """Signals so far; servers that do not run add none."""
+        running = [server for server in map(self._server, servers) if server.alive()]
+        return [signal for server in running for signal in signals(server.execute, handle)]
+
+    # -- volumes -------------------------------------------------------------------------------------------------------
+
+    def ensure_volume(self, volume: VolumeSpec) -> None:
+        """Makes a volume, or grows it: a sparse file."""
+        path = self._volume(volume.id)
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        with open(path, "ab") as file:
+            if file.tell() < volume.size_gib << 30:
+                file.truncate(volume.size_gib << 30)
+
+    def delete_volume(self, volume: str) -> None:
+        """Removes a volume."""
+        self._volume(volume).unlink(missing_ok=True)
+
+    def _volume(self, volume: str) -> Path:
+        return self._folder / "volumes" / f"{spec_files.digest(volume, 32)}.img"
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues of an environment, over the sockets of its servers."""
+        if self._channels is None:
+            raise NotAvailable("this driver was opened without a channel to agents")
+
+        def place(queue: str) -> Path | None:
+            known = any(spec.owner == owner and spec.queue == queue for spec in self._specs())
+            return self._socket_folder(queue) if known else None
+
+        return self._channels(owner, place)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _socket_folder(self, queue: str) -> Path:
+        return self._folder / "sockets" / spec_files.digest(queue, 32)
+
+    def _shared_queue(self, spec: ServerSpec) -> bool:
+        return any(other.queue == spec.queue and other.id != spec.id for other in self._specs())

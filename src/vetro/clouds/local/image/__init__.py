@@ -1,1 +1,0 @@
-"""Images that local servers start from: built from the host's own package sources, kept once, checked by checksums."""

@@ -1,0 +1,300 @@
+"""The driver ``nspawn``: each server is a systemd in namespaces of its own (LOCAL_CLOUD.md 4, experiment 10).
+
+A server lies over a shared image; it has a disk file of its flavor's size, a control group with its flavor's limits of
+memory and processors, a user namespace with a range of ids of its own, and an interface on a bridge for each of its
+networks, in the network namespace of its project. What separates servers from each other and from this machine is said
+in `vetro.clouds.nspawn`: `firewall`, `border`, `namespaces`, `ranges`. Limits: data volumes cannot be attached (a
+kernel does not let a user namespace mount them), and where the machine has no loop devices, disks have no limit.
+
+Everything is noted in the driver's folder before it is made, so `NspawnDriver.sweep` finds what a crash left. Servers
+do not depend on the process that made them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from vetro.clouds.drivers import quarantine, spec_files
+from vetro.clouds.drivers.base import (
+    DriverError,
+    GroupSpec,
+    NetworkSpec,
+    ServerSpec,
+)
+from vetro.clouds.drivers.errors import HostFailed
+from vetro.clouds.drivers.guests import Channels, GuestDriver
+from vetro.clouds.guest import seed
+from vetro.clouds.images.store import ImageStore, delete_tree, use
+from vetro.clouds.nspawn import border, id_ranges, inotify, links, registry, supervisor
+from vetro.clouds.nspawn.cgroups import Cgroups
+from vetro.clouds.nspawn.networks import Networks
+from vetro.clouds.nspawn.server import NspawnServer
+
+#: Where links get their addresses unless the settings say otherwise; `StackSettings.link_cidr`.
+LINK_RANGE = "10.255.0.0/16"
+
+
+class NspawnDriver(GuestDriver[NspawnServer]):
+    """Servers in systemd-nspawn. Needs root; `vetro.clouds.drivers.choose` says whether this machine has it all.
+
+    ``directory`` belongs to one cloud. ``agent`` gives the guest agent's program, asked for each new server.
+    ``channels`` makes what `channel` gives. ``nat``: whether servers reach the outside. ``link_cidr``: the range out of
+    which projects are joined to this machine; null: that of the last time. ``boot_timeout``: seconds until a server's
+    network must be set.
+    """
+
+    name = "nspawn"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        images: ImageStore | None = None,
+        agent: Callable[[], Path] | None = None,
+        channels: Channels | None = None,
+        nat: bool = True,
+        link_cidr: str | None = None,
+        boot_timeout: float = 60,
+    ) -> None:
+        folder = directory.resolve() / "nspawn"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        super().__init__(folder, images, agent, channels)
+        self.cloud = links.cloud_id(folder)
+        self._boot_timeout = boot_timeout
+        self._networks = Networks(self._folder, self.cloud, nat, self._link_range(link_cidr), self._specs)
+
+    # -- servers -------------------------------------------------------------------------------------------------------
+
+    def create(self, spec: ServerSpec) -> None:
+        """Makes the server and starts it; see `ServerDriver.create`. About a second."""
+        server = self._server(spec.id)
+        if server.alive():
+            return
+        if server.spec() is not None and (server.folder / "launch.json").exists():
+            if server.outdated():
+                server.power_off()
+                self.update(spec)
+            self._networks.restore(spec.owner.project)
+            self._boot(server)
+            return
+        _refuse_volumes(spec)
+        image = self._images.find(spec.image)
+        if not image.shifted.is_dir():
+            error = DriverError(f"the image '{image.name}' was made without root and serves proot servers only")
+            error.hint = f"make it as root: vetro image build {image.name} --again"
+            raise error
+        folders = (self._folder / "servers").iterdir()
+        if any(folder.name != spec.id and self._guest(folder).machine == server.machine for folder in folders):
+            raise DriverError(f"the machine {server.machine} of the server '{spec.name}' belongs to another server")
+        registry.note(self.cloud, self._folder)
+        self._networks.restore(spec.owner.project)
+        server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._networks.admit(spec, lambda: spec_files.save_server(server.folder / "server.json", spec))
+        use(image, server.folder)
+        own = id_ranges.lacking(image.shifted, image.uid) is None
+        uid = id_ranges.take(server.folder) if own else image.uid
+        names: dict[str, str] = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
+        uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
+        seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, uid)
+        seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink=uplink, uid=uid)
+        agent = self._agent() if self._agent is not None else None
+        server.prepare(spec, image, uid, self._nics(spec, names), self._socket(spec, uid), agent)
+        self._boot(server)
+
+    def update(self, spec: ServerSpec) -> None:
+        """Brings interfaces, addresses, name and metadata to those of ``spec``; see `ServerDriver.update`."""
+        server = self._known(spec.id)
+        before = server.spec()
+        assert before is not None
+        _refuse_volumes(spec)
+        launch = spec_files.load(server.folder / "launch.json") or {}
+        by_end = {nic.get("port"): nic["guest"] for nic in launch.get("nics", [])}
+        ends = {nic.port_id: links.port_name(nic.port_id) for nic in spec.nics}
+        names: dict[str, str] = {port: by_end[end] for port, end in ends.items() if end in by_end}
+        free = (f"eth{number}" for number in range(1000) if f"eth{number}" not in names.values())
+        names.update({port: next(free) for port in [*ends] if port not in names})
+        kept = {nic.port_id for nic in spec.nics}
+        self._networks.admit(spec, lambda: spec_files.save_server(server.folder / "server.json", spec))
+        uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
+        facts = seed.server_facts(spec, names, uplink)
+        seed.write_seed(server.folder / "seed", facts, spec, int(launch.get("uid", 0)))
+        server.rewire(self._nics(spec, names), [nic for nic in before.nics if nic.port_id not in kept])
+        if server.alive():
+            done = server.execute(["python3", "-I", f"{seed.SEED}/boot.py", "network"])
+            if done.code != 0:
+                said = done.stderr.decode("utf-8", "replace").strip()[-500:]
+                raise HostFailed(f"the server '{spec.name}' could not take its new addresses: {said}")
+
+    def start(self, server: str) -> None:
+        """Starts a stopped server."""
+        found = self._known(server)
+        if not found.alive():
+            spec = found.spec()
+            assert spec is not None
+            if found.outdated():
+                found.power_off()
+                self.update(spec)
+            self._networks.restore(spec.owner.project)
+            self._boot(found)
+
+    def stop(self, server: str) -> None:
+        """Stops a server; its files stay."""
+        self._server(server).stop()
+
+    def delete(self, server: str) -> None:
+        """Removes a server with everything that was made for it."""
+        found = self._server(server)
+        spec = found.spec()
+        if spec is not None and spec.queue and not self._shared_queue(spec):
+            delete_tree(self._socket_folder(spec.queue))
+        found.delete()
+        if spec is not None:
+            self._networks.refresh(spec.owner.project)
+        self._tidy_groups()
+
+    # -- networks and groups ------------------------------------------------------------------------------------------
+
+    def ensure_network(self, network: NetworkSpec) -> None:
+        """Makes or changes a network. Raises `AddressTaken` when its project uses its addresses otherwise."""
+        registry.note(self.cloud, self._folder)
+        self._networks.ensure(network)
+
+    def networks(self) -> list[NetworkSpec]:
+        """The networks that were made here."""
+        return self._networks.all()
+
+    def taken(self) -> list[str]:
+        """Networks of this machine that are not this cloud's, those of other local clouds among them."""
+        ours = f"{border.PREFIX}{self.cloud}"
+        return [cidr for cidr, device in links.taken().items() if not device.startswith(ours)]
+
+    def delete_network(self, network: str) -> None:
+        """Removes a network."""
+        self._networks.delete(network)
+
+    def ensure_group(self, group: GroupSpec) -> None:
+        """Makes or changes a security group."""
+        self._networks.ensure_group(group)
+
+    def delete_group(self, group: str) -> None:
+        """Removes a security group."""
+        self._networks.delete_group(group)
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+        """Removes what belongs to nothing; see `ServerDriver.sweep`."""
+        done: list[str] = []
+        # Other processes make things meanwhile, each after its record: what there is is looked at before the records.
+        for folder in sorted((self._folder / "servers").iterdir()):
+            server = NspawnServer(folder, self.cloud)
+            if folder.name not in servers:
+                done += self._set_aside(folder)
+            elif quarantine.held(folder):
+                quarantine.lift(folder)
+                done.append(f"quarantine of the server {folder.name}")
+            elif not server.alive() and server.cgroup.pids() and server.end_unless_starting():
+                old = server.outdated()
+                what = "the server {}, which an earlier version ran" if old else "processes of the dead server {}"
+                done.append(what.format(folder.name))
+        groups = Cgroups()
+        names = list(groups.group(f"vetro-{self.cloud}").names())
+        known = {NspawnServer(folder, self.cloud).machine for folder in (self._folder / "servers").iterdir()}
+        for name in names:
+            if name not in known and name != "keepers":
+                groups.group(f"vetro-{self.cloud}", name).kill()
+                groups.group(f"vetro-{self.cloud}", name).remove()
+                done.append(f"control group {name}")
+        done += self._networks.sweep(networks)
+        sockets = list((self._folder / "sockets").iterdir())
+        queues = {self._socket_folder(spec.queue) for spec in self._specs(quarantined=True) if spec.queue}
+        for folder in sockets:
+            if folder not in queues:
+                delete_tree(folder)
+        self._tidy_groups()
+        if not any((self._folder / "servers").iterdir()) and not self._networks.projects():
+            done += registry.purge(self.cloud)
+        return done
+
+    def clear(self) -> Sequence[str]:
+        """Removes everything that this cloud made on this machine; see `ServerDriver.clear`."""
+        done = []
+        for folder in sorted((self._folder / "servers").iterdir()):
+            spec = NspawnServer(folder, self.cloud).spec()
+            self.delete(folder.name)
+            done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+        done += self.sweep([], [])
+        self._networks.clear()
+        return [*done, *registry.purge(self.cloud)]
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _link_range(self, given: str | None) -> IPv4Network:
+        """The range for links: as given, which is noted for who opens the cloud without its settings."""
+        note = self._folder / "links.json"
+        if given is not None and spec_files.load(note) != given:
+            spec_files.save(note, given)
+        return IPv4Network(given or spec_files.load(note) or LINK_RANGE)
+
+    def _boot(self, server: NspawnServer) -> None:
+        running = sum(NspawnServer(folder, self.cloud).alive() for folder in (self._folder / "servers").iterdir())
+        with inotify.room(running):
+            server.start(self._boot_timeout)
+
+    def _has_data(self, folder: Path) -> bool:
+        return (folder / "disk.img").exists() or (folder / "disk" / "filled").exists()
+
+    def _guest(self, folder: Path) -> NspawnServer:
+        return NspawnServer(folder, self.cloud)
+
+    def _nics(self, spec: ServerSpec, names: Mapping[str, str]) -> list[supervisor.Nic]:
+        return [
+            {
+                "namespace": self._networks.namespace(spec.owner.project),
+                "port": links.port_name(nic.port_id),
+                "guest": names[nic.port_id],
+                "mac": nic.mac,
+                "bridge": links.bridge_name(nic.network_id),
+            }
+            for nic in spec.nics
+        ]
+
+    def _name_servers(self, spec: ServerSpec) -> list[str]:
+        """The gateway passes questions on to this machine's own name server; the subnets' follow."""
+        found: list[str] = []
+        for nic in spec.nics:
+            network = self._networks.get(nic.network_id)
+            if network is None or not self._networks.leads_out(nic.network_id):
+                continue
+            found += [str(nic.gateway)] if nic.gateway is not None and nic.gateway.version == 4 else []
+            found += [str(address) for net in network.subnets for address in net.dns]
+        return list(dict.fromkeys(found))[:3]
+
+    def _socket(self, spec: ServerSpec, uid: int) -> Path | None:
+        if spec.queue is None:
+            return None
+        folder = self._socket_folder(spec.queue)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        # Only the guest's root goes in (and we, who may everything).
+        os.chown(folder, uid, uid)
+        return folder
+
+    def _tidy_groups(self) -> None:
+        """Removes the cloud's own control groups once the last server is gone."""
+        if not any((self._folder / "servers").iterdir()):
+            top = Cgroups().group(f"vetro-{self.cloud}")
+            if top.exists() and not top.pids():
+                top.remove()
+
+
+def _refuse_volumes(spec: ServerSpec) -> None:
+    data = [volume.name for volume in spec.volumes if volume.boot_index != 0]
+    if data:
+        error = DriverError(
+            f"the volumes {', '.join(data)} cannot be attached to '{spec.name}': a local server may not mount disks"
+        )
+        error.hint = "choose a flavor with a larger disk, or deploy with the driver 'record'"
+        raise error

@@ -1,0 +1,153 @@
+"""What a local cloud holds on this machine, whichever drivers made it; starting its servers, removing all of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds.drivers.base import DriverError
+from vetro.clouds.images.store import ImageStore, delete_tree
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Plain records, as ``vetro cloud status`` prints them."""
+
+    directory: str
+    #: The driver that a new environment would get, and why.
+    driver: str
+    reason: str
+    stacks: list[dict[str, Any]] = field(default_factory=list)
+    servers: list[dict[str, Any]] = field(default_factory=list)
+    networks: list[dict[str, Any]] = field(default_factory=list)
+    images: list[dict[str, Any]] = field(default_factory=list)
+    #: Bytes on disk: of this cloud, and of the images of this machine.
+    bytes: int = 0
+    image_bytes: int = 0
+    #: Servers that the cloud does not know: stopped, and removed at the time ``until``.
+    quarantined: list[dict[str, Any]] = field(default_factory=list)
+    #: Folders of clouds that are gone while things of theirs are still on this machine.
+    orphans: list[str] = field(default_factory=list)
+
+
+def overview(directory: Path, images: ImageStore | None = None) -> Overview:
+    """The state of the cloud kept in ``directory``. Nothing is made or changed. Raises `CloudError`."""
+    from vetro.clouds.kinds import choose_driver
+    from vetro.clouds.nspawn.registry import orphans
+
+    store = images if images is not None else ImageStore()
+    choice = choose_driver(directory, images=store)
+    found = Overview(
+        str(directory),
+        choice.name,
+        choice.reason,
+        images=[image.record() for image in store.list()],
+        bytes=used(directory),
+        image_bytes=used(store.folder),
+        orphans=sorted(orphans().values()),
+    )
+    if not (directory / "cloud.db").exists():
+        return found
+    from vetro.clouds.record.driver import RecordDriver
+    from vetro.clouds.stacks.cloud import StackCloud
+
+    with StackCloud(directory, RecordDriver(directory)) as cloud:
+        for owner, stack in cloud.all_stacks():
+            place = {"name": stack.name, "environment": owner.environment, "region": stack.region}
+            found.stacks.append({**place, "status": stack.status, "reason": stack.reason, "updated": stack.updated})
+        servers = cloud.all_servers()
+    real = dict(_drivers(directory))
+    states = {name: driver.statuses([server.id for _, server in servers]) for name, driver in real.items()}
+    for owner, server in servers:
+        name = next((name for name, known in states.items() if server.id in known), "record")
+        found.servers.append(
+            {
+                "name": server.name,
+                "id": server.id,
+                "environment": owner.environment,
+                "driver": name,
+                "status": states[name][server.id] if name in states else server.status,
+                "addresses": list(server.addresses),
+                "image": server.image,
+                "flavor": server.flavor,
+            }
+        )
+    for name, driver in real.items():
+        for network in driver.networks():
+            cidrs = [str(subnet.cidr) for subnet in network.subnets]
+            found.networks.append({"name": network.name, "id": network.id, "driver": name, "subnets": cidrs})
+        for spec, folder, until in driver.quarantined():
+            place = {"name": spec.name, "id": spec.id, "driver": name, "folder": str(folder), "until": until}
+            found.quarantined.append({**place, "environment": spec.environment})
+        driver.close()
+    return found
+
+
+def clean(directory: Path) -> Iterator[str]:
+    """Removes all servers, networks and stacks of the cloud, what crashes left of it, and its folder.
+
+    A line for each thing removed; none when there is nothing. Raises `DriverError` when this user may not.
+    """
+    from vetro.clouds.nspawn.registry import orphans, purge
+
+    for name in ("nspawn", "proot"):
+        servers = directory / name / "servers"
+        if name == "nspawn" and os.geteuid() != 0 and servers.is_dir() and any(servers.iterdir()):
+            error = DriverError(f"the servers in {servers} were made as root, and only root can remove them")
+            error.hint = "sudo vetro cloud clean"
+            raise error
+    for _, driver in _drivers(directory):
+        yield from driver.clear()
+        driver.close()
+    for cloud, folder in orphans().items() if os.geteuid() == 0 else ():
+        lines = list(purge(cloud))
+        yield from (f"{line} (its folder {folder} is gone)" for line in lines)
+    if directory.is_dir():
+        size = used(directory)
+        delete_tree(directory)
+        yield f"{directory} ({size >> 20} MiB)"
+
+
+def start(directory: Path) -> Iterator[str]:
+    """Starts the servers that ended by themselves or with this machine, with their disks; the name of each.
+
+    Servers that somebody stopped stay so. Raises `CloudError` for the first that does not start, after all servers of
+    its stack were tried.
+    """
+    if not (directory / "cloud.db").exists():
+        return
+    from vetro.clouds.stacks.cloud import StackCloud
+
+    for _, driver in _drivers(directory):
+        with StackCloud(directory, driver) as cloud:
+            servers = cloud.all_servers()
+            known = driver.statuses([server.id for _, server in servers])
+            for owner in dict.fromkeys(owner for owner, server in servers if server.id in known):
+                yield from cloud.heal(owner)
+
+
+def used(folder: Path) -> int:
+    """Bytes that a folder takes on disk; holes of sparse files do not count."""
+    total = 0
+    for at, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(at, name)).st_blocks * 512
+            except OSError:
+                pass  # it was removed meanwhile, or is another user's
+    return total
+
+
+def _drivers(directory: Path) -> Iterator[tuple[str, Any]]:
+    """Drivers that have a folder in this cloud."""
+    if (directory / "nspawn").is_dir() and os.geteuid() == 0:
+        from vetro.clouds.nspawn.driver import NspawnDriver
+
+        yield "nspawn", NspawnDriver(directory)
+    if (directory / "proot").is_dir():
+        from vetro.clouds.proot.driver import ProotDriver
+
+        yield "proot", ProotDriver(directory)

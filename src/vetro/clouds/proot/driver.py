@@ -1,0 +1,178 @@
+"""The driver ``proot``: servers for users without root, as well as that goes.
+
+A server is a copy of the image's tree in which proot runs programs that believe to be root. There is no init system
+(``systemctl`` and ``service`` are stand-ins that start what units say), no network of its own (every server shares this
+machine's ports; its name resolves to an address 127.x.y.z of its own), no limit and **no protection**: scripts can do
+whatever this user can. Security groups, volumes and networks are noted and not enforced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vetro.clouds.drivers import quarantine, spec_files
+from vetro.clouds.drivers.base import (
+    DriverError,
+    GroupSpec,
+    NetworkSpec,
+    ServerSpec,
+)
+from vetro.clouds.drivers.guests import Channels, GuestDriver
+from vetro.clouds.guest import seed
+from vetro.clouds.images import sources
+from vetro.clouds.images.store import ImageStore, delete_tree, use
+from vetro.clouds.proot.server import ProotServer, copy_tree, link_shims, write_files
+
+
+class ProotDriver(GuestDriver[ProotServer]):
+    """Servers in proot. ``agent`` gives the guest agent's program, ``channels`` makes what `channel` gives."""
+
+    name = "proot"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        images: ImageStore | None = None,
+        agent: Callable[[], Path] | None = None,
+        channels: Channels | None = None,
+    ) -> None:
+        super().__init__(directory.resolve() / "proot", images, agent, channels)
+        self._networks = spec_files.Table(self._folder / "networks")
+        self._groups = spec_files.Table(self._folder / "groups")
+
+    # -- servers -------------------------------------------------------------------------------------------------------
+
+    def create(self, spec: ServerSpec) -> None:
+        """Makes the server and runs its user data; see `ServerDriver.create`."""
+        if os.geteuid() == 0:
+            error = DriverError("proot protects nothing from root: scripts of packages would run on this machine")
+            error.hint = "use the driver nspawn as root, or proot as another user"
+            raise error
+        server = self._server(spec.id)
+        if server.alive():
+            return
+        if not (server.folder / "binds.json").exists():
+            data = [volume.name for volume in spec.volumes if volume.boot_index != 0]
+            if data:
+                raise DriverError(f"the volumes {', '.join(data)} cannot be attached: proot servers have no disks")
+            image = self._images.find(spec.image)
+            server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            spec_files.save_server(server.folder / "server.json", spec)
+            use(image, server.folder)
+            copy_tree(self._images.plain(image), server.root)
+            name = f"{self.address(spec.id)} {spec.hostname}\n127.0.0.1 localhost\n"
+            files = {
+                "etc/hostname": (0o644, f"{spec.hostname}\n".encode()),
+                "etc/hosts": (0o644, name.encode()),
+                "etc/apt/apt.conf.d/62vetro-proot": (0o644, b'APT::Sandbox::User "root";\n'),
+            }
+            write_files(server.root, {**seed.outside_files(image), **files})
+            link_shims(server.root)
+            self._seed(server, spec)
+            socket = self._socket_folder(spec.queue) if spec.queue else None
+            if socket is not None:
+                socket.mkdir(exist_ok=True, mode=0o700)
+            server.bind(socket, self._agent() if self._agent is not None else None)
+        server.start(sources.proxy_environment())
+
+    def update(self, spec: ServerSpec) -> None:
+        """Takes over name and metadata; interfaces mean nothing here."""
+        server = self._known(spec.id)
+        spec_files.save_server(server.folder / "server.json", spec)
+        self._seed(server, spec)
+
+    def start(self, server: str) -> None:
+        """Starts a stopped server."""
+        found = self._known(server)
+        if not found.alive():
+            found.start(sources.proxy_environment())
+
+    def stop(self, server: str) -> None:
+        """Ends its processes; its files stay."""
+        self._server(server).stop()
+
+    def delete(self, server: str) -> None:
+        """Removes a server."""
+        found = self._server(server)
+        spec = found.spec()
+        if spec is not None and spec.queue and not self._shared_queue(spec):
+            delete_tree(self._socket_folder(spec.queue))
+        found.delete()
+
+    @staticmethod
+    def address(server: str) -> str:
+        """The server's own address on this machine."""
+        digest = hashlib.sha256(server.encode()).digest()
+        return f"127.{1 + digest[0] % 254}.{digest[1]}.{1 + digest[2] % 254}"
+
+    # -- networks and groups: noted only -------------------------------------------------------------------------------
+
+    def networks(self) -> list[NetworkSpec]:
+        """The networks that were noted here."""
+        return spec_files.networks(self._networks)
+
+    def ensure_network(self, network: NetworkSpec) -> None:
+        """Notes a network."""
+        self._networks.put(network.id, network)
+
+    def taken(self) -> list[str]:
+        """Nothing: its networks are none of this machine's."""
+        return []
+
+    def delete_network(self, network: str) -> None:
+        """Forgets a network."""
+        self._networks.remove(network)
+
+    def ensure_group(self, group: GroupSpec) -> None:
+        """Notes a security group."""
+        self._groups.put(group.id, group)
+
+    def delete_group(self, group: str) -> None:
+        """Forgets a security group."""
+        self._groups.remove(group)
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+        """Removes what belongs to nothing; see `ServerDriver.sweep`."""
+        done: list[str] = []
+        for folder in sorted((self._folder / "servers").iterdir()):
+            if folder.name not in servers:
+                done += self._set_aside(folder)
+            elif quarantine.held(folder):
+                quarantine.lift(folder)
+                done.append(f"quarantine of the server {folder.name}")
+        for network in self.networks():
+            if network.id not in networks:
+                self.delete_network(network.id)
+                done.append(f"network {network.name} ({network.id})")
+        return done
+
+    def clear(self) -> Sequence[str]:
+        """Removes everything; see `ServerDriver.clear`."""
+        done = []
+        for folder in sorted((self._folder / "servers").iterdir()):
+            spec = ProotServer(folder).spec()
+            self.delete(folder.name)
+            done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+        for group in spec_files.groups(self._groups):
+            self.delete_group(group)
+        return [*done, *self.sweep([], [])]
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _has_data(self, folder: Path) -> bool:
+        return (folder / "root").exists() and (folder / "console.log").exists()
+
+    def _guest(self, folder: Path) -> ProotServer:
+        return ProotServer(folder)
+
+    def _seed(self, server: ProotServer, spec: ServerSpec) -> None:
+        alone = replace(spec, nics=())
+        facts = {**seed.server_facts(alone, {}, True), "nics": [{"addresses": [self.address(spec.id)]}]}
+        seed.write_seed(server.folder / "seed", facts, spec, os.getuid())

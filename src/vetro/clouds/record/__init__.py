@@ -1,0 +1,1 @@
+"""The kind `record`: servers are only written down, and their answers come from a table."""

@@ -1,0 +1,239 @@
+"""`StackCloud`: a whole cloud in one directory (LOCAL_CLOUD.md)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds.drivers.base import ServerDriver
+from vetro.clouds.interface import Catalog, Channel, CloudError, NotFound, Owner, ServerState, StackChange, StackState
+from vetro.clouds.stacks.initial_state import seed
+from vetro.clouds.stacks.listing import check_region, listed, mark_image
+from vetro.clouds.stacks.machine_images import offer
+from vetro.clouds.stacks.network_queries import Networking, QueryInvalid
+from vetro.clouds.stacks.operations import Stacks
+from vetro.clouds.stacks.reservations import used
+from vetro.clouds.stacks.services import Services
+from vetro.clouds.stacks.settings import StackSettings
+from vetro.clouds.stacks.state.database import Database
+from vetro.clouds.stacks.state.inventory import Inventory, Kind, Record
+from vetro.clouds.stacks.types.server import addresses
+
+_log = logging.getLogger(__name__)
+
+
+class StackCloud:
+    """Implements `vetro.clouds.interface.Cloud` on one machine. Several processes may open one directory."""
+
+    def __init__(
+        self,
+        directory: Path | str,
+        driver: ServerDriver,
+        settings: StackSettings | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        quotas: Mapping[str, int] | None = None,
+    ) -> None:
+        """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there.
+
+        ``driver`` makes the servers; the cloud closes it at its end. ``quotas``: the most that each project may have
+        (`vetro.clouds.quotas`), no limit where none is given. Raises `StateUnusable`.
+        """
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._settings = settings or StackSettings()
+        self._database = Database(directory / "cloud.db")
+        try:
+            seed(self._database, self._settings, directory)
+            offer(self._database, self._settings)
+            self._services = Services(directory, self._database, driver, self._settings, clock, dict(quotas or {}))
+            self._stacks = Stacks(self._services)
+        except BaseException:
+            self._database.close()
+            raise
+        self.driver = driver
+        self.directory = directory
+        self.name = f"local ({driver.name})"
+        try:
+            for line in self.sweep():
+                _log.warning("removed what a crash left: %s", line)
+        except CloudError as error:
+            _log.warning("what a crash may have left was not removed: %s", error)
+
+    def regions(self) -> Sequence[str]:
+        """See `Cloud.regions`."""
+        return tuple(self._settings.regions)
+
+    def read_stack(self, owner: Owner, region: str, name: str, *, settled: bool = False) -> StackState | None:
+        """See `Cloud.read_stack`."""
+        return self._stacks.read(owner, region, name, settled=settled)
+
+    def push_stack(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
+        """See `Cloud.push_stack`. The answer holds no template and no parameters: `read_stack` does."""
+        return self._stacks.push(owner, region, name, change)
+
+    def delete_stack(self, owner: Owner, region: str, name: str) -> None:
+        """See `Cloud.delete_stack`."""
+        self._stacks.delete(owner, region, name)
+
+    def stacks(self, owner: Owner) -> Sequence[StackState]:
+        """See `Cloud.stacks`."""
+        return self._stacks.list(owner)
+
+    def servers(self, owner: Owner) -> Sequence[ServerState]:
+        """See `Cloud.servers`. States are those that the driver sees now."""
+        found: list[tuple[str, Inventory, Record]] = []
+        for region in ("", *self._settings.regions):
+            things = self._services.things(region, owner.project)
+            found += [(region, things, item) for item in things.all("server") if _of(item, owner)]
+        seen = self.driver.statuses([item["id"] for _, _, item in found])
+        return [
+            ServerState(
+                item["id"],
+                item["name"],
+                item["stack"],
+                region,
+                item["status"] if item["status"] == "BUILD" else seen.get(item["id"], "ERROR"),
+                [one["addr"] for items in addresses(things, item).values() for one in items],
+                (item["image_record"] or {}).get("name", ""),
+                item["flavor_record"]["name"],
+                item["created"],
+            )
+            for region, things, item in found
+        ]
+
+    def console(self, owner: Owner, server: str, lines: int = 200) -> str:
+        """See `Cloud.console`."""
+        for region in ("", *self._settings.regions):
+            found = self._services.things(region, owner.project).find("server", server)
+            if found is not None and found["id"] == server and _of(found, owner):
+                return self.driver.console(server, lines)
+        raise NotFound(f"there is no server '{server}'")
+
+    def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """See `Cloud.network`."""
+        self._known(region)
+        return Networking(self._services, owner, region).answer(query, args)
+
+    def metadef(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
+        """See `Cloud.metadef`: the local cloud defines no metadata, so both lists are empty."""
+        self._known(region)
+        if query not in ("namespaces", "objects"):
+            raise QueryInvalid(f"there is no query '{query}' of metadata definitions; there are namespaces, objects")
+        return []
+
+    def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
+        """See `Cloud.catalog`. Private halves of key pairs are left out."""
+        return listed(self._database, self._settings, owner, region, what)
+
+    def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
+        """See `Cloud.mark_image`. The mark is one for all projects."""
+        return mark_image(self._database, self._settings, region, image, mark)
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues between engine and agents of the owner's environment."""
+        return self.driver.channel(owner)
+
+    def why_silent(self, owner: Owner, queue: str) -> str | None:
+        """Why the agent with this queue cannot answer: its server has ended by itself. None while it may."""
+        item = self._with_queue(owner, queue)
+        if item is None or item["status"] == "BUILD":
+            return None
+        seen = self.driver.statuses([item["id"]]).get(item["id"], "ERROR")
+        return f"server '{item['name']}' has ended by itself" if seen == "ERROR" else None
+
+    def why_missing(self, owner: Owner, queue: str) -> str | None:
+        """Why no server takes plans from this queue, unless some push makes one; None when there is one."""
+        item = self._with_queue(owner, queue)
+        if item is None:
+            return f"no stack of the environment has a server with the agent queue '{queue}'; deploy the instance first"
+        if item["status"] == "BUILD":
+            return f"making the server '{item['name']}' was begun and never finished; deploy the instance again"
+        return None
+
+    def _with_queue(self, owner: Owner, queue: str) -> Record | None:
+        """The server of an owner that has an agent queue."""
+        row = self._database.row(
+            "SELECT records.body FROM queues JOIN records ON records.id = queues.server AND records.kind = 'server'"
+            " WHERE queues.project = ? AND queues.queue = ?",
+            (owner.project, queue),
+        )
+        item: Record | None = None if row is None else json.loads(row[0])
+        return item if item is not None and _of(item, owner) else None
+
+    def heal(self, owner: Owner) -> Sequence[str]:
+        """Starts servers of an environment that ended by themselves or with this machine; their names.
+
+        Pushing a stack does the same for its own servers. Raises `DriverError` for one that does not start.
+        """
+        return self._stacks.heal(owner)
+
+    def used(self, project: str) -> Mapping[str, int]:
+        """What a project has of each quota of clouds, in all regions and environments."""
+        return used(self._database, project)
+
+    def known(self) -> tuple[Collection[str], Collection[str]]:
+        """Ids of all servers and of all networks of all owners: what `ServerDriver.sweep` must leave alone."""
+        return _Known(self._database, "server"), _Known(self._database, "network")
+
+    def sweep(self) -> Sequence[str]:
+        """Removes what a crash left of servers and networks; a line for each thing removed."""
+        return self.driver.sweep(*self.known())
+
+    def all_stacks(self) -> Sequence[tuple[Owner, StackState]]:
+        """Stacks of all owners, for ``vetro cloud status`` and ``clean``."""
+        rows = self._database.rows(
+            "SELECT DISTINCT project, environment, user FROM stacks WHERE parent = '' ORDER BY project, environment"
+        )
+        owners = {(project, environment): Owner(project, environment, user) for project, environment, user in rows}
+        return [(owner, stack) for owner in owners.values() for stack in self._stacks.list(owner)]
+
+    def all_servers(self) -> Sequence[tuple[Owner, ServerState]]:
+        """Servers of all owners."""
+        owners = {}
+        for region in ("", *self._settings.regions):
+            for item in self._services.things(region, None).all("server"):
+                owners[item["tenant_id"], item["environment"]] = Owner(
+                    item["tenant_id"], item["environment"], item["user_id"]
+                )
+        return [(owner, server) for owner in owners.values() for server in self.servers(owner)]
+
+    def close(self) -> None:
+        """See `Cloud.close`."""
+        self._services.closing.set()
+        self.driver.close()
+        self._database.close()
+
+    def __enter__(self) -> StackCloud:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _known(self, region: str) -> None:
+        check_region(self._settings, region)
+
+
+class _Known(Collection[str]):
+    """Ids of records as they are when somebody looks: other processes make things while leftovers are removed."""
+
+    def __init__(self, database: Database, kind: Kind) -> None:
+        self._database = database
+        self._kind = kind
+
+    def __contains__(self, id: object) -> bool:
+        return self._database.row("SELECT 1 FROM records WHERE id = ? AND kind = ?", (str(id), self._kind)) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([id for (id,) in self._database.rows("SELECT id FROM records WHERE kind = ?", (self._kind,))])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _of(server: Record, owner: Owner) -> bool:
+    return bool(server["environment"] == owner.environment and server["tenant_id"] == owner.project)

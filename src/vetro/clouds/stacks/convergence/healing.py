@@ -1,0 +1,77 @@
+"""Servers of stacks that ended by themselves, or with this machine, are found and started again with their disks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+
+from vetro.clouds.interface import CloudError
+from vetro.clouds.stacks.services import Services
+from vetro.clouds.stacks.specs import need_network, server_spec
+from vetro.clouds.stacks.state.database import Database
+from vetro.clouds.stacks.state.inventory import Record
+
+
+def ended(services: Services, stack: str) -> list[Record]:
+    """The servers of a stack (by id), and of stacks in it, that should run and do not.
+
+    A server that somebody stopped is not among them, nor is one of a driver that runs nothing.
+    """
+    if not services.driver.executes:
+        return []
+    places = _within(services.database, stack)
+    marks = ", ".join("?" * len(places))
+    rows = services.database.rows(
+        "SELECT records.body FROM resources JOIN records ON records.id = resources.id AND records.kind = 'server'"
+        f" WHERE resources.stack IN ({marks}) AND NOT resources.old ORDER BY resources.place",
+        places,
+    )
+    servers = [server for (body,) in rows if (server := json.loads(body))["status"] == "ACTIVE"]
+    seen = services.driver.statuses([server["id"] for server in servers])
+    return [server for server in servers if seen.get(server["id"], "ERROR") == "ERROR"]
+
+
+def words(servers: Collection[Record]) -> str:
+    """What is told of servers that ended."""
+    names = ", ".join(f"'{server['name']}'" for server in servers)
+    return f"server {names} has ended by itself" if len(servers) == 1 else f"servers {names} have ended by themselves"
+
+
+def start_again(services: Services, servers: Collection[Record]) -> None:
+    """Starts servers beside each other. Raises `CloudError` with the first that did not start, after all were tried."""
+    if not servers:
+        return
+
+    def start(server: Record) -> None:
+        with services.alone(server["id"]):
+            try:
+                _bring(services, server)
+                services.driver.start(server["id"])
+            except CloudError as error:
+                raise type(error)(f"the server '{server['name']}' cannot be started again: {error}") from None
+
+    with ThreadPoolExecutor(min(len(servers), services.settings.parallel), "vetro-heal") as pool:
+        starts = [pool.submit(start, server) for server in servers]
+    for one in starts:
+        one.result()
+
+
+def _bring(services: Services, server: Record) -> None:
+    """Tells the driver how networks and server are now: while the server was down they may have changed."""
+    rows = services.database.rows("SELECT region FROM records WHERE id = ? AND kind = 'server'", (server["id"],))
+    for (region,) in rows:
+        things = services.things(region, server["tenant_id"])
+        spec = server_spec(things, things.get("server", server["id"]))
+        for nic in spec.nics:
+            need_network(services, things, nic.network_id)
+        services.driver.update(spec)
+
+
+def _within(database: Database, stack: str) -> list[str]:
+    """Ids of a stack and of all stacks in it."""
+    found, new = [], [stack]
+    while new:
+        found += new
+        new = [id for one in new for (id,) in database.rows("SELECT id FROM stacks WHERE parent = ?", (one,))]
+    return found

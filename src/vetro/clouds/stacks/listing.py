@@ -1,0 +1,106 @@
+"""What a local cloud offers to choose from, the marks of its images, and `Listing` for processes that answer requests:
+no driver, no sweep, nothing is started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds.interface import Catalog, NotFound, Owner
+from vetro.clouds.stacks.default_networks import ensure_defaults
+from vetro.clouds.stacks.initial_state import seed
+from vetro.clouds.stacks.machine_images import offer
+from vetro.clouds.stacks.network_queries import QueryInvalid
+from vetro.clouds.stacks.settings import StackSettings
+from vetro.clouds.stacks.state.database import Database
+from vetro.clouds.stacks.state.inventory import Inventory, Kind
+
+_KINDS: Mapping[Catalog, Kind] = {
+    "images": "image",
+    "flavors": "flavor",
+    "keypairs": "keypair",
+    "zones": "zone",
+    "networks": "network",
+    "subnets": "subnet",
+    "security_groups": "security_group",
+    "volumes": "volume",
+    "snapshots": "snapshot",
+    "backups": "backup",
+}
+
+_MARK = "murano_image_info"
+
+
+def check_region(settings: StackSettings, region: str) -> None:
+    """Raises `NotFound` for a region that the cloud does not have."""
+    if region and region not in settings.regions:
+        known = ", ".join(settings.regions) or "only the home region ''"
+        raise NotFound(f"the local cloud has no region '{region}'; there are {known}")
+
+
+def listed(
+    database: Database, settings: StackSettings, owner: Owner, region: str, what: Catalog
+) -> Sequence[Mapping[str, Any]]:
+    """See `vetro.clouds.interface.Cloud.catalog`. Private halves of key pairs are left out."""
+    check_region(settings, region)
+    if what not in _KINDS:
+        raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(_KINDS)}")
+    if what in ("networks", "subnets"):
+        ensure_defaults(database, settings, region, owner.project)
+    found = Inventory(database, region, owner.project).all(_KINDS[what])
+    return [{key: value for key, value in item.items() if key != "private_key"} for item in found]
+
+
+def mark_image(
+    database: Database, settings: StackSettings, region: str, image: str, mark: Mapping[str, str] | None
+) -> Mapping[str, Any]:
+    """See `vetro.clouds.interface.Cloud.mark_image`. Later seeds leave the mark as it is."""
+    check_region(settings, region)
+    images = Inventory(database, region, None)
+    with database.transaction():
+        record = images.get("image", image)
+        if record["id"] != image:
+            raise NotFound(f"there is no image with the id '{image}'")
+        properties = {key: value for key, value in record.get("properties", {}).items() if key != _MARK}
+        record.pop(_MARK, None)
+        if mark is not None:
+            # As Glance keeps it: JSON in a property.
+            text = json.dumps({"title": mark["title"], "type": mark["type"]}, ensure_ascii=False)
+            record[_MARK] = properties[_MARK] = text
+        images.save("image", {**record, "properties": properties}, shared=True)
+    return {**record, "properties": properties}
+
+
+class Listing:
+    """The lists of the cloud in ``directory``, which is made with what a new cloud holds when it is not there yet.
+
+    May be used from several threads. Raises `StateUnusable`.
+    """
+
+    def __init__(self, directory: Path | str, settings: StackSettings | None = None) -> None:
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._settings = settings or StackSettings()
+        self._database = Database(folder / "cloud.db")
+        try:
+            seed(self._database, self._settings, folder)
+            offer(self._database, self._settings)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
+        """See `listed`. Raises `QueryInvalid`, `NotFound` for an unknown region."""
+        if what == "images":
+            offer(self._database, self._settings)
+        return listed(self._database, self._settings, owner, region, what)
+
+    def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
+        """See `mark_image`."""
+        return mark_image(self._database, self._settings, region, image, mark)
+
+    def close(self) -> None:
+        """Lets the file go."""
+        self._database.close()

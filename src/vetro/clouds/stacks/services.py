@@ -1,0 +1,59 @@
+"""What handlers of resources work with: state, driver, settings, time, and one lock for each server."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vetro.clouds.drivers.base import NetworkSpec, ServerDriver
+from vetro.clouds.stacks.addresses import Addresses
+from vetro.clouds.stacks.settings import StackSettings
+from vetro.clouds.stacks.state.database import Database
+from vetro.clouds.stacks.state.inventory import Inventory
+
+
+@dataclass(slots=True)
+class Services:
+    """Shared by all threads of one opened cloud."""
+
+    directory: Path
+    database: Database
+    driver: ServerDriver
+    settings: StackSettings
+    clock: Callable[[], float] = time.time
+    #: Most that a project may have, by quota (`vetro.clouds.quotas`); what is missing here has no limit.
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    #: Networks as this process told them to the driver last.
+    networks: dict[str, NetworkSpec] = field(default_factory=dict)
+    #: Set when the cloud is closed: waits end.
+    closing: threading.Event = field(default_factory=threading.Event)
+    _locks: dict[str, tuple[threading.RLock, list[int]]] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def addresses(self) -> Addresses:
+        """The keeper of addresses."""
+        return Addresses(self.database)
+
+    def things(self, region: str, project: str | None, environment: str | None = None) -> Inventory:
+        """The records of a region as a project, or one environment of it, sees them."""
+        return Inventory(self.database, region, project, environment)
+
+    @contextlib.contextmanager
+    def alone(self, thing: str) -> Iterator[None]:
+        """Holds the lock of a server or network: drivers never get two calls for one at once."""
+        with self._guard:
+            lock, users = self._locks.setdefault(thing, (threading.RLock(), [0]))
+            users[0] += 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._guard:
+                users[0] -= 1
+                if not users[0]:
+                    self._locks.pop(thing, None)

@@ -1,0 +1,1 @@
+"""HOT and CFN templates as data: definitions, functions, parameters, environments, limits."""

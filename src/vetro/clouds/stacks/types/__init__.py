@@ -1,0 +1,1 @@
+"""Resource types, one module a topic; `vetro.clouds.stacks.types.registry` lists them."""

@@ -1,0 +1,137 @@
+"""Servers for users without root: one life of a server, as the user 'nobody' when the tests run as root."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import image_store, need, server
+from vetro.clouds import kinds
+from vetro.clouds.drivers.base import DriverError
+from vetro.clouds.drivers.tools import which
+from vetro.clouds.proot import systemctl
+from vetro.clouds.proot.driver import ProotDriver
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder that an ordinary user may enter (those of pytest are the tests' own)."""
+    folder = Path(
+        subprocess.run(["mktemp", "-d", "/var/tmp/vetro-proot-XXXXXX"], capture_output=True, text=True).stdout.strip()
+    )
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_servers_life_without_root(home: Path) -> None:
+    need("proot is not installed" if which("proot") is None else None)
+    archive = home / "rootfs.tar"
+    shutil.copyfile(image_store().get("debian-12").tar, archive)
+    archive.chmod(0o644)
+    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [*become, sys.executable, "-m", "tests.support.proot_life", str(home), str(archive)],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        env={**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    seen = json.loads(done.stdout)
+    assert seen["choice"] == "proot"
+    assert seen["status"] == {"server-1": "ACTIVE"}
+    assert seen["served"]
+    assert seen["who"] == f"root\nweb1\n{seen['address']} web1\n[0]"
+    assert seen["active"] == "active\ninactive\n[3]"
+    assert seen["stopped"]
+    assert seen["config"] == 2
+    assert seen["file"] == "data"
+    assert seen["quiet"], "its daemons go with it"
+    assert seen["shutoff"] == {"server-1": "SHUTOFF"}
+    assert seen["runs"] == "run\n[0]", "user data runs once"
+    assert seen["swept"] == ["server web1 (server-1)", "network net (net)"]
+    assert seen["left"] == []
+    assert str(home) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+
+
+def test_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    driver = ProotDriver(tmp_path)
+    with pytest.raises(DriverError, match="protects nothing from root"):
+        driver.create(server(1, "10.99.0"))
+    assert driver.statuses(["server-1"]) == {}
+    lack = kinds.proot_missing()
+    assert lack is not None and "root" in lack
+
+
+class TestServices:
+    """The stand-in for systemctl, on units in a folder of the test."""
+
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+        for name in ("systemctl", "service"):
+            (tmp_path / name).symlink_to(str(systemctl.__file__))
+
+    def unit(self, name: str, text: str) -> None:
+        (self.folder / f"{name}.service").write_text(f"[Unit]\nDescription=x\n[Service]\n{text}\n[Install]\nX=1\n")
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """Exit status and messages of a command."""
+        env = {
+            **os.environ,
+            "VETRO_UNITS": str(self.folder),
+            "VETRO_SERVICES": str(self.folder / "state"),
+            "VETRO_SERVICE_LOGS": str(self.folder / "logs"),
+        }
+        program = [sys.executable, "-I", str(self.folder / words[0])]
+        done = subprocess.run([*program, *words[1:]], env=env, capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    def test_oneshot_runs_all_commands_with_its_environment(self) -> None:
+        (self.folder / "env").write_text('# c\nA="one"\n')
+        out = self.folder / "out"
+        self.unit(
+            "job",
+            f"Type=oneshot\nEnvironmentFile={self.folder}/env\nEnvironment=B=two 'C=x y'\n"
+            f"ExecStartPre=-/bin/false\nExecStart=/bin/sh -c 'echo ${{A}} ${{B}} \\\n  \"${{C}}\" > {out}'",
+        )
+        assert self.run("systemctl", "start", "job.service") == (0, "")
+        assert out.read_text().split() == ["one", "two", "x", "y"]
+        assert self.run("systemctl", "is-active", "job")[0] == 0
+        assert self.run("systemctl", "stop", "job")[0] == 0
+        assert self.run("systemctl", "status", "job")[0] == 3
+
+    def test_a_daemon_is_started_once_and_stopped(self) -> None:
+        self.unit("daemon", "ExecStart=/bin/sleep 300")
+        assert self.run("service", "daemon", "start") == (0, "")
+        pid = int((self.folder / "state/daemon.pid").read_text())
+        assert systemctl.alive(pid)
+        assert self.run("systemctl", "enable", "--now", "daemon")[0] == 0
+        assert int((self.folder / "state/daemon.pid").read_text()) == pid
+        assert self.run("systemctl", "restart", "daemon")[0] == 0
+        second = int((self.folder / "state/daemon.pid").read_text())
+        assert second != pid and systemctl.alive(second) and not systemctl.alive(pid)
+        assert self.run("service", "daemon", "stop")[0] == 0
+        assert not systemctl.alive(second)
+
+    def test_failures_are_said(self) -> None:
+        self.unit("bad", "Type=oneshot\nExecStart=/bin/false")
+        assert "ended with status 1" in self.run("systemctl", "start", "bad")[1]
+        assert self.run("systemctl", "start", "none") == (
+            5,
+            "Failed to start none.service: Unit none.service not found.\n",
+        )
+        assert "'dance' is not known" in self.run("systemctl", "dance", "bad")[1]

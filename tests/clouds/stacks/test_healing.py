@@ -1,0 +1,131 @@
+"""Servers that ended by themselves are seen, and started again by the next push of their stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.clouds.stacks.world import OWNER, World, hot
+from vetro.clouds.drivers.base import DriverError
+from vetro.clouds.interface import CloudError, Owner
+
+
+def vm(name: str) -> dict[str, Any]:
+    return {
+        "type": "OS::Nova::Server",
+        "properties": {"name": name, "image": "debian-12-murano", "flavor": "m1.small"},
+    }
+
+
+class Running:
+    """Makes the recorder one that runs servers, some of which have ended."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world = world
+        self.states: dict[str, str] = {}
+        self.broken: set[str] = set()
+        self.started: list[str] = []
+        monkeypatch.setattr(world.driver, "executes", True)
+        monkeypatch.setattr(world.driver, "statuses", self.statuses)
+        monkeypatch.setattr(world.driver, "start", self.start)
+
+    def statuses(self, servers: list[str]) -> dict[str, str]:
+        names = {server.id: server.name for server in self.servers()}
+        return {id: self.states.get(names[id], "ACTIVE") for id in servers if self.states.get(names[id]) != "GONE"}
+
+    def servers(self) -> list[Any]:
+        rows = self.world.cloud._database.rows("SELECT id, name FROM records WHERE kind = 'server'")
+        return [type("Row", (), {"id": id, "name": name}) for id, name in rows]
+
+    def start(self, id: str) -> None:
+        (name,) = (server.name for server in self.servers() if server.id == id)
+        self.started.append(name)
+        if name in self.broken:
+            raise DriverError("its disk is gone")
+        self.states[name] = "ACTIVE"
+
+    def status(self) -> str:
+        found = self.world.cloud.read_stack(OWNER, "", "stack", settled=True)
+        assert found is not None
+        return f"{found.status}: {found.reason}" if found.status == "CHECK_FAILED" else found.status
+
+
+@pytest.fixture
+def running(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> Running:
+    world = make_world()
+    made = Running(world, monkeypatch)
+    world.push(hot({"a": vm("one"), "b": vm("two"), "c": vm("three")}))
+    assert made.started == []
+    assert made.status() == "CREATE_COMPLETE"
+    return made
+
+
+TEMPLATE = hot({"a": vm("one"), "b": vm("two"), "c": vm("three")})
+
+
+def test_the_same_push_again_starts_what_has_ended(running: Running) -> None:
+    running.states.update(one="ERROR", two="SHUTOFF", three="GONE")
+    assert running.status() == "CHECK_FAILED: servers 'one', 'three' have ended by themselves"
+    running.states["three"] = "ACTIVE"
+    assert running.status() == "CHECK_FAILED: server 'one' has ended by itself"
+    assert running.world.push(TEMPLATE).status == "CREATE_COMPLETE"
+    assert running.started == ["one"], "a server that somebody stopped stays as it is"
+    assert running.status() == "CREATE_COMPLETE"
+
+
+def test_reading_without_waiting_does_not_look_at_servers(running: Running) -> None:
+    running.states["one"] = "ERROR"
+    found = running.world.cloud.read_stack(OWNER, "", "stack")
+    assert found is not None and found.status == "CREATE_COMPLETE"
+
+
+def test_a_push_with_changes_starts_them_first(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    running.states["one"] = "ERROR"
+    seen: list[list[str]] = []
+    create = running.world.driver.create
+    monkeypatch.setattr(
+        running.world.driver, "create", lambda spec: (seen.append(list(running.started)), create(spec))[1]
+    )
+    running.world.push(hot({"a": vm("one"), "b": vm("two"), "c": vm("three"), "d": vm("four")}))
+    assert seen == [["one"]]
+
+
+def test_one_that_does_not_start_fails_the_push_and_names_the_server(running: Running) -> None:
+    running.states.update(one="ERROR", two="ERROR")
+    running.broken.add("one")
+    with pytest.raises(DriverError, match="the server 'one' cannot be started again: its disk is gone"):
+        running.world.push(TEMPLATE)
+    assert sorted(running.started) == ["one", "two"], "the others are started"
+    assert running.status().startswith("CHECK_FAILED")
+    running.broken.clear()
+    running.world.push(TEMPLATE)
+    assert running.status() == "CREATE_COMPLETE"
+
+
+def test_one_that_does_not_start_can_be_removed(running: Running) -> None:
+    running.states["one"] = "ERROR"
+    running.broken.add("one")
+    assert running.world.push(hot({"b": vm("two"), "c": vm("three")})).status == "UPDATE_COMPLETE"
+    assert {server.name for server in running.servers()} == {"two", "three"}
+
+
+def test_servers_in_nested_stacks_are_started(running: Running) -> None:
+    inner = "heat_template_version: '2013-05-23'\nresources:\n  s:\n    type: OS::Nova::Server\n    properties:\n"
+    inner += "      {name: deep, image: debian-12-murano, flavor: m1.small}\n"
+    template = hot({"n": {"type": "inner.yaml"}})
+    running.world.push(template, files={"inner.yaml": inner}, name="outer")
+    running.states["deep"] = "ERROR"
+    running.world.push(template, files={"inner.yaml": inner}, name="outer")
+    assert running.started == ["deep"]
+
+
+def test_all_stacks_of_an_environment_are_healed(running: Running) -> None:
+    running.states.update(one="ERROR", three="ERROR")
+    assert running.world.cloud.heal(Owner("project", "other")) == []
+    assert sorted(running.world.cloud.heal(OWNER)) == ["one", "three"]
+    assert running.world.cloud.heal(OWNER) == []
+    running.states["one"], running.broken = "ERROR", {"one"}
+    with pytest.raises(CloudError, match="'one'"):
+        running.world.cloud.heal(OWNER)
