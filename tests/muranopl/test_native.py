@@ -9,7 +9,7 @@ import pytest
 
 from vetro.muranopl.native import NativeRegistry, camel_case, class_of, infer_params, method, state
 from vetro.yaql.errors import NoMatchingMethod
-from vetro.yaql.signature import REQUIRED, FunctionTable, Kind, Param, Type
+from vetro.yaql.resolve.signature import REQUIRED, FunctionTable, Kind, Param, Type
 from vetro.yaql.values import FDict
 
 CX = SimpleNamespace(dialect=SimpleNamespace(iterable_dicts=False, legacy=False))

@@ -21,7 +21,7 @@ from vetro.yaql.errors import (
     NoFunctionRegistered,
     StepsExceeded,
 )
-from vetro.yaql.signature import FunctionTable, Overload, Param
+from vetro.yaql.resolve.signature import FunctionTable, Overload, Param
 from vetro.yaql.values import FDict
 
 

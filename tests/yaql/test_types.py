@@ -8,7 +8,7 @@ import pytest
 
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
-from vetro.yaql.signature import FunctionTable, Kind, Param, Type
+from vetro.yaql.resolve.signature import FunctionTable, Kind, Param, Type
 from vetro.yaql.types import (
     CHECK_NAMES,
     OrderedBase,

@@ -12,7 +12,7 @@ from vetro.cli import output as out
 from vetro.cli.memory import memory_option
 
 if TYPE_CHECKING:
-    from vetro.yaql.signature import FunctionTable
+    from vetro.yaql.resolve.signature import FunctionTable
 
 HELP = """\
 expression         evaluate it; '$' is the data, '$_' the last result

@@ -11,7 +11,7 @@ from typing import Final
 
 from vetro.yaql.api import compile as compile_expression
 from vetro.yaql.errors import LimitExceeded, VetroError
-from vetro.yaql.library._regex_nodes import (
+from vetro.yaql.regex.nodes import (
     MANY,
     Alt,
     AnyChar,
@@ -24,8 +24,8 @@ from vetro.yaql.library._regex_nodes import (
     Repeat,
     Seq,
 )
-from vetro.yaql.library._regex_parser import Flags, parse
-from vetro.yaql.library._regex_re2 import complement
+from vetro.yaql.regex.parser import Flags, parse
+from vetro.yaql.regex.re2 import complement
 
 _SPACES: Final = ((9, 13), (28, 32), (133, 133), (160, 160), (5760, 5760), (8192, 8202), (8232, 8233), (8239, 8239),
                   (8287, 8287), (12288, 12288))  # fmt: skip

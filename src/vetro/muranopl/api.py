@@ -21,7 +21,7 @@ from vetro.muranopl.execution import Clock, MuranoExecution
 from vetro.muranopl.native import NativeRegistry
 from vetro.muranopl.session import Session
 from vetro.yaql.context import Limits
-from vetro.yaql.signature import Overload
+from vetro.yaql.resolve.signature import Overload
 
 
 class Engine:

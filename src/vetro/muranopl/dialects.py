@@ -10,7 +10,7 @@ from typing import Any
 from vetro.muranopl.functions import murano_table
 from vetro.yaql.context import Dialect
 from vetro.yaql.parser import MURANO, ParserDialect
-from vetro.yaql.signature import FunctionTable, Overload
+from vetro.yaql.resolve.signature import FunctionTable, Overload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

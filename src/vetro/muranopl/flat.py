@@ -198,7 +198,7 @@ def _adder(chain: tuple[Property, ...]) -> Callable[[Any, Any], None]:
         if current is MISSING:
             getattr(self, attr)  # raises the error for reading an unset property
         if not incremental or current.__class__ is not tuple:
-            from vetro.yaql import operators
+            from vetro.yaql.resolve import operators
             from vetro.yaql.values import freeze
 
             context = first.declaring.context

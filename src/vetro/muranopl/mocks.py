@@ -17,7 +17,7 @@ from typing import Any
 from vetro.muranopl.errors import InvalidOperation, MethodNotFound
 from vetro.muranopl.native import NativeRegistry
 from vetro.yaql.environment import Env
-from vetro.yaql.signature import Kind, Param, Type
+from vetro.yaql.resolve.signature import Kind, Param, Type
 from vetro.yaql.values import freeze
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from vetro.muranopl.native_method import NativeMethod, camel_case, infer_params
-from vetro.yaql.signature import FunctionTable, Overload, Param
+from vetro.yaql.resolve.signature import FunctionTable, Overload, Param
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)

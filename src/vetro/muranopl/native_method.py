@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.yaql.errors import NoMatchingMethod
-from vetro.yaql.signature import REQUIRED, Kind, Param, Type
+from vetro.yaql.resolve.signature import REQUIRED, Kind, Param, Type
 from vetro.yaql.types import accepts
 from vetro.yaql.values import MISSING, freeze
 

@@ -14,7 +14,7 @@ from vetro.muranopl.declarations import NO_DEFAULT, ArgumentDecl, PropertyUsage
 from vetro.muranopl.errors import MethodNotFound, NoWriteAccess, PropertyNotFound, UninitializedProperty
 from vetro.muranopl.flat import calling_context
 from vetro.yaql.errors import NoMatchingMethod
-from vetro.yaql.signature import REQUIRED, Kind, Param
+from vetro.yaql.resolve.signature import REQUIRED, Kind, Param
 from vetro.yaql.values import MISSING, HostObject, freeze
 
 if TYPE_CHECKING:

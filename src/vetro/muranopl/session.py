@@ -34,7 +34,7 @@ from vetro.muranopl.types import MuranoType
 from vetro.muranopl.views import View
 from vetro.yaql.errors import Stop
 from vetro.yaql.redact import Secrets, running
-from vetro.yaql.signature import Overload
+from vetro.yaql.resolve.signature import Overload
 from vetro.yaql.values import HostObject, freeze
 
 _T = TypeVar("_T")
@@ -154,7 +154,7 @@ class Session:
 
     def call_dynamic(self, cx: Any, name: str, args: Any, kwargs: Mapping[str, Any], receiver: Any) -> Any:
         """``call()`` (SEMANTICS 7.8): a method of the receiver, or a function when there is none."""
-        from vetro.yaql.resolve import call_function as call_library
+        from vetro.yaql.resolve.overloads import call_function as call_library
 
         if receiver is not None:
             if isinstance(receiver, HostObject):

@@ -18,7 +18,7 @@ from vetro.packages.errors import Problem
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.signature import FunctionTable
 
 #: Calls that bring variables or functions of their own: what stands beside them is not judged.
 SCOPES = frozenset({"let", "with", "def", "unpack", "as", "lambda", "call", "inject", "withMock", "withOriginal"})

@@ -12,7 +12,7 @@ from vetro.packages.flow import Yaql, write
 from vetro.packages.plugin_effects import EffectFunction, within
 from vetro.packages.plugin_run import Context, Interfaces, MuranoObject
 from vetro.yaql.api import compile as yaql_engine
-from vetro.yaql.signature import Param
+from vetro.yaql.resolve.signature import Param
 
 #: Parameters that are no arguments: the engine fills them in.
 INJECTED: Final = ("context", "this", "interfaces", "yaql_engine")

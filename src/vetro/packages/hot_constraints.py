@@ -106,7 +106,7 @@ def _limits(node: Node, what: str, read: Any) -> tuple[Any, Any]:
 
 
 def _pattern(node: Node, what: str) -> str:
-    from vetro.yaql.library._regex import compile_regex
+    from vetro.yaql.regex.pattern import compile_regex
 
     pattern = text(node, what)
     try:

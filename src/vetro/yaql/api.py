@@ -9,14 +9,15 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vetro.yaql import ast, scopes
-from vetro.yaql.closures import build
+from vetro.yaql import ast
+from vetro.yaql.closures import scopes
+from vetro.yaql.closures.nodes import build
 from vetro.yaql.context import CodeContext, Dialect, Execution, Limits
 from vetro.yaql.convert import Options, to_plain
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import NestingTooDeep
 from vetro.yaql.parser import ParserDialect, parse
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.signature import FunctionTable
 from vetro.yaql.values import SCALARS, freeze
 
 _DEFAULTS = Options()

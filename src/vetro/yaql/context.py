@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.yaql.errors import CollectionTooLarge, MemoryQuotaExceeded, StepsExceeded
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.signature import FunctionTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.signature import FunctionTable
 
 
 class Env:

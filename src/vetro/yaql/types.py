@@ -14,7 +14,7 @@ from typing import Any
 
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import FSet, HostObject, Missing, is_iterable, is_sequence, is_set
 
 Predicate = Callable[[Any], bool]

@@ -21,7 +21,7 @@ CHECKING = tuple(
         ("muranopl", "_semver _version_clauses catalog declarations errors linker meta read_class read_constructs"),
         ("muranopl", "read_contract read_exceptions read_instructions read_members read_meta read_parts read_values"),
         ("muranopl", "reader scalars source source_checks types versions compiler/targets compiler/unit"),
-        ("yaql", "failures lexer parser syntax_hints"),
+        ("yaql", "resolve/failures lexer parser syntax_hints"),
         ("server/catalog", "reading"),
         ("forms/dynamic", "attributes evaluation expressions functions load_fields loading model parameters plaindata"),
         ("forms/dynamic", "reading resolving softening versions wizard types/choices types/cloud types/networks"),

@@ -17,8 +17,8 @@ from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.packages.errors import Problem
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.environment import Env
-from vetro.yaql.failures import names as function_names
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.failures import names as function_names
+from vetro.yaql.resolve.signature import FunctionTable
 
 #: Says of a name in `widgetMedia` whether there is such a file.
 MediaExists = Callable[[str], bool]

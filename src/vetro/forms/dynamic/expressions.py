@@ -15,13 +15,13 @@ from vetro.forms.dynamic.errors import DynamicFormError, ExpressionFailed, Templ
 from vetro.muranopl.declarations import Position
 from vetro.yaql import ast
 from vetro.yaql.api import grammar_of
-from vetro.yaql.closures import build
+from vetro.yaql.closures.nodes import build
 from vetro.yaql.context import Dialect, Limits
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import LimitExceeded, Stop, VetroError
 from vetro.yaql.library import legacy_table
 from vetro.yaql.parser import parse
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.signature import FunctionTable
 from vetro.yaql.values import FROZEN, SCALARS, FDict, freeze
 
 #: What one showing or checking of a form may use. Items and bytes are those of DYNAMIC_UI 2.

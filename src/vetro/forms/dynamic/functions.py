@@ -9,7 +9,7 @@ from typing import Any
 from vetro.forms.dynamic.errors import EncryptionUnavailable, ExpressionFailed, TemplateLoop
 from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.yaql.context import CodeContext
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import FDict, freeze
 
 _BASE_36 = string.digits + string.ascii_lowercase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vetro.yaql import ast
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.signature import FunctionTable
 
 #: Stands for every field of a form, and for every form.
 ALL = "*"

@@ -14,7 +14,7 @@ from vetro.forms.dynamic.expressions import LIMITS, plain_dialect
 from vetro.forms.regexes import to_ecmascript
 from vetro.yaql.context import CodeContext, Execution
 from vetro.yaql.errors import LimitExceeded, Stop
-from vetro.yaql.library._regex import Regex, compile_regex
+from vetro.yaql.regex.pattern import Regex, compile_regex
 
 #: Steps of one evaluation. Only what RE2 cannot do uses many: a second for a hundred thousand at the most.
 _STEPS = 100_000

@@ -11,7 +11,7 @@ from vetro.library.natives.plans import build_plan, empty_plan
 from vetro.library.natives.resources import is_resources, package_of
 from vetro.muranopl.errors import MuranoError, Thrown
 from vetro.muranopl.native import method, state
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import check_depth, freeze, thaw
 
 AGENT = "io.murano.system.Agent"

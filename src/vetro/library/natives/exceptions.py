@@ -11,7 +11,7 @@ from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.exceptions import ExceptionValue, frames_of, names_of
 from vetro.muranopl.native import method
 from vetro.muranopl.stacktrace import describe_frame
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 
 
 def _place(entry: Mapping[str, Any]) -> str:

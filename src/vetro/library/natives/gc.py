@@ -6,7 +6,7 @@ from typing import Any
 
 from vetro.library.natives.common import is_object, whole
 from vetro.muranopl.native import method
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 
 _PUBLISHER = Param("publisher", Type.HOST, check=is_object)
 _SUBSCRIBER = Param("subscriber", Type.HOST, check=is_object)

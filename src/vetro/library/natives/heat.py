@@ -15,7 +15,7 @@ from vetro.library.natives.stacks import Stack
 from vetro.library.natives.stackstates import HeatStackError
 from vetro.muranopl.flat import calling_object
 from vetro.muranopl.native import method, state
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 
 STACK = "io.murano.system.HeatStack"
 

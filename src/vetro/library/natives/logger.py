@@ -8,7 +8,7 @@ from typing import Any
 from vetro.library.natives.common import perform, text_of, whole
 from vetro.library.natives.exceptions import exception_text
 from vetro.muranopl.native import method, state
-from vetro.yaql.signature import Kind, Param, Type
+from vetro.yaql.resolve.signature import Kind, Param, Type
 
 _MESSAGE = Param("message", Type.ANY)
 _REST = (Param("args", Type.ANY, kind=Kind.VARARGS), Param("kwargs", Type.ANY, kind=Kind.KWARGS))

@@ -6,7 +6,7 @@ from typing import Any
 
 from vetro.library.natives.common import whole
 from vetro.muranopl.native import method
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import SCALARS, check_depth
 
 _NAME = Param("name", Type.STR)

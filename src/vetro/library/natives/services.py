@@ -9,7 +9,7 @@ from vetro.library.natives.common import perform, private, whole
 from vetro.muranopl.effects import UnknownEffect
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.native import method
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import FDict
 
 MISTRAL = "io.murano.system.MistralClient"

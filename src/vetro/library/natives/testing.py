@@ -8,7 +8,7 @@ from vetro.library.natives.common import perform
 from vetro.muranopl.header import inline_key
 from vetro.muranopl.native import method
 from vetro.yaql.errors import NestingTooDeep
-from vetro.yaql.signature import Param, Type
+from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import FDict, check_depth, thaw
 
 _MESSAGE = Param("message", Type.ANY, None)

@@ -11,7 +11,7 @@ from vetro.muranopl.compiler import runtime
 from vetro.muranopl.context import MuranoContext
 from vetro.muranopl.errors import ContractViolation
 from vetro.yaql.context import Dialect
-from vetro.yaql.signature import FunctionTable, Param, Type, function
+from vetro.yaql.resolve.signature import FunctionTable, Param, Type, function
 
 VALUE = Param("value", Type.ANY)
 

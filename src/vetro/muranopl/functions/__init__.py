@@ -14,7 +14,7 @@ from typing import Any
 from vetro.muranopl.functions import calls, data, legacy, objects, text, types
 from vetro.muranopl.functions.types import CAST, PSUPER, SUPER, SUPER_MAP, TYPE_PARAMS
 from vetro.yaql.library import legacy_table, standard_table
-from vetro.yaql.signature import FunctionTable, Overload, Param
+from vetro.yaql.resolve.signature import FunctionTable, Overload, Param
 
 _FORMATS = {"1.0": "1.0", "1.1": "1.0", "1.2": "1.2", "1.3": "1.2", "1.4": "1.4"}
 

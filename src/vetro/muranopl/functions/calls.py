@@ -6,7 +6,7 @@ from typing import Any
 
 from vetro.muranopl.functions.objects import created
 from vetro.muranopl.native import state
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import freeze
 
 LOGGER_CLASS = "io.murano.system.Logger"

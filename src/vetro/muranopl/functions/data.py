@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.yaql.brief import brief
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import FDict, check_depth, thaw
 
 _PLACE = re.compile(r"\{(\w+?)\}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from vetro.muranopl.functions.params import is_object
-from vetro.yaql.signature import FunctionTable, Param, Type, function
+from vetro.yaql.resolve.signature import FunctionTable, Param, Type, function
 
 #: Methods of the standard library that these formats also know as functions.
 FUNCTION_FORMS = (

@@ -8,7 +8,7 @@ from typing import Any
 from vetro.muranopl.errors import ObjectNotFound
 from vetro.muranopl.functions.params import class_param, is_class_reference, object_param, type_of, whole
 from vetro.muranopl.types import MuranoType
-from vetro.yaql.signature import Kind, Param, Type, function
+from vetro.yaql.resolve.signature import Kind, Param, Type, function
 from vetro.yaql.values import freeze
 
 # The underscores leave `owner` and the like to properties given as keyword arguments; no expression can spell them.

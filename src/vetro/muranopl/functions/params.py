@@ -8,7 +8,7 @@ from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.reflection import TypeInfo
 from vetro.muranopl.types import MuranoType, TypeObject
 from vetro.muranopl.views import View
-from vetro.yaql.signature import REQUIRED, Param, Type
+from vetro.yaql.resolve.signature import REQUIRED, Param, Type
 
 
 def is_object(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from vetro.muranopl.effects import UnknownEffect, plain
 from vetro.muranopl.errors import InvalidOperation
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 
 _LETTERS = string.ascii_lowercase
 _NAME_LENGTH = 14

@@ -19,7 +19,7 @@ from vetro.muranopl.reflection import TypeInfo
 from vetro.muranopl.types import MuranoType, TypeObject
 from vetro.muranopl.versions import parse_spec
 from vetro.muranopl.views import View
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import freeze
 
 _TEXT = Param("name", Type.STR)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from itertools import repeat
 from typing import Any
 
-from vetro.yaql import ast, operators
+from vetro.yaql import ast
 from vetro.yaql.api import grammar_of
 from vetro.yaql.codegen.plans import plan_for
 from vetro.yaql.errors import CollectionTooLarge, LimitExceeded, NoItems
 from vetro.yaql.parser import ParserDialect, parse
+from vetro.yaql.resolve import operators
 from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject, check_depth, freeze
 
 
@@ -144,7 +145,7 @@ def node_at(root: ast.Node, index: int) -> ast.Node:
 
 def closure_for(text: str, index: int, hole: int, dialect: Any, grammar: ParserDialect) -> Callable[[Any], Any]:
     """The closure of a sub-expression of ``text``; the hole's value is the variable ``#hole``."""
-    from vetro.yaql.closures import build
+    from vetro.yaql.closures.nodes import build
 
     root = parse(text, grammar)
     node = node_at(root, index)

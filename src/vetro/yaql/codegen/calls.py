@@ -1,7 +1,8 @@
 """Calls: library functions resolved at compile time, pipelines fused into comprehensions.
 
 A call site is resolved once per *shape* (name, style, number of positional arguments, keyword names) into a `Plan`
-(`vetro.yaql.resolve`), which says which arguments are lazy and offers one Python function for the whole shape.
+(`vetro.yaql.resolve.overloads`), which says which arguments are lazy and offers one Python function for the whole
+shape.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import ast as py
 from typing import TYPE_CHECKING, Any
 
 from vetro.yaql import ast
-from vetro.yaql.closure_args import PAIR_TAKERS
+from vetro.yaql.closures.arguments import PAIR_TAKERS
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, all_builtin, has_rules
 from vetro.yaql.codegen.formats import emit_format
 from vetro.yaql.codegen.plans import narrowed, plan_for
 from vetro.yaql.codegen.queries import emit_pipeline
-from vetro.yaql.shape import KNOWN
+from vetro.yaql.resolve.shape import KNOWN
 
 if TYPE_CHECKING:
-    from vetro.yaql.dispatch import Plan
+    from vetro.yaql.resolve.dispatchers import Plan
 
 Form = tuple[str, str, int, tuple[str, ...], tuple[tuple[int, Any], ...]]
 

@@ -15,7 +15,7 @@ from typing import Any
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.context import Dialect
-from vetro.yaql.signature import Kind
+from vetro.yaql.resolve.signature import Kind
 
 FROZEN_KINDS = frozenset({"int", "str", "bool", "null", "float", "scalar", "tuple", "map", "regex", "frozen", "self"})
 SCALAR_KINDS = frozenset({"int", "str", "bool", "null", "float", "scalar"})

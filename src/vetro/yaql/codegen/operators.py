@@ -1,4 +1,4 @@
-"""Operators with inline fast paths: exact classes in line, everything else out of line in `vetro.yaql.operators`."""
+"""Operators with inline fast paths: exact classes in line, everything else in `vetro.yaql.resolve.operators`."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.yaql.candidates import candidates
 from vetro.yaql.context import Dialect
-from vetro.yaql.dispatch import Plan, dispatcher
 from vetro.yaql.errors import YaqlError
-from vetro.yaql.shape import KNOWN, Shape
+from vetro.yaql.resolve.candidates import candidates
+from vetro.yaql.resolve.dispatchers import Plan, dispatcher
+from vetro.yaql.resolve.shape import KNOWN, Shape
 
 
 def plan_for(

@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from vetro.yaql import optable, scopes
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.closures import scopes
+from vetro.yaql.resolve import operator_table
+from vetro.yaql.resolve.signature import FunctionTable
 
 _STANDARD = (
     "boolean",
@@ -42,7 +43,7 @@ def standard_table() -> FunctionTable:
     table = FunctionTable()
     for name in _STANDARD:
         table.add_module(import_module(f"vetro.yaql.library.{name}"))
-    optable.register(table)
+    operator_table.register(table)
     scopes.register(table)
     return table
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.signature import Kind, Param, Type
+from vetro.yaql.resolve.signature import Kind, Param, Type
 from vetro.yaql.values import FROZEN, SCALARS, check_depth, freeze
 
 #: Bytes of one slot of a list and, roughly, of one small text or mapping entry.

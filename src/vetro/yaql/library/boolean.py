@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.yaql.signature import Param, function
+from vetro.yaql.resolve.signature import Param, function
 
 
 @function("bool", params=(Param("value"),))

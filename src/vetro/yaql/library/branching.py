@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vetro.yaql.library._support import Lambda, varargs
-from vetro.yaql.signature import Kind, Param, Type, function
+from vetro.yaql.resolve.signature import Kind, Param, Type, function
 
 _CASES = varargs("args", Type.LAMBDA, arity=0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string as constants
 
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 
 _CLASSES: tuple[tuple[str, str], ...] = (
     ("digits", constants.digits),

@@ -23,7 +23,7 @@ from vetro.yaql.library._support import (
     varargs,
     walk,
 )
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import FROZEN, SCALARS, is_sequence
 
 _MISFITS = (NoMatchingFunction, NoMatchingMethod, IndexError)

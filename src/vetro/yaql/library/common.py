@@ -9,7 +9,7 @@ from vetro.yaql.brief import brief
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded
 from vetro.yaql.library._text import text_of
-from vetro.yaql.signature import Param, function
+from vetro.yaql.resolve.signature import Param, function
 from vetro.yaql.types import RegexBase
 from vetro.yaql.values import is_iterable, is_sequence, is_set
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from vetro.yaql.library.datetimes import ZERO, aware
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 
 _DT = (Param("dt", Type.DATETIME),)
 _SPAN = (Param("span", Type.SPAN),)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import FROZEN
 
 ZERO = timedelta(0)

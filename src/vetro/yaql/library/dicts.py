@@ -22,8 +22,8 @@ from vetro.yaql.library._support import (
     varargs,
     walk,
 )
-from vetro.yaql.operators import equal
-from vetro.yaql.signature import Kind, Param, Type, function
+from vetro.yaql.resolve.operators import equal
+from vetro.yaql.resolve.signature import Kind, Param, Type, function
 from vetro.yaql.values import FDict
 
 _DICT = Param("dict", Type.DICT)

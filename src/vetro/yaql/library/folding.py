@@ -10,8 +10,8 @@ from vetro.yaql.errors import NoItems
 from vetro.yaql.laziness import ROUNDS, settle
 from vetro.yaql.library._support import COLLECTION, Items, Lambda, gather, growing
 from vetro.yaql.library.math import larger, smaller
-from vetro.yaql.operators import add
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.operators import add
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import FROZEN, MISSING
 
 _INITIAL = Param("initial", default=MISSING)

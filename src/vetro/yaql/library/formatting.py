@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library._support import varargs
 from vetro.yaql.library._text import host_text, int_text
-from vetro.yaql.signature import Kind, Param, Type, function
+from vetro.yaql.resolve.signature import Kind, Param, Type, function
 from vetro.yaql.types import describe
 from vetro.yaql.values import SCALARS
 

@@ -13,7 +13,7 @@ from typing import Any
 from vetro.yaql.context import CodeContext
 from vetro.yaql.laziness import ROUNDS, settle
 from vetro.yaql.library._support import COLLECTION, TICK, Items, Lambda, key_of, ticking
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.types import describe
 from vetro.yaql.values import FROZEN, is_iterable
 

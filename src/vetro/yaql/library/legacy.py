@@ -14,7 +14,7 @@ from typing import Any
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library import boolean, combining, common, dicts, folding, lists, queries, strings
 from vetro.yaql.library._support import ENTRY, SLOT, Items, Lambda, freeze_all, frozen, key_of, ticking, varargs, walk
-from vetro.yaql.signature import Overload, Param, Type, function
+from vetro.yaql.resolve.signature import Overload, Param, Type, function
 from vetro.yaql.values import FDict, is_sequence
 
 _TUPLES = varargs("args", Type.SEQ)

@@ -16,8 +16,8 @@ from vetro.yaql.library._support import (
     varargs,
     walk,
 )
-from vetro.yaql.operators import contains as contains_item
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.operators import contains as contains_item
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import is_iterable, is_set
 
 _POSITION = Param("position", Type.INT)

@@ -6,8 +6,8 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded
-from vetro.yaql.operators import greater
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.operators import greater
+from vetro.yaql.resolve.signature import Param, Type, function
 
 #: Digit operations of one modular power, about a second.
 _POWER_WORK = 500_000_000

@@ -7,7 +7,7 @@ from typing import Any
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library._support import ENTRY, Lambda, frozen, frozen_tuple
 from vetro.yaql.library.queries import distinct
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.types import describe
 from vetro.yaql.values import FDict, is_sequence
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library._support import COLLECTION, SELECTOR, Items, Lambda, gather, selected
-from vetro.yaql.operators import greater, less
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.operators import greater, less
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.types import OrderedBase
 
 #: Lists of such keys (all of one class) need no check of each comparison.

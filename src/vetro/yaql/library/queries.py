@@ -24,7 +24,7 @@ from vetro.yaql.library._support import (
     walk,
 )
 from vetro.yaql.library.lists import count_items
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import is_iterable
 
 _COUNT = Param("count", Type.INT)

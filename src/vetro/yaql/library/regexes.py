@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.library._regex_template import expand, read_template
 from vetro.yaql.library._support import ENTRY, Lambda
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.regex.template import expand, read_template
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.types import describe
 from vetro.yaql.values import FDict
 
 if TYPE_CHECKING:
-    from vetro.yaql.library._regex import Found, Regex
+    from vetro.yaql.regex.pattern import Found, Regex
 
 _REGEXP = Param("regexp", Type.REGEX)
 _STRING = Param("string", Type.STR)
@@ -29,8 +29,8 @@ _SHORT = 64
 
 
 def compile_regex(pattern: str, ignore_case: bool = False, multi_line: bool = False, dot_all: bool = False) -> Regex:
-    """The regular expression ``pattern``, see `vetro.yaql.library._regex.compile_regex`."""
-    from vetro.yaql.library import _regex  # the engines are loaded on first use
+    """The regular expression ``pattern``, see `vetro.yaql.regex.pattern.compile_regex`."""
+    from vetro.yaql.regex import pattern as _regex  # the engines are loaded on first use
 
     return _regex.compile_regex(pattern, ignore_case, multi_line, dot_all)
 

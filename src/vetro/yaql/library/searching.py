@@ -8,8 +8,8 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library._support import COLLECTION, PREDICATE, Items, Lambda, frozen, gather, walk
-from vetro.yaql.operators import equal
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.operators import equal
+from vetro.yaql.resolve.signature import Param, Type, function
 
 _ITEM = Param("item")
 

@@ -7,7 +7,7 @@ from typing import Any
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library._support import COLLECTION, ENTRY, Items, growing, key_of, varargs
 from vetro.yaql.library.lists import expand
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import FSet
 
 _SET = Param("set", Type.SET)

@@ -9,7 +9,7 @@ from typing import Any
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library._support import ENTRY, SLOT, Items, growing, varargs
 from vetro.yaql.library._text import text_of
-from vetro.yaql.signature import Param, Type, function
+from vetro.yaql.resolve.signature import Param, Type, function
 
 #: Products of lengths up to this are searched backwards by CPython itself.
 _QUICK = 1_000_000

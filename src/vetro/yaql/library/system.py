@@ -1,7 +1,7 @@
 """Functions behind the syntax, and ``assert`` (YAQL.md 4.1).
 
 ``let``, ``with``, ``def``, ``unpack``, ``call`` and ``lambda`` need the variables of their caller; the evaluator has
-them (`vetro.yaql.closures`).
+them (`vetro.yaql.closures.nodes`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library._support import ENTRY, SLOT, Lambda, Memorized, freeze_all, frozen, is_iterator, key_of, varargs
-from vetro.yaql.signature import Kind, Param, Type, function
+from vetro.yaql.resolve.signature import Kind, Param, Type, function
 from vetro.yaql.values import FDict
 
 

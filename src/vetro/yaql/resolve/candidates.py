@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vetro.yaql import failures
 from vetro.yaql.context import Dialect
 from vetro.yaql.errors import MappingTranslation
-from vetro.yaql.shape import Binding, Shape, bind
-from vetro.yaql.signature import FunctionTable, Overload
+from vetro.yaql.resolve import failures
+from vetro.yaql.resolve.shape import Binding, Shape, bind
+from vetro.yaql.resolve.signature import FunctionTable, Overload
 from vetro.yaql.types import describe_class
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vetro.yaql.library._regex_nodes import MANY, Alt, AnyChar, At, Char, CharSet, Group, Node, Repeat, Seq
+from vetro.yaql.regex.nodes import MANY, Alt, AnyChar, At, Char, CharSet, Group, Node, Repeat, Seq
 
 #: Steps that one attempt may take, all ways together.
 MAX_EFFORT = 256

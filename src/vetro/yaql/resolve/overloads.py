@@ -1,7 +1,7 @@
 """Overload resolution with values at hand, exactly as YAQL.md 3.3 describes it.
 
 The closure tier uses it where ``def`` changed what a name means, and for ``call()``; generated dispatchers
-(`vetro.yaql.dispatch`) are its unrolled form and are tested against it.
+(`vetro.yaql.resolve.dispatchers`) are its unrolled form and are tested against it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vetro.yaql import failures
-from vetro.yaql.candidates import Candidates, candidates, takes_rules
 from vetro.yaql.context import CodeContext, Dialect
-from vetro.yaql.dispatch import Plan, dispatcher
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import NoMatchingFunction, NoMatchingMethod, NoMethodRegistered, UnresolvedCall
-from vetro.yaql.shape import Binding, Shape
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve import failures
+from vetro.yaql.resolve.candidates import Candidates, candidates, takes_rules
+from vetro.yaql.resolve.dispatchers import Plan, dispatcher
+from vetro.yaql.resolve.shape import Binding, Shape
+from vetro.yaql.resolve.signature import FunctionTable
 from vetro.yaql.types import accepts
 from vetro.yaql.values import MISSING
 

@@ -1,11 +1,11 @@
-"""Compiles the tree of a regular expression into a program of the backtracking machine (`_backtrack`)."""
+"""Compiles the tree of a regular expression into a program of the backtracking machine (`backtrack`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vetro.yaql.library._regex_chars import PLACES, char_test
-from vetro.yaql.library._regex_nodes import (
+from vetro.yaql.regex.characters import PLACES, char_test
+from vetro.yaql.regex.nodes import (
     Alt,
     AnyChar,
     At,

@@ -1,8 +1,8 @@
 """Generated dispatchers: one Python function per name and shape of call.
 
-What `vetro.yaql.resolve` does with loops over overloads and parameters is unrolled here into class tests written as
-Python source, so that a call of a function with one overload costs its tests and the call itself. Plans are kept with
-the function table they belong to.
+What `vetro.yaql.resolve.overloads` does with loops over overloads and parameters is unrolled here into class tests
+written as Python source, so that a call of a function with one overload costs its tests and the call itself. Plans are
+kept with the function table they belong to.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from vetro.yaql import failures
-from vetro.yaql.candidates import Candidates, candidates, mapping_error, takes_rules
 from vetro.yaql.context import Dialect
 from vetro.yaql.errors import YaqlError
-from vetro.yaql.shape import Binding, Fixed, Pack, Shape, Source
-from vetro.yaql.signature import FunctionTable, Overload, Type
+from vetro.yaql.resolve import failures
+from vetro.yaql.resolve.candidates import Candidates, candidates, mapping_error, takes_rules
+from vetro.yaql.resolve.shape import Binding, Fixed, Pack, Shape, Source
+from vetro.yaql.resolve.signature import FunctionTable, Overload, Type
 from vetro.yaql.types import CHECK_NAMES, check_source, overlap
 from vetro.yaql.values import Missing
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from vetro.yaql import ast, scopes
-from vetro.yaql.candidates import mapping_error, takes_rules
+from vetro.yaql import ast
+from vetro.yaql.closures import scopes
 from vetro.yaql.context import Dialect
-from vetro.yaql.dispatch import dispatcher
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import YaqlError
-from vetro.yaql.shape import Shape
-from vetro.yaql.signature import FunctionTable
+from vetro.yaql.resolve.candidates import mapping_error, takes_rules
+from vetro.yaql.resolve.dispatchers import dispatcher
+from vetro.yaql.resolve.shape import Shape
+from vetro.yaql.resolve.signature import FunctionTable
 from vetro.yaql.values import MISSING
 
 Fn = Callable[[Env], Any]

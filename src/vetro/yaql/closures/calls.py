@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from vetro.yaql import ast, failures, scopes
-from vetro.yaql.candidates import candidates, mapping_error
-from vetro.yaql.closure_args import Build, Fn, Site, word_of
+from vetro.yaql import ast
+from vetro.yaql.closures import scopes
+from vetro.yaql.closures.arguments import Build, Fn, Site, word_of
 from vetro.yaql.context import CodeContext, Dialect
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import NoFunctionRegistered
-from vetro.yaql.resolve import pick
+from vetro.yaql.resolve import failures
+from vetro.yaql.resolve.candidates import candidates, mapping_error
+from vetro.yaql.resolve.overloads import pick
 from vetro.yaql.types import is_callable
 from vetro.yaql.values import HostObject, Missing
 

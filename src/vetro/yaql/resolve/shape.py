@@ -1,7 +1,7 @@
 """Fitting the shape of a call (how many arguments, which keywords, which constants) to overloads.
 
 This is the part of overload resolution that needs no values (YAQL.md 3.3, items 3 to 5). Its results serve both the
-dynamic resolution in `vetro.yaql.resolve` and the generated dispatchers in `vetro.yaql.dispatch`.
+dynamic resolution in `vetro.yaql.resolve.overloads` and the generated dispatchers in `vetro.yaql.resolve.dispatchers`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vetro.yaql.context import Dialect
-from vetro.yaql.signature import REQUIRED, Kind, Overload, Param, Type
+from vetro.yaql.resolve.signature import REQUIRED, Kind, Overload, Param, Type
 from vetro.yaql.types import RegexBase, predicate, specific_by_types
 from vetro.yaql.values import MISSING, FDict, Missing
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 
-from vetro.yaql.library._regex_case import merge
-from vetro.yaql.library._regex_nodes import (
+from vetro.yaql.regex.case import merge
+from vetro.yaql.regex.nodes import (
     MANY,
     Alt,
     AnyChar,

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vetro.yaql.candidates import candidates, takes_rules
 from vetro.yaql.context import CodeContext, Dialect, Execution
-from vetro.yaql.dispatch import MAX_PLANS, dispatcher
 from vetro.yaql.errors import (
     AmbiguousFunction,
     AmbiguousMethod,
@@ -21,9 +19,11 @@ from vetro.yaql.errors import (
     NoMethodRegistered,
     UnresolvedCall,
 )
-from vetro.yaql.resolve import call_function, pick
-from vetro.yaql.shape import Shape
-from vetro.yaql.signature import FunctionTable, Kind, Overload, Param, Type
+from vetro.yaql.resolve.candidates import candidates, takes_rules
+from vetro.yaql.resolve.dispatchers import MAX_PLANS, dispatcher
+from vetro.yaql.resolve.overloads import call_function, pick
+from vetro.yaql.resolve.shape import Shape
+from vetro.yaql.resolve.signature import FunctionTable, Kind, Overload, Param, Type
 from vetro.yaql.values import MISSING, FDict, FSet
 
 

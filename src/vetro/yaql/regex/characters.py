@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vetro.yaql.library._regex_nodes import AnyChar, Char, CharSet, Node
+from vetro.yaql.regex.nodes import AnyChar, Char, CharSet, Node
 
 Test = Callable[[str], bool]
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import NoMatchingFunction
 from vetro.yaql.laziness import ROUNDS, settle
-from vetro.yaql.signature import FunctionTable, Kind, Overload, Param, Type
+from vetro.yaql.resolve.signature import FunctionTable, Kind, Overload, Param, Type
 from vetro.yaql.types import describe
 from vetro.yaql.values import FROZEN, MISSING, HostObject
 
@@ -145,7 +145,7 @@ def call(env: Env, name: str, args: Any, kwargs: Any, receiver: Any = MISSING) -
 
     Raises what the call itself would; TypeError when a keyword is no text.
     """
-    from vetro.yaql.resolve import call_function  # resolution knows these overloads by their tables only
+    from vetro.yaql.resolve.overloads import call_function  # resolution knows these overloads by their tables only
 
     named = dict(kwargs)
     for word in named:

@@ -12,9 +12,9 @@ from tests.yaql.library.agreement import value
 from vetro.yaql import CodeContext, named_dialect
 from vetro.yaql.context import Execution, Limits
 from vetro.yaql.errors import MemoryQuotaExceeded, StepsExceeded
-from vetro.yaql.library._regex import Regex
-from vetro.yaql.library._regex_linear import MAX_EFFORT, effort
-from vetro.yaql.library._regex_parser import Flags, parse
+from vetro.yaql.regex.linear import MAX_EFFORT, effort
+from vetro.yaql.regex.parser import Flags, parse
+from vetro.yaql.regex.pattern import Regex
 
 SAFE = (
     "", "abc", "[0-9]+", r"9\.", r"\s+", ".*", "foo|bar|baz", "(a|b)c", "a?b?c?", "[a-z]{1,20}x", r"^\d+$", r"^\s*$",

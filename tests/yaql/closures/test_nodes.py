@@ -7,7 +7,8 @@ import pytest
 
 from vetro.yaql import compile
 from vetro.yaql.api import grammar_of, named_dialect
-from vetro.yaql.closures import build
+from vetro.yaql.closures.nodes import build
+from vetro.yaql.closures.scopes import camel
 from vetro.yaql.context import CodeContext, Dialect, Execution, Limits
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import (
@@ -20,8 +21,7 @@ from vetro.yaql.errors import (
     NoMethodRegistered,
 )
 from vetro.yaql.parser import ParserDialect, parse
-from vetro.yaql.scopes import camel
-from vetro.yaql.signature import FunctionTable, Overload, Param, Type
+from vetro.yaql.resolve.signature import FunctionTable, Overload, Param, Type
 from vetro.yaql.values import MISSING, FDict, HostObject, freeze
 
 DATA = freeze({"l": [1, 2], "d": {"a": 1}, "s": "abc", "n": 3, "z": None})

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from vetro.yaql.errors import LimitExceeded
-from vetro.yaql.library._regex_case import equals, expand, merge
-from vetro.yaql.library._regex_nodes import (
+from vetro.yaql.regex.case import equals, expand, merge
+from vetro.yaql.regex.nodes import (
     MANY,
     Alt,
     AnyChar,
@@ -27,7 +27,7 @@ from vetro.yaql.library._regex_nodes import (
     Seq,
     width,
 )
-from vetro.yaql.library._regex_reader import DIGITS, OCTAL, Reader
+from vetro.yaql.regex.reader import DIGITS, OCTAL, Reader
 
 MAX_PATTERN = 20_000
 MAX_DEPTH = 60

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vetro.yaql import operators
 from vetro.yaql.context import CodeContext
-from vetro.yaql.signature import FunctionTable, Overload, Param, Type, function
+from vetro.yaql.resolve import operators
+from vetro.yaql.resolve.signature import FunctionTable, Overload, Param, Type, function
 
 _NUM, _STR, _INT, _SEQ, _ITER = Type.NUM, Type.STR, Type.INT, Type.SEQ, Type.ITER
 _SET, _DICT, _SPAN, _DT, _ANY = Type.SET, Type.DICT, Type.SPAN, Type.DATETIME, Type.ANY

@@ -117,7 +117,7 @@ class FunctionTable:
     parent: FunctionTable | None = None
     functions: dict[str, list[Overload]] = field(default_factory=dict)
     exclusive: set[str] = field(default_factory=set)
-    #: Plans of call shapes, kept by `vetro.yaql.dispatch`; tables are complete before the first call.
+    #: Plans of call shapes, kept by `vetro.yaql.resolve.dispatchers`; tables are complete before the first call.
     plans: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def add(self, overload: Overload) -> None:

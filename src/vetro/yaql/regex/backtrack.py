@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded
-from vetro.yaql.library._regex_case import fold
-from vetro.yaql.library._regex_program import (
+from vetro.yaql.regex.case import fold
+from vetro.yaql.regex.program import (
     ATOMIC,
     CHAR,
     COND,

@@ -13,10 +13,10 @@ from tests.yaql.library.agreement import value
 from vetro.yaql import CodeContext, named_dialect
 from vetro.yaql.context import Execution, Limits
 from vetro.yaql.errors import LimitExceeded, StepsExceeded
-from vetro.yaql.library._regex import Regex
-from vetro.yaql.library._regex_parser import Flags
-from vetro.yaql.library._regex_re2 import word_ranges
 from vetro.yaql.library.regexes import compile_regex
+from vetro.yaql.regex.parser import Flags
+from vetro.yaql.regex.pattern import Regex
+from vetro.yaql.regex.re2 import word_ranges
 
 CX = CodeContext(rt=Execution(), dialect=named_dialect("standard"))
 NAMES = {"ignore_case": re.IGNORECASE, "multi_line": re.MULTILINE, "dot_all": re.DOTALL}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from vetro.yaql import operators as op
 from vetro.yaql.api import compile, named_dialect
 from vetro.yaql.context import CodeContext, Execution, Limits
 from vetro.yaql.errors import (
@@ -17,6 +16,7 @@ from vetro.yaql.errors import (
     NoFunctionRegistered,
     NoMatchingFunction,
 )
+from vetro.yaql.resolve import operators as op
 from vetro.yaql.values import FDict, FSet, HostObject
 
 DAY = datetime.timedelta(days=1)

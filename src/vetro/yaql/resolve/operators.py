@@ -1,7 +1,7 @@
 """The operators (YAQL.md 2.2, 2.3): ``op(cx, left, right)``, exact classes first, no overload tables on the way.
 
 What fits no overload raises `NoMatchingFunction` naming both operand types. Results that would be too large are refused
-before anything is allocated. `vetro.yaql.optable` declares the same operators as overloads.
+before anything is allocated. `vetro.yaql.resolve.operator_table` declares the same operators as overloads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SMALL = 1 << 62
 
 
 def _refuse(name: str, *operands: Any) -> NoReturn:
-    from vetro.yaql.optable import hint  # only on the way to an error
+    from vetro.yaql.resolve.operator_table import hint  # only on the way to an error
 
     kinds = ", ".join(describe(o) for o in operands)
     error = NoMatchingFunction(f'No function "{name}" matches supplied arguments ({kinds})')
@@ -380,7 +380,7 @@ def attribute(cx: CodeContext, receiver: Any, name: str) -> Any:
 
 
 def _property(cx: CodeContext, receiver: Any, name: str) -> Any:
-    from vetro.yaql.resolve import call_function  # resolution stands above the operators
+    from vetro.yaql.resolve.overloads import call_function  # resolution stands above the operators
 
     full = "#property#" + name
     if not cx.dialect.table.has(full, "F"):

@@ -2,7 +2,7 @@
 
 It serves expressions that run once or a few times (forms, contracts' odd corners, ``let`` and ``def`` with computed
 parts) and is the oracle of the compiled tier. Functions are resolved when the closure is built; what only values can
-tell is left to the dispatchers of `vetro.yaql.dispatch`. Calls live in `vetro.yaql.closure_calls`.
+tell is left to the dispatchers of `vetro.yaql.resolve.dispatchers`. Calls live in `vetro.yaql.closures.calls`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vetro.yaql import ast, operators, scopes
-from vetro.yaql.closure_args import Fn
-from vetro.yaql.closure_calls import function_call, index_call, invoke, method_call, table_call
+from vetro.yaql import ast
+from vetro.yaql.closures import scopes
+from vetro.yaql.closures.arguments import Fn
+from vetro.yaql.closures.calls import function_call, index_call, invoke, method_call, table_call
 from vetro.yaql.context import Dialect
 from vetro.yaql.environment import Env
-from vetro.yaql.failures import no_match
+from vetro.yaql.resolve import operators
+from vetro.yaql.resolve.failures import no_match
 from vetro.yaql.spine import cut, long_spine
 from vetro.yaql.values import SCALARS, FDict, check_depth, freeze
 

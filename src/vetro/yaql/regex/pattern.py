@@ -1,6 +1,6 @@
 """Compiled regular expressions: one face, three engines.
 
-Python's own ``re`` serves simple patterns that are proved to take linear time (`_regex_linear`), RE2 (always linear)
+Python's own ``re`` serves simple patterns that are proved to take linear time (`linear`), RE2 (always linear)
 nearly all the others; patterns it cannot do, and the few texts on which it would differ from ``re``, go to the bounded
 backtracking engine. Which one runs cannot be told from the results.
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded
-from vetro.yaql.library._backtrack import Meter, match_at, search
-from vetro.yaql.library._regex_linear import effort
-from vetro.yaql.library._regex_parser import Flags, Pattern, parse
-from vetro.yaql.library._regex_program import Program
-from vetro.yaql.library._regex_re2 import Written, write
+from vetro.yaql.regex.backtrack import Meter, match_at, search
+from vetro.yaql.regex.linear import effort
+from vetro.yaql.regex.parser import Flags, Pattern, parse
+from vetro.yaql.regex.program import Program
+from vetro.yaql.regex.re2 import Written, write
 from vetro.yaql.types import RegexBase
 from vetro.yaql.values import FROZEN
 

@@ -15,7 +15,7 @@ from vetro.yaql.errors import (
     NoMethodRegistered,
     UnresolvedCall,
 )
-from vetro.yaql.signature import FunctionTable, Kind, Overload, Type
+from vetro.yaql.resolve.signature import FunctionTable, Kind, Overload, Type
 from vetro.yaql.types import describe
 from vetro.yaql.values import MISSING, HostObject
 
