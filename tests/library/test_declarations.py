@@ -11,11 +11,10 @@ import yaml
 import vetro.library
 from vetro.library.natives import CLASSES
 from vetro.library.natives.logger import LEVELS
+from vetro.muranopl.contracts.model import ContractList, ContractMap
 from vetro.muranopl.declarations import (
     NO_DEFAULT,
     ClassDecl,
-    ContractList,
-    ContractMap,
     Expression,
     Literal,
     PropertyDecl,

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vetro.muranopl.contracts.model import ContractList, ContractMap
 from vetro.muranopl.declarations import (
     NO_DEFAULT,
     ArgumentUsage,
     ClassDecl,
     ClassUsage,
-    ContractList,
-    ContractMap,
     Expression,
     ListTemplate,
     Literal,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.muranopl.world import World, define
-from vetro.muranopl.contract_rt import to_template
+from vetro.muranopl.contracts.runtime import to_template
 from vetro.muranopl.errors import ContractViolation, ObjectNotFound
 from vetro.muranopl.reflection import TypeInfo
 from vetro.yaql.values import FDict, freeze

@@ -13,106 +13,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Union
 
-from vetro.yaql import ast
+from vetro.muranopl.contracts.model import Contract
+from vetro.muranopl.expressions import Expression as Expression
+from vetro.muranopl.expressions import ListTemplate as ListTemplate
+from vetro.muranopl.expressions import Literal as Literal
+from vetro.muranopl.expressions import MapTemplate as MapTemplate
+from vetro.muranopl.expressions import Position as Position
+from vetro.muranopl.expressions import Template as Template
 
 EMPTY: Mapping[Any, Any] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place in a package file. ``line`` and ``column`` count from 1; ``end_*`` is exclusive, 0 when unknown."""
-
-    file: str
-    line: int
-    column: int
-    end_line: int = 0
-    end_column: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A scalar that is an expression (SEMANTICS 1.2).
-
-    ``offsets`` tells where each character of ``text`` stands in the file: pairs (offset in text, (line, column));
-    plain scalars folded over lines and quoted ones with escapes need more than one.
-    """
-
-    text: str
-    node: ast.Node
-    position: Position
-    offsets: tuple[tuple[int, tuple[int, int]], ...] = ()
-
-    def locate(self, offset: int) -> tuple[int, int]:
-        """(line, column), both from 1, of the character at ``offset`` of the text."""
-        line, column, base = self.position.line, self.position.column, 0
-        for start, (at_line, at_column) in self.offsets:
-            if start > offset:
-                break
-            line, column, base = at_line, at_column, start
-        return line, column + (offset - base)
-
-
-# -- values written in YAML whose scalars may be expressions (SEMANTICS 1.6) ------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A frozen plain value; containers in it hold no expressions."""
-
-    value: Any
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class ListTemplate:
-    """A YAML list with at least one expression inside."""
-
-    items: tuple[Template, ...]
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class MapTemplate:
-    """A YAML mapping with at least one expression inside; of equal keys the last wins at run time."""
-
-    pairs: tuple[tuple[Template, Template], ...]
-    position: Position
-
-
-Template = Union[Literal, Expression, ListTemplate, MapTemplate]
-
-
-# -- contracts (SEMANTICS 6) ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ContractList:
-    """``[c1, c2, min, max]``: item contracts by position, the last repeats; none accepts any items."""
-
-    items: tuple[Contract, ...]
-    minimum: int | None
-    maximum: int | None
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class ContractMap:
-    """``{key: c, $.string(): c}``: literal keys always present, expression keys map the rest.
-
-    ``open`` (the empty mapping contract) accepts any mapping. More than one entry in ``rest`` is a contract syntax
-    error when the contract is used.
-    """
-
-    entries: tuple[tuple[Any, Contract], ...]
-    rest: tuple[tuple[Expression, Contract], ...]
-    open: bool
-    position: Position
-
-
-Contract = Union[Expression, Literal, ContractList, ContractMap]
 
 
 # -- declarations -----------------------------------------------------------------------------------------------------

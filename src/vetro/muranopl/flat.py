@@ -13,7 +13,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.declarations import ContractList, PropertyUsage
+from vetro.muranopl.contracts.model import ContractList
+from vetro.muranopl.declarations import PropertyUsage
 from vetro.muranopl.errors import ContractViolation, NoWriteAccess
 from vetro.muranopl.members import check_given, mismatch
 from vetro.muranopl.objects import MuranoObject

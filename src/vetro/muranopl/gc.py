@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.contract_rt import unwrap
+from vetro.muranopl.contracts.runtime import unwrap
 from vetro.muranopl.errors import InvalidOperation, MethodNotFound
 from vetro.muranopl.objects import ALIVE, DESTROYED, MuranoObject, mark_destroyed
 from vetro.muranopl.placement import held_objects

@@ -6,11 +6,11 @@ everything it inherits. Which classes there are is known by the packages themsel
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from vetro.muranopl.declarations import NO_DEFAULT, Contract, ContractList, ContractMap, Expression, MethodDecl
+from vetro.muranopl.contracts.model import object_calls
+from vetro.muranopl.declarations import NO_DEFAULT, MethodDecl
 from vetro.muranopl.members import Method, Property
 from vetro.muranopl.objects import MuranoObject
 from vetro.muranopl.reflection import ArgumentInfo, MethodInfo, PackageInfo, PropertyInfo, TypeInfo, VersionInfo
@@ -18,8 +18,6 @@ from vetro.muranopl.session import Session
 from vetro.muranopl.types import MuranoType, TypeObject
 from vetro.muranopl.views import View
 
-#: A contract's functions whose values are objects.
-_CLASSES = re.compile(r"\.\s*(?:class|template)\s*\(")
 _NAMED = ((MethodInfo, "method"), (PropertyInfo, "property"), (ArgumentInfo, "argument"), (PackageInfo, "package"))
 
 
@@ -124,21 +122,8 @@ def _class(of: MuranoType) -> ClassDescription:
 
 
 def _property(of: Property) -> PropertyDescription:
-    objects = _speaks_of_classes(of.decl.contract)
+    objects = any(True for _ in object_calls(of.decl.contract))
     return PropertyDescription(of.name, of.usage.value, of.has_default, of.declaring.name, objects)
-
-
-def _speaks_of_classes(contract: Contract) -> bool:
-    left: list[Contract] = [contract]
-    while left:
-        item = left.pop()
-        if isinstance(item, Expression) and _CLASSES.search(item.text):
-            return True
-        if isinstance(item, ContractList):
-            left.extend(item.items)
-        elif isinstance(item, ContractMap):
-            left.extend(part for _, part in (*item.entries, *item.rest))
-    return False
 
 
 def _method(of: Method) -> MethodDescription:

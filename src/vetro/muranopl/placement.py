@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections.abc as abc
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.contract_rt import unwrap
+from vetro.muranopl.contracts.runtime import unwrap
 from vetro.muranopl.objects import MuranoObject
 from vetro.yaql.values import SCALARS, HostObject
 

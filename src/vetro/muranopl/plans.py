@@ -6,8 +6,19 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vetro.muranopl.compiler.emitter import chain
-from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression, Literal, PropertyUsage
+from vetro.muranopl.contracts.model import (
+    Check,
+    Contract,
+    ContractExpression,
+    ContractList,
+    ContractMap,
+    Convert,
+    NotNull,
+    OfClass,
+    Owner,
+)
+from vetro.muranopl.declarations import PropertyUsage
+from vetro.muranopl.expressions import Literal
 from vetro.muranopl.members import SERIALIZED, Property
 from vetro.yaql.values import MISSING
 
@@ -130,11 +141,13 @@ def contract_shape(contract: Contract) -> Shape:
         inside = [contract_shape(item) for _, item in contract.entries]
         inside += [contract_shape(item) for pair in contract.rest for item in pair]
         return Shape.ITEMS if inside and not contract.open and Shape.OPEN not in inside else Shape.OPEN
-    if isinstance(contract, Expression):
-        steps = chain(contract.node)
-        names = [name for name, _ in steps] if steps else [""]
-        if names[0] in ("int", "string", "bool") and set(names[1:]) <= {"int", "string", "bool", "notNull", "check"}:
-            return Shape.SCALAR
-        if names[0] == "class" and set(names[1:]) <= {"notNull", "check", "owned", "notOwned"}:
-            return Shape.OBJECT
+    if isinstance(contract, ContractExpression):
+        chain = contract.chain
+        if chain is not None and chain.straight and chain.steps:
+            first, *others = chain.steps
+            if isinstance(first, Convert) and all(isinstance(step, (Convert, NotNull, Check)) for step in others):
+                return Shape.SCALAR
+            named = isinstance(first, OfClass) and not first.template
+            if named and all(isinstance(step, (NotNull, Check, Owner)) for step in others):
+                return Shape.OBJECT
     return Shape.OPEN

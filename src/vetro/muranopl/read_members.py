@@ -6,11 +6,12 @@ from typing import Final
 
 from yaml.nodes import MappingNode, ScalarNode
 
+from vetro.muranopl.contracts.model import Contract
+from vetro.muranopl.contracts.reader import read_contract
 from vetro.muranopl.declarations import (
     NO_DEFAULT,
     ArgumentDecl,
     ArgumentUsage,
-    Contract,
     MethodDecl,
     MethodScope,
     MethodUsage,
@@ -21,7 +22,6 @@ from vetro.muranopl.declarations import (
     _NoDefault,
 )
 from vetro.muranopl.errors import DeclarationError, DslSyntaxError, MissingKey
-from vetro.muranopl.read_contract import read_contract
 from vetro.muranopl.read_instructions import read_block
 from vetro.muranopl.read_meta import read_member_meta
 from vetro.muranopl.read_values import Entries, ReadContext, describe, did_you_mean

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from vetro.muranopl.contracts.schema import FormTranslator
+from vetro.muranopl.contracts.schema_v1 import ContractTranslator, Fallible
 from vetro.muranopl.declarations import (
     NO_DEFAULT,
     ArgumentDecl,
@@ -26,9 +28,7 @@ from vetro.muranopl.declarations import (
     _NoDefault,
 )
 from vetro.muranopl.package_protocols import CORE_LIBRARY
-from vetro.muranopl.schema_contract import ContractTranslator, Fallible
 from vetro.muranopl.schema_draft import DRAFT_2020_12
-from vetro.muranopl.schema_forms import FormTranslator
 from vetro.muranopl.schema_hints import Hint, control_hints, field_hints, form_sections, text_hints
 from vetro.yaql import ast
 from vetro.yaql.values import SCALARS, thaw
@@ -95,8 +95,8 @@ def class_schemas(
 
     Without ``methods``: the class and its model builders. With names: each public method that is named, ``''`` for
     the class; unknown and non-public names are left out (SEMANTICS 17.1). ``form``: draft 2020-12 with all that a
-    form wants to know (`schema_forms`, docs/forms/schema.md). Raises what resolving the classes of contracts raises,
-    `ClassNotFound` above all.
+    form wants to know (`contracts.schema`, docs/forms/schema.md). Raises what resolving the classes of contracts
+    raises, `ClassNotFound` above all.
     """
     maker: _Maker = _FormMaker(type_, hints, evaluate) if form else _Maker(type_, hints, evaluate)
     result: dict[str, dict[str, Any]] = {}

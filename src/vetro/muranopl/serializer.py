@@ -12,7 +12,7 @@ import gc
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vetro.muranopl.actions import class_actions, object_actions
-from vetro.muranopl.contract_rt import unwrap
+from vetro.muranopl.contracts.runtime import unwrap
 from vetro.muranopl.header import as_type
 from vetro.muranopl.members import SERIALIZED
 from vetro.muranopl.objects import DESTROYED, NO_HEADER, MuranoObject

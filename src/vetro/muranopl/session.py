@@ -349,7 +349,7 @@ class Session:
     ) -> Any:
         """JSON Schemas of a class and its model builders, or of the named methods (SEMANTICS 17).
 
-        ``form``: exact ones of draft 2020-12 that forms are made from (`schema_forms`), instead of those of /v1.
+        ``form``: exact ones of draft 2020-12 that forms are made from (`contracts.schema`), instead of those of /v1.
         """
         from vetro.muranopl.schemas import class_schemas
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from vetro.muranopl.contract_rt import accepts
+from vetro.muranopl.contracts.runtime import accepts
 from vetro.muranopl.errors import DeclarationError, ObjectNotFound
 from vetro.muranopl.header import NOTHING, split
 from vetro.muranopl.loader import Loader

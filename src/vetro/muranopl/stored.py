@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import Any
 
 from vetro.muranopl import declarations as d
+from vetro.muranopl.contracts.model import Chain, ContractExpression, ContractList, ContractMap
+from vetro.muranopl.contracts.resolver import chain_of
 from vetro.yaql import ast
 from vetro.yaql.parser import MURANO, parse
 from vetro.yaql.values import SCALARS, freeze, thaw
 
 #: Part of the cache key: change it with the shape of the data.
-VERSION = 2
+VERSION = 3
 
 
 class StoredExpression(d.Expression):
@@ -29,6 +31,22 @@ class StoredExpression(d.Expression):
     def node(self) -> ast.Node:
         """The syntax tree."""
         return _parsed(self.text)
+
+
+class StoredContract(ContractExpression):
+    """A contract's expression whose tree and steps are made when first read."""
+
+    __slots__ = ()
+
+    @property
+    def node(self) -> ast.Node:
+        """The syntax tree."""
+        return _parsed(self.text)
+
+    @property
+    def chain(self) -> Chain | None:
+        """The steps."""
+        return chain_of(_parsed(self.text))
 
 
 @lru_cache(maxsize=50_000)
@@ -115,16 +133,21 @@ def _position(position: d.Position) -> tuple[int, int, int, int]:
 def _plain(value: Any) -> Any:
     """A template or contract as nested tuples; the first item tells the kind."""
     if isinstance(value, d.Expression):
-        return "E", value.text, _position(value.position), value.offsets
+        return (
+            "C" if isinstance(value, ContractExpression) else "E",
+            value.text,
+            _position(value.position),
+            value.offsets,
+        )
     if isinstance(value, d.Literal):
         return "L", value.value if value.value.__class__ in SCALARS else thaw(value.value), _position(value.position)
     if isinstance(value, d.ListTemplate):
         return "T", tuple(map(_plain, value.items)), _position(value.position)
     if isinstance(value, d.MapTemplate):
         return "M", tuple((_plain(k), _plain(v)) for k, v in value.pairs), _position(value.position)
-    if isinstance(value, d.ContractList):
+    if isinstance(value, ContractList):
         return "l", tuple(map(_plain, value.items)), value.minimum, value.maximum, _position(value.position)
-    if isinstance(value, d.ContractMap):
+    if isinstance(value, ContractMap):
         entries = tuple((k, _plain(c)) for k, c in value.entries)
         rest = tuple((_plain(k), _plain(c)) for k, c in value.rest)
         return "m", entries, rest, value.open, _position(value.position)
@@ -196,8 +219,9 @@ class _Decoder:
         if data is None:
             return d.NO_DEFAULT
         kind = data[0]
-        if kind == "E":
-            made = StoredExpression.__new__(StoredExpression)
+        if kind in ("E", "C"):
+            cls = StoredExpression if kind == "E" else StoredContract
+            made: d.Expression = cls.__new__(cls)
             _set(made, "text", data[1])
             _set(made, "position", self.position(data[2]))
             _set(made, "offsets", data[3])
@@ -210,10 +234,10 @@ class _Decoder:
             pairs = tuple((self.value(k), self.value(v)) for k, v in data[1])
             return d.MapTemplate(pairs, self.position(data[2]))
         if kind == "l":
-            return d.ContractList(tuple(map(self.value, data[1])), data[2], data[3], self.position(data[4]))
+            return ContractList(tuple(map(self.value, data[1])), data[2], data[3], self.position(data[4]))
         entries = tuple((k, self.value(c)) for k, c in data[1])
         rest = tuple((self.value(k), self.value(c)) for k, c in data[2])
-        return d.ContractMap(entries, rest, data[3], self.position(data[4]))
+        return ContractMap(entries, rest, data[3], self.position(data[4]))
 
     def meta(self, data: tuple[Any, ...]) -> tuple[d.MetaDecl, ...]:
         return tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.contract_rt import accepts, wrong_class
+from vetro.muranopl.contracts.runtime import accepts, wrong_class
 from vetro.muranopl.errors import ContractViolation
 from vetro.muranopl.loader import Loader
 from vetro.muranopl.objects import MuranoObject

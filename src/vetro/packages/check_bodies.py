@@ -13,6 +13,7 @@ from typing import Any
 
 from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.variables import assigned_variables, expressions_of, walk_instructions
+from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.errors import MuranoError
 from vetro.packages.errors import Problem
 from vetro.yaql import ast
@@ -96,7 +97,7 @@ def _check_expression(kind: Any, expression: d.Expression) -> Iterator[Problem]:
             if isinstance(node, ast.Call):
                 yield from _check_call(kind, expression, node)
     for node in nodes:
-        name = written_class(node)
+        name = qualified_name(node)
         if name is None and isinstance(node, ast.Call) and node.name in CLASS_FUNCTIONS and node.args:
             first = node.args[0]
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
@@ -162,15 +163,4 @@ def class_problem(kind: Any, name: str, place: d.Position) -> Problem | None:
         kind.resolve_class(name)
     except VetroError as error:
         return Problem(error.message, place, error.hint, code=error.code)
-    return None
-
-
-def written_class(node: ast.Node) -> str | None:
-    """The class name that ``:C`` or ``p:C`` writes; None for other expressions."""
-    if isinstance(node, ast.Unary) and node.op == ":" and isinstance(node.operand, ast.Constant):
-        return f":{node.operand.value}"
-    if isinstance(node, ast.Binary) and node.op == ":":
-        left, right = node.left, node.right
-        if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
-            return f"{left.value}:{right.value}"
     return None

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from vetro.muranopl.declarations import ClassDecl, Contract, ContractList, ContractMap, Expression, Position, SourceFile
+from vetro.muranopl.contracts.model import Contract, OfClass, OtherMethod, StepName, expressions, object_calls
+from vetro.muranopl.contracts.resolver import class_name_of
+from vetro.muranopl.declarations import ClassDecl, Position, SourceFile
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.linker import misnamed
 from vetro.muranopl.reader import read_file
-from vetro.packages.check_bodies import check_bodies, class_problem, place_of, written_class
+from vetro.packages.check_bodies import check_bodies, class_problem, place_of
 from vetro.packages.errors import Problem
-from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
-
-#: What contracts have beside the methods of the language.
-STEPS = ("int", "string", "bool", "notNull", "check", "class", "template", "owned", "notOwned")
 
 
 def as_problem(error: VetroError, fallback: Position) -> Problem:
@@ -165,58 +163,37 @@ def _blamed(package: Any, decl: ClassDecl, error: VetroError) -> Position:
     return decl.position
 
 
-def _contract_expressions(decl: ClassDecl) -> Iterator[Expression]:
-    """The expressions in the contracts of a class."""
-    contracts: list[Contract] = [p.contract for p in decl.properties.values()]
+def _contracts(decl: ClassDecl) -> Iterator[Contract]:
+    """The contracts of a class."""
+    yield from (p.contract for p in decl.properties.values())
     for method in decl.methods.values():
-        contracts += [a.contract for a in method.arguments]
-    while contracts:
-        contract = contracts.pop()
-        if isinstance(contract, ContractList):
-            contracts += contract.items
-        elif isinstance(contract, ContractMap):
-            contracts += [c for _, c in contract.entries]
-            for key, value in contract.rest:
-                contracts += [key, value]
-        elif isinstance(contract, Expression):
-            yield contract
+        yield from (a.contract for a in method.arguments)
 
 
 def _contract_steps(kind: Any) -> Iterator[Problem]:
     """Steps behind the value of a contract that neither contracts nor the language have."""
     table = kind.context.dialect.table
-    for contract in _contract_expressions(kind.decl):
-        chain: list[ast.MethodCall] = []
-        node = contract.node
-        while isinstance(node, ast.MethodCall):
-            chain.append(node)
-            node = node.receiver
-        if not (isinstance(node, ast.Variable) and node.name == "1"):
+    for expression in (e for contract in _contracts(kind.decl) for e in expressions(contract)):
+        if expression.chain is None or expression.chain.alternative:
             continue
-        for step in reversed(chain):
-            if step.name in ("class", "template"):
+        for step in expression.chain.steps:
+            if isinstance(step, OfClass):
                 break  # an object may have methods of its own
-            known = step.name in STEPS or table.layers(step.name, "M") or step.name in kind.extension_names()
-            if not known:
-                close = suggest(step.name, STEPS)
+            name = step.call.name
+            if isinstance(step, OtherMethod) and not table.layers(name, "M") and name not in kind.extension_names():
+                close = suggest(name, StepName)
                 hint = (
                     f"did you mean '{close}'?"
                     if close
                     else "steps are int(), string(), bool(), notNull(), check(), class()…"
                 )
-                yield Problem(
-                    f"there is no step '{step.name}' for contracts", place_of(contract, step), hint, code="YAQ201"
-                )
+                place = place_of(expression, step.call)
+                yield Problem(f"there is no step '{name}' for contracts", place, hint, code="YAQ201")
 
 
 def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:
     """Class names written in the contracts of a class, with their places."""
-    for contract in _contract_expressions(decl):
-        for node in ast.walk(contract.node):
-            if isinstance(node, ast.MethodCall) and node.name in ("class", "template") and node.args:
-                first = node.args[0]
-                name = written_class(first)
-                if name is None and isinstance(first, ast.Constant) and isinstance(first.value, str):
-                    name = first.value
-                if name is not None:
-                    yield place_of(contract, first), name
+    for expression, call in (found for contract in _contracts(decl) for found in object_calls(contract)):
+        name = class_name_of(call.args[0]) if call.args else None
+        if name is not None:
+            yield place_of(expression, call.args[0]), name

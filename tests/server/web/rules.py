@@ -25,7 +25,7 @@ _RAISING = (
     "server/dispatch/gate.py", "server/dispatch/queue.py", "server/dispatch/wait.py", "server/api/v2/own.py",
     "server/quotas", "server/api/v2/package_parts.py", "server/dispatch/ending.py", "server/web", "forms/builders.py",
     "forms/checking.py", "forms/contexts.py", "forms/contracts.py", "forms/desks", "forms/removal.py",
-    "forms/dynamic/types", "muranopl/contract_rt.py", "engine/planning/telling.py",
+    "forms/dynamic/types", "muranopl/contracts/runtime.py", "engine/planning/telling.py",
 )  # fmt: skip
 #: What only administrators see, in a terminal or the log.
 _TERMINAL = (

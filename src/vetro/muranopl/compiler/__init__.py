@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.declarations import Contract, Literal, MethodDecl
+from vetro.muranopl.contracts.model import Contract
+from vetro.muranopl.declarations import Literal, MethodDecl
 
 if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType

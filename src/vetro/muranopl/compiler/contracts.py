@@ -8,22 +8,31 @@ which cost nothing until something fails.
 from __future__ import annotations
 
 import ast as py
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
-from vetro.muranopl.compiler.emitter import CONTRACT_KINDS, MuranoEmitter, chain
+from vetro.muranopl.compiler.emitter import CONTRACT_KINDS, MuranoEmitter
 from vetro.muranopl.compiler.unit import Unit
-from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression, Literal
+from vetro.muranopl.contracts.model import (
+    Check,
+    Contract,
+    ContractExpression,
+    ContractList,
+    ContractMap,
+    Convert,
+    NotNull,
+    OfClass,
+    Owner,
+    Step,
+    StepName,
+)
+from vetro.muranopl.expressions import Literal
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 
 if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
-
-STEPS = frozenset({"int", "string", "bool", "notNull", "check", "class", "template", "owned", "notOwned"})
-#: First steps after which nothing of the original value is left in place.
-CONVERTING = frozenset({"int", "string", "bool", "class"})
-EXACT = {"int": "int", "string": "str", "bool": "bool"}
 
 
 def contract_unit(contract: Contract, owner: MuranoType, strict: bool, name: str) -> Unit:
@@ -56,7 +65,7 @@ class ContractCompiler:
 
     def emit(self, contract: Contract, v: str) -> list[py.stmt]:
         """Statements for any contract node."""
-        if isinstance(contract, Expression):
+        if isinstance(contract, ContractExpression):
             made = self.expression(contract, v)
         elif isinstance(contract, ContractList):
             made = self.list_(contract, v)
@@ -70,139 +79,93 @@ class ContractCompiler:
 
     # -- expression nodes ----------------------------------------------------------------------------------------------
 
-    def expression(self, contract: Expression, v: str) -> list[py.stmt]:
+    def expression(self, contract: ContractExpression, v: str) -> list[py.stmt]:
         self.em.start(contract)
-        steps = chain(contract.node)
-        if steps is None or any(name not in STEPS for name, _ in steps):
+        chain = contract.chain
+        if chain is None or not chain.plain:
             return [b.assign(v, self.general(contract, v))]
+        steps = chain.steps
         made: list[py.stmt] = []
-        if not steps or steps[0][0] not in CONVERTING:
+        if not steps or not _converts(steps[0]):
             # Values from outside arrive as plain data; where no step converts them they are frozen here.
             made.append(self._freeze(v))
         kind = "any"
-        node: ast.Node = contract.node
-        nodes: list[ast.MethodCall] = []
-        while isinstance(node, ast.MethodCall):
-            nodes.append(node)
-            node = node.receiver
         nullable = True
-        for call in reversed(nodes):
-            if call.name in EXACT and not call.args:
-                if self._not_null_follows(nodes, call) and not self.strict:
-                    made.append(self._exact_not_null(call.name, v))
-                    kind, nullable = CONTRACT_KINDS[call.name], False
+        for step, following in zip_longest(steps, steps[1:]):
+            if isinstance(step, Convert):
+                if isinstance(following, NotNull) and not self.strict:
+                    made.append(self._exact_not_null(step.name, v))
+                    kind, nullable = CONTRACT_KINDS[step.name], False
                 else:
-                    made.append(self._exact(call.name, v))
-                    kind = "any" if nullable else CONTRACT_KINDS[call.name]
-            elif call.name == "notNull" and not call.args:
+                    made.append(self._exact(step.name, v))
+                    kind = "any" if nullable else CONTRACT_KINDS[step.name]
+            elif isinstance(step, NotNull):
                 if nullable:
                     made.append(py.If(b.is_null(b.name(v)), [py.Expr(b.call("_null_violation"))], []))
                 nullable = False
-            elif call.name == "check" and _is_plain_check(call):
-                made.append(self._check(call, v, kind))
+            elif isinstance(step, Check):
+                made.append(self._check(step, v, kind))
             else:
-                step = self._object_step(call, v)
-                if step is None:
-                    return [b.assign(v, self.general(contract, v))]
-                made.extend(step)
+                made.append(self._object_step(step, v))
                 kind = "any"
-            self.em._place(made[-1], call)
+            self.em._place(made[-1], step.call)
         return made
 
     def _freeze(self, v: str) -> py.stmt:
         test = py.Compare(b.attr(b.name(v), "__class__"), [py.NotIn()], [b.name("_FROZEN")])
         return py.If(test, [b.assign(v, b.call("_freeze", b.name("rt"), b.name(v)))], [])
 
-    def general(self, contract: Expression, v: str) -> py.expr:
+    def general(self, contract: ContractExpression, v: str) -> py.expr:
         """The closure tier for an expression that is no chain of contract functions."""
         site = self.em.link("_k", "contract", contract.text, 0, -1, self.strict, self.argument)
         this = b.name(self.this) if self.this else b.const(None)
         value = b.call("_freeze", b.name("rt"), b.name(v))
         return b.call("_freeze", b.name("rt"), b.call(site, this, py.Dict([b.const("1")], [value])))
 
-    def _not_null_follows(self, nodes: list[ast.MethodCall], call: ast.MethodCall) -> bool:
-        index = nodes.index(call)
-        return index > 0 and nodes[index - 1].name == "notNull" and not nodes[index - 1].args
-
-    def _exact(self, name: str, v: str) -> py.stmt:
-        cls = EXACT[name]
+    def _exact(self, name: StepName, v: str) -> py.stmt:
+        cls = CONTRACT_KINDS[name]
         test = b.both(
             py.Compare(b.attr(b.name(v), "__class__"), [py.IsNot()], [b.name("_" + cls)]), b.is_null(b.name(v), True)
         )
         return py.If(test, [b.assign(v, b.call(f"_{'strict' if self.strict else 'to'}_{name}", b.name(v)))], [])
 
-    def _exact_not_null(self, name: str, v: str) -> py.stmt:
-        test = py.Compare(b.attr(b.name(v), "__class__"), [py.IsNot()], [b.name("_" + EXACT[name])])
+    def _exact_not_null(self, name: StepName, v: str) -> py.stmt:
+        test = py.Compare(b.attr(b.name(v), "__class__"), [py.IsNot()], [b.name("_" + CONTRACT_KINDS[name])])
         convert = b.assign(v, b.call(f"_need_{name}", b.name(v)))
         return py.If(test, [convert], [])
 
-    def _check(self, call: ast.MethodCall, v: str, kind: str) -> py.stmt:
+    def _check(self, step: Check, v: str, kind: str) -> py.stmt:
+        assert step.predicate is not None
         names: dict[str, tuple[str, str]] = {"1": (v, kind)}
         if self.this:
             names["this"] = (self.this, "self")
         scope = Scope(names)
-        predicate = self.em.emit(call.args[0], scope)
+        predicate = self.em.emit(step.predicate, scope)
         message: list[py.expr] = []
-        if len(call.args) == 2:
-            message = [self.em.emit(call.args[1], scope).node]
-        text = self.em.text[call.args[0].span.start : call.args[0].span.end]
+        if step.message is not None:
+            message = [self.em.emit(step.message, scope).node]
+        text = self.em.text[step.predicate.span.start : step.predicate.span.end]
         failed = py.Expr(b.call("_check_failed", b.name(v), b.const(text), *message))
         return py.If(py.UnaryOp(py.Not(), predicate.node), [failed], [])
 
-    def _object_step(self, call: ast.MethodCall, v: str) -> list[py.stmt] | None:
+    def _object_step(self, step: Step, v: str) -> py.stmt:
         this = b.name(self.this) if self.this else b.const(None)
-        if call.name in ("owned", "notOwned") and not call.args:
-            helper = "_owned" if call.name == "owned" else "_not_owned"
-            return [b.assign(v, b.call(helper, b.name(v), this))]
-        if call.name not in ("class", "template"):
-            return None
-        slots: dict[str, ast.Node] = {}
-        order = ["name", "defaultName", "versionSpec"]
-        for index, arg in enumerate(call.args):
-            if isinstance(arg, ast.Pair):
-                if not isinstance(arg.key, ast.Constant):
-                    return None
-                slots[str(arg.key.value)] = arg.value
-            elif isinstance(arg, ast.Empty) or index >= len(order):
-                return None
-            else:
-                slots[order[index]] = arg
-        spec = slots.pop("versionSpec", None)
-        if spec is not None and not isinstance(spec, ast.Constant):
-            return None
-        wanted = None if spec is None else spec.value
-        target = self._class_link(slots.pop("name", None), wanted)
-        default = self._class_link(slots.pop("defaultName", None) or slots.pop("default", None))
-        exclude = slots.pop("excludeProperties", None)
-        if target is None or slots:
-            return None
-        if exclude is not None and (call.name == "class" or not isinstance(exclude, ast.ListDisplay)):
-            return None
-        args: list[py.expr] = [
-            b.name(v),
-            b.name("cx"),
-            this,
-            b.name(target),
-            b.name(default) if default else b.const(None),
-            b.const(wanted),
-        ]
-        if call.name == "class":
+        if isinstance(step, Owner):
+            return b.assign(v, b.call("_owned" if step.owned else "_not_owned", b.name(v), this))
+        assert isinstance(step, OfClass)
+        assert step.name is not None
+        target = self._class_link(step.name, step.version_spec)
+        default = b.const(None) if step.default is None else b.name(self._class_link(step.default))
+        args: list[py.expr] = [b.name(v), b.name("cx"), this, b.name(target), default, b.const(step.version_spec)]
+        if not step.template:
             helper = "_strict_class" if self.strict else "_argument_class" if self.argument else "_class"
             known: list[py.stmt] = [py.Expr(b.call(target))]  # an unknown class is an error for null, too
-            return [py.If(b.is_null(b.name(v)), known, [b.assign(v, b.call(helper, *args))])]
-        if exclude is not None:
-            args.append(self.em.frozen(exclude, Scope()).node)
-        helper = "_strict_template" if self.strict else "_template"
-        return [b.assign(v, b.call(helper, *args))]
+            return py.If(b.is_null(b.name(v)), known, [b.assign(v, b.call(helper, *args))])
+        if step.excluded is not None:
+            args.append(self.em.frozen(step.excluded, Scope()).node)
+        return b.assign(v, b.call("_strict_template" if self.strict else "_template", *args))
 
-    def _class_link(self, node: ast.Node | None, version_spec: Any = None) -> str | None:
-        if node is None:
-            return None
-        name = self.em.class_name(node)
-        if name is None and isinstance(node, ast.Constant) and isinstance(node.value, str):
-            name = node.value
-        if name is None:
-            return None
+    def _class_link(self, name: str, version_spec: ast.Scalar = None) -> str:
         spec = () if version_spec is None else (str(version_spec),)
         return self.em.link("_q", "class", name, *spec)
 
@@ -262,10 +225,11 @@ class ContractCompiler:
         return made
 
     def _bulk(self, items: tuple[Contract, ...]) -> str | None:
-        if len(items) == 1 and isinstance(items[0], Expression):
-            steps = chain(items[0].node)
-            if steps and len(steps) == 2 and steps[0][0] in EXACT and steps[1] == ("notNull", ()) and not steps[0][1]:
-                return "_" + EXACT[steps[0][0]]
+        chain = items[0].chain if len(items) == 1 and isinstance(items[0], ContractExpression) else None
+        if chain is not None and chain.plain and len(chain.steps) == 2:
+            first, second = chain.steps
+            if isinstance(first, Convert) and isinstance(second, NotNull):
+                return "_" + CONTRACT_KINDS[first.name]
         return None
 
     def _by_position(self, items: tuple[Contract, ...], e: str, i: str) -> list[py.stmt]:
@@ -338,9 +302,9 @@ class ContractCompiler:
         return py.Try(body or [py.Pass()], [py.ExceptHandler(b.name("_CV"), x, [again])], [], [])
 
 
-def _is_plain_check(call: ast.MethodCall) -> bool:
-    """A predicate and perhaps a message, by position; the closure tier does the rest and names what is wrong."""
-    return 1 <= len(call.args) <= 2 and not any(isinstance(arg, (ast.Pair, ast.Empty)) for arg in call.args)
+def _converts(step: Step) -> bool:
+    """Whether nothing of the original value is left in place."""
+    return isinstance(step, Convert) or (isinstance(step, OfClass) and not step.template)
 
 
 def _at(node: py.AST, line: int, column: int) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast as py
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vetro.muranopl import declarations as d
 from vetro.muranopl.access import private_slot
+from vetro.muranopl.contracts.model import Check, Contract, ContractExpression, Convert, NotNull, StepName
+from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.declarations import Expression, PropertyUsage
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Emitter, Scope
@@ -22,28 +24,17 @@ from vetro.yaql.codegen.emitter import SCALAR_KINDS, Unsupported
 if TYPE_CHECKING:
     from vetro.muranopl.types import MuranoType
 
-CONTRACT_KINDS = {"int": "int", "string": "str", "bool": "bool"}
+#: What the values are that a conversion yields.
+CONTRACT_KINDS = {StepName.INT: "int", StepName.STRING: "str", StepName.BOOL: "bool"}
 
 
-def chain(node: ast.Node) -> list[tuple[str, tuple[ast.Node, ...]]] | None:
-    """Steps of ``$.a(…).b(…)`` in order; None when the expression is no such chain."""
-    steps: list[tuple[str, tuple[ast.Node, ...]]] = []
-    while isinstance(node, ast.MethodCall) and not node.safe:
-        steps.append((node.name, node.args))
-        node = node.receiver
-    if not isinstance(node, ast.Variable) or node.name != "1":
-        return None
-    return steps[::-1]
-
-
-def contract_kind(contract: Any) -> str:
+def contract_kind(contract: Contract) -> str:
     """What a value that passed the contract is known to be."""
-    if isinstance(contract, Expression):
-        steps = chain(contract.node)
-        if steps and steps[0][0] in CONTRACT_KINDS and all(s[0] in ("notNull", "check") for s in steps[1:]):
-            if any(s[0] == "notNull" for s in steps):
-                return CONTRACT_KINDS[steps[0][0]]
-            return "scalar"
+    chain = contract.chain if isinstance(contract, ContractExpression) else None
+    if chain is not None and chain.straight and chain.steps:
+        first, *others = chain.steps
+        if isinstance(first, Convert) and all(isinstance(step, (NotNull, Check)) for step in others):
+            return "scalar" if chain.nullable else CONTRACT_KINDS[first.name]
     return "frozen"
 
 
@@ -105,24 +96,14 @@ class MuranoEmitter(Emitter):
 
     # -- classes -------------------------------------------------------------------------------------------------------
 
-    def class_name(self, node: ast.Node) -> str | None:
-        """The class name that ``:C`` or ``p:C`` writes; None for other expressions."""
-        if isinstance(node, ast.Unary) and node.op == ":" and isinstance(node.operand, ast.Constant):
-            return f":{node.operand.value}"
-        if isinstance(node, ast.Binary) and node.op == ":":
-            prefix, name = node.left, node.right
-            if isinstance(prefix, ast.Constant) and isinstance(name, ast.Constant):
-                return f"{prefix.value}:{name.value}"
-        return None
-
     def emit_Unary(self, node: ast.Unary, scope: Scope) -> Code:
-        name = self.class_name(node)
+        name = qualified_name(node)
         if name is not None:
             return Code(b.call(self.link("_t", "type", name)), "frozen")
         return super().emit_Unary(node, scope)
 
     def emit_Binary(self, node: ast.Binary, scope: Scope) -> Code:
-        name = self.class_name(node)
+        name = qualified_name(node)
         if name is not None:
             return Code(b.call(self.link("_t", "type", name)), "frozen")
         return super().emit_Binary(node, scope)
@@ -145,7 +126,7 @@ class MuranoEmitter(Emitter):
                 if declared.native is None and _is_surplus(node, declared.arguments):
                     raise Unsupported  # the closure tier applies the contracts of the others before it complains
                 return self.direct(receiver.node, node, scope)
-        if self.class_name(node.receiver) is not None:
+        if qualified_name(node.receiver) is not None:
             return self.direct(self.emit(node.receiver, scope).node, node, scope)
         if self.has_extension(node.name) or self.dialect.table.layers(node.name, "M"):
             return None

@@ -71,7 +71,7 @@ def _class_reference(cx: MuranoContext, name: str, version_spec: str | None = No
 
 def _contract_site(spec: tuple[Any, ...], cx: MuranoContext) -> Callable[[Any, dict[str, Any]], Any]:
     """A contract expression that is no plain chain: closure tier with the contract functions on top."""
-    from vetro.muranopl.compiler.contract_functions import contract_context
+    from vetro.muranopl.contracts.functions import contract_context
     from vetro.yaql.environment import Env
 
     built: list[Any] = []

@@ -9,8 +9,9 @@ from __future__ import annotations
 import collections.abc as abc
 from typing import Any
 
-from vetro.muranopl import contract_rt, exceptions
+from vetro.muranopl import exceptions
 from vetro.muranopl.access import write_property
+from vetro.muranopl.contracts import runtime as contracts
 from vetro.muranopl.errors import (
     AssignmentToCall,
     AssignmentToThis,
@@ -28,7 +29,7 @@ from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject,
 # -- contracts ---------------------------------------------------------------------------------------------------------
 
 
-show = contract_rt.show
+show = contracts.show
 
 
 def _null_violation() -> None:
@@ -38,19 +39,19 @@ def _null_violation() -> None:
 def _need_int(value: Any) -> int:
     if value is None:
         _null_violation()
-    return contract_rt.to_int(value)  # type: ignore[return-value]
+    return contracts.to_int(value)  # type: ignore[return-value]
 
 
 def _need_string(value: Any) -> str:
     if value is None:
         _null_violation()
-    return contract_rt.to_string(value)  # type: ignore[return-value]
+    return contracts.to_string(value)  # type: ignore[return-value]
 
 
 def _need_bool(value: Any) -> bool:
     if value is None:
         _null_violation()
-    return contract_rt.to_bool(value)  # type: ignore[return-value]
+    return contracts.to_bool(value)  # type: ignore[return-value]
 
 
 def _strict_int(value: Any) -> Any:
@@ -132,23 +133,23 @@ def _two_rests() -> None:
 
 
 def _class(value: Any, cx: Any, this: Any, target: Any, default: Any, spec: Any) -> Any:
-    return contract_rt.to_class(value, cx, this, target(), default() if default is not None else None, spec)
+    return contracts.to_class(value, cx, this, target(), default() if default is not None else None, spec)
 
 
 def _argument_class(value: Any, cx: Any, this: Any, target: Any, default: Any, spec: Any) -> Any:
     kind = default() if default is not None else None
-    return contract_rt.to_class(value, cx, this, target(), kind, spec, argument=True)
+    return contracts.to_class(value, cx, this, target(), kind, spec, argument=True)
 
 
 def _strict_class(value: Any, cx: Any, this: Any, target: Any, default: Any, spec: Any) -> Any:
     kind = target()
-    if not isinstance(value, HostObject) or not contract_rt.accepts(value, kind, spec, cx.type.package):
+    if not isinstance(value, HostObject) or not contracts.accepts(value, kind, spec, cx.type.package):
         raise ContractViolation(f"an object of class {kind.name} is required, got {show(value)}")
     return value
 
 
 def _template(value: Any, cx: Any, this: Any, target: Any, default: Any, spec: Any, exclude: Any = ()) -> Any:
-    return contract_rt.to_template(value, cx, this, target(), default() if default is not None else None, spec, exclude)
+    return contracts.to_template(value, cx, this, target(), default() if default is not None else None, spec, exclude)
 
 
 def _strict_template(value: Any, cx: Any, this: Any, target: Any, default: Any, spec: Any, exclude: Any = ()) -> Any:
@@ -158,11 +159,11 @@ def _strict_template(value: Any, cx: Any, this: Any, target: Any, default: Any, 
 
 
 def _owned(value: Any, this: Any) -> Any:
-    return contract_rt.owned(value, this)
+    return contracts.owned(value, this)
 
 
 def _not_owned(value: Any, this: Any) -> Any:
-    return contract_rt.not_owned(value, this)
+    return contracts.not_owned(value, this)
 
 
 def _located(error: ContractViolation, place: str, argument: str) -> ContractViolation:
@@ -302,7 +303,7 @@ def _parallel(cx: Any, branches: tuple[Any, ...], limit: Any) -> Any:
 
 MURANO_HELPERS: dict[str, Any] = {
     "_null_violation": _null_violation, "_need_int": _need_int, "_need_string": _need_string, "_need_bool": _need_bool,
-    "_to_int": contract_rt.to_int, "_to_string": contract_rt.to_string, "_to_bool": contract_rt.to_bool,
+    "_to_int": contracts.to_int, "_to_string": contracts.to_string, "_to_bool": contracts.to_bool,
     "_strict_int": _strict_int, "_strict_string": _strict_string, "_strict_bool": _strict_bool,
     "_check_failed": _check_failed, "_literal_violation": _literal_violation, "_items": _items,
     "_strict_items": _strict_items, "_check_length": _check_length, "_all_of": _all_of, "_all_entries": _all_entries,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vetro.muranopl import declarations as d
 from vetro.muranopl.access import private_slot
 from vetro.muranopl.compiler.emitter import MuranoEmitter, property_kind
+from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.errors import AssignmentToCall, InvalidAssignmentTarget
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
@@ -74,7 +75,7 @@ class TargetMixin:
             if root.name in ("1", "this"):
                 return [py.Expr(changed)]
             return [b.assign(receiver.node.id, changed)]  # type: ignore[attr-defined]
-        if self.em.class_name(root) is not None:
+        if qualified_name(root) is not None:
             self.em.start(expression)
             owner = self.em.emit(root, scope)
             path = self._path(steps, expression, scope)

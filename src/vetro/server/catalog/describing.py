@@ -6,20 +6,15 @@ none of it. Nothing of a package is executed here.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vetro.muranopl.contracts.words import text_of
 from vetro.muranopl.declarations import (
     NO_DEFAULT,
     ArgumentDecl,
     ClassDecl,
-    ContractList,
-    ContractMap,
-    Expression,
-    ListTemplate,
     Literal,
-    MapTemplate,
     MetaDecl,
     MethodDecl,
     PropertyDecl,
@@ -149,35 +144,8 @@ def _words(of: ClassDecl, found: Sequence[MetaDecl]) -> dict[str, str]:
 
 def written(value: Any) -> str:
     """A contract or default on one line, as it may be written in a class file."""
-    text = _written(value)
+    text = text_of(value)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, Expression):
-        return value.text
-    if isinstance(value, Literal):
-        return json.dumps(_plain(value.value), ensure_ascii=False)
-    if isinstance(value, ContractList):
-        bounds = [str(n) for n in (value.minimum, value.maximum) if n is not None]
-        return "[" + ", ".join([*map(_written, value.items), *bounds]) + "]"
-    if isinstance(value, ListTemplate):
-        return "[" + ", ".join(map(_written, value.items)) + "]"
-    if isinstance(value, ContractMap):
-        pairs = [(str(key), item) for key, item in value.entries]
-        pairs += [(key.text, item) for key, item in value.rest]
-        return "{" + ", ".join(f"{key}: {_written(item)}" for key, item in pairs) + "}"
-    if isinstance(value, MapTemplate):
-        return "{" + ", ".join(f"{_written(key)}: {_written(item)}" for key, item in value.pairs) + "}"
-    return json.dumps(_plain(value), ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 # -- the form ----------------------------------------------------------------------------------------------------------
@@ -201,7 +169,7 @@ def _form(package: LoadedPackage) -> list[dict[str, Any]] | None:
         initial = said.get("initial")
         return {
             "name": item.name,
-            "type": _written(item.declared) if not isinstance(item.declared, str) else item.declared,
+            "type": text_of(item.declared) if not isinstance(item.declared, str) else item.declared,
             "label": str(said.get("label") or said.get("descriptiontitle") or item.name),
             "help": str(said.get("description") or said.get("helptext") or ""),
             "required": bool(said.get("required", True)) and "required" not in moving,

@@ -1,4 +1,4 @@
-"""Contracts -> JSON Schema (SEMANTICS 17.2), from the same trees that the contract compiler reads."""
+"""Contracts -> JSON Schema as the v1 API has it: draft-04, as Murano made it (SEMANTICS 17.2)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,31 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression, Literal
+from vetro.muranopl.contracts.checks import CheckTranslator, fold, is_plain, is_value
+from vetro.muranopl.contracts.model import (
+    Chain,
+    Check,
+    Contract,
+    ContractExpression,
+    ContractList,
+    ContractMap,
+    OfClass,
+    OtherMethod,
+    Owner,
+    StepName,
+)
 from vetro.muranopl.errors import ContractSyntax
-from vetro.muranopl.schema_check import CheckTranslator, fold, is_plain, is_value
 from vetro.yaql import ast
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import thaw
 
-_TYPES: Final = {"int": "integer", "string": "string", "bool": "boolean"}
-#: Parameters of `class` and `template` by position.
-_CLASS_PARAMETERS: Final = ("name", "defaultName", "versionSpec", "excludeProperties")
 OBJECT: Final = "muranoObject"
+TYPES: Final = {
+    StepName.INT: "integer",
+    StepName.STRING: "string",
+    StepName.BOOL: "boolean",
+    StepName.CLASS: OBJECT,
+}
 
 
 class Fallible:
@@ -60,8 +74,8 @@ class ContractTranslator:
 
     def schema(self, contract: Contract) -> dict[str, Any]:
         """The schema of ``contract``. Raises `ContractSyntax`, and what resolving a class raises."""
-        if isinstance(contract, Expression):
-            return self._expression(contract.node)
+        if isinstance(contract, ContractExpression):
+            return self._expression(contract)
         if isinstance(contract, ContractList):
             return self._list(contract)
         if isinstance(contract, ContractMap):
@@ -93,66 +107,51 @@ class ContractTranslator:
         properties = {_key(key): self.schema(value) for key, value in contract.entries}
         return {"type": "object", "properties": properties, "additionalProperties": rest}
 
-    def _expression(self, node: ast.Node) -> dict[str, Any]:
+    def _expression(self, contract: ContractExpression) -> dict[str, Any]:
         """A chain of contract methods on ``$``, perhaps with a default (``… or 5``); others may yield anything."""
-        while isinstance(node, ast.Binary) and node.op == "or":
-            node = node.left
-        steps: list[ast.MethodCall] = []
-        while isinstance(node, ast.MethodCall):
-            steps.append(node)
-            node = node.receiver
-        if not (isinstance(node, ast.Variable) and node.name == "1"):
+        chain = contract.chain
+        if chain is None:
             return {}
-        schema: dict[str, Any] = {}
-        kind: str | None = None
-        nullable = True
+        schema = self._values(chain)
         checks: CheckTranslator | None = None
-        converted = False
-        for step in reversed(steps):
-            name = step.name
-            if name == "notNull":
-                nullable = False
-            elif name == "check":
-                if not converted and step.args:
-                    checks = checks or CheckTranslator(self._evaluate)
-                    first = step.args[0]
-                    checks.add(first.value if isinstance(first, ast.Pair) else first)
-            elif name in _TYPES:
-                kind = _TYPES[name]
-            elif name in ("class", "template"):
-                kind = OBJECT
-                self._object(step, schema)
-            elif name in ("owned", "notOwned"):
-                schema["owned"] = name == "owned"
-            else:
-                # An ordinary method, as toUpper(): a check behind it tests another value than the one a person enters.
-                converted = True
-        if kind is not None:
-            schema["type"] = [kind, "null"] if nullable else kind
+        for step in chain.steps:
+            if isinstance(step, OtherMethod):
+                break  # as toUpper(): a check behind it tests another value than the one a person enters
+            if isinstance(step, Check) and step.predicate is not None:
+                checks = checks or CheckTranslator(self._evaluate)
+                checks.add(step.predicate)
         if checks is not None:
             schema.update(checks.keywords)
-            if checks.context and kind == OBJECT:
+            if checks.context and chain.kind is StepName.CLASS:
                 schema["context"] = checks.context
         return schema
 
-    def _object(self, step: ast.MethodCall, schema: dict[str, Any]) -> None:
-        given = _bind(step)
-        name = class_name_of(given.get("name"))
-        if name is None:
+    def _values(self, chain: Chain) -> dict[str, Any]:
+        """What the steps say of a value besides checks: its type, class and owner."""
+        schema: dict[str, Any] = {}
+        for step in chain.steps:
+            if isinstance(step, OfClass):
+                self._object(step, schema)
+            elif isinstance(step, Owner):
+                schema["owned"] = step.owned
+        if chain.kind is not None:
+            kind = TYPES[chain.kind]
+            schema["type"] = [kind, "null"] if chain.nullable else kind
+        return schema
+
+    def _object(self, step: OfClass, schema: dict[str, Any]) -> None:
+        if step.name is None:
             raise ContractSyntax(
-                f"{step.name}() needs the name of a class", hint="write the name as in $.class(prefix:ClassName)"
+                f"{step.call.name}() needs the name of a class", hint="write the name as in $.class(prefix:ClassName)"
             )
-        spec_node = given.get("versionSpec")
-        spec = fold(spec_node) if spec_node is not None else None
-        spec = spec if isinstance(spec, str) else None
-        resolved = self._type.resolve_class(name, spec)
+        spec = step.version_spec if isinstance(step.version_spec, str) else None
+        resolved = self._type.resolve_class(step.name, spec)
         schema["muranoType"] = resolved.name
         schema["version"] = spec if spec is not None else self._requirement(resolved)
-        if step.name == "template":
+        if step.template:
             schema["owned"] = True
-            excluded = given.get("excludeProperties")
-            if excluded is not None:
-                names = self._evaluate.constant(excluded)
+            if step.excluded is not None:
+                names = self._evaluate.constant(step.excluded)
                 if isinstance(names, list):
                     schema["excludedProperties"] = names
 
@@ -165,32 +164,5 @@ class ContractTranslator:
         return str(own.version.major) if other.name == own.name else "0"
 
 
-def _bind(step: ast.MethodCall) -> dict[str, ast.Node]:
-    given: dict[str, ast.Node] = {}
-    for position, argument in enumerate(step.args):
-        if isinstance(argument, ast.Pair):
-            if isinstance(argument.key, ast.Constant) and isinstance(argument.key.value, str):
-                given[argument.key.value] = argument.value
-        elif position < len(_CLASS_PARAMETERS) and not isinstance(argument, ast.Empty):
-            given[_CLASS_PARAMETERS[position]] = argument
-    return given
-
-
-def class_name_of(node: ast.Node | None) -> str | None:
-    """The class name that ``Word``, ``'a.b.C'``, ``p:Word`` or ``:Word`` spells; None for other expressions."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.Unary) and node.op == ":":
-        word = class_name_of(node.operand)
-        return None if word is None else ":" + word
-    if isinstance(node, ast.Binary) and node.op == ":":
-        prefix, word = class_name_of(node.left), class_name_of(node.right)
-        return None if prefix is None or word is None else f"{prefix}:{word}"
-    return None
-
-
 def _key(key: Any) -> str:
     return key if isinstance(key, str) else json.dumps(thaw(key))
-
-
-__all__ = ["ContractTranslator", "Fallible", "Literal", "class_name_of"]

@@ -6,8 +6,10 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression, Literal
+from vetro.muranopl.contracts.model import Contract, ContractExpression, ContractList, ContractMap
+from vetro.muranopl.contracts.resolver import chain_of
 from vetro.muranopl.errors import ContractSyntax
+from vetro.muranopl.expressions import Expression, Literal
 from vetro.muranopl.read_values import ReadContext
 from vetro.muranopl.source import YNode
 from vetro.yaql.values import SCALARS
@@ -19,10 +21,14 @@ def read_contract(context: ReadContext, node: YNode) -> Contract:
         value = context.scalars.read(node)
         if value.__class__ in SCALARS:
             return Literal(value, context.position(node))
-        return context.scalars.expression(node, value)
+        return _resolved(context.scalars.expression(node, value))
     if isinstance(node, SequenceNode):
         return _contract_list(context, node)
     return _contract_map(context, node)
+
+
+def _resolved(read: Expression) -> ContractExpression:
+    return ContractExpression(read.text, read.node, read.position, read.offsets, chain=chain_of(read.node))
 
 
 def _contract_list(context: ReadContext, node: SequenceNode) -> ContractList:
@@ -41,11 +47,11 @@ def _contract_list(context: ReadContext, node: SequenceNode) -> ContractList:
 
 def _contract_map(context: ReadContext, node: MappingNode) -> ContractMap:
     entries: dict[Any, Contract] = {}
-    rest: list[tuple[Expression, Contract]] = []
+    rest: list[tuple[ContractExpression, Contract]] = []
     for key, value in node.value:
         read = context.template(key)
         if isinstance(read, Expression):
-            rest.append((read, read_contract(context, value)))
+            rest.append((_resolved(read), read_contract(context, value)))
         elif isinstance(read, Literal):
             entries[read.value] = read_contract(context, value)
         else:

@@ -6,9 +6,10 @@ import dataclasses
 from functools import cache
 from typing import Any
 
-from vetro.muranopl import contract_rt
 from vetro.muranopl.compiler import runtime
 from vetro.muranopl.context import MuranoContext
+from vetro.muranopl.contracts import runtime as contracts
+from vetro.muranopl.contracts.model import STEP_NAMES
 from vetro.muranopl.errors import ContractViolation
 from vetro.yaql.context import Dialect
 from vetro.yaql.resolve.signature import FunctionTable, Param, Type, function
@@ -44,7 +45,7 @@ def _dialect(base: Dialect) -> Dialect:
 
     table = FunctionTable(parent=base.table)
     table.add_module(sys.modules[__name__])
-    table.exclusive.update({"int", "string", "bool", "notNull", "check", "class", "template", "owned", "notOwned"})
+    table.exclusive.update(STEP_NAMES)
     return dataclasses.replace(base, name=base.name + "+contract", table=table)
 
 
@@ -54,7 +55,7 @@ def _convert(cx: Any, value: Any, name: str) -> Any:
         if value is not None and value.__class__ is not wanted:
             getattr(runtime, "_strict_" + name)(value)
         return value
-    return None if value is None else getattr(contract_rt, "to_" + name)(value)
+    return None if value is None else getattr(contracts, "to_" + name)(value)
 
 
 @function("int", style="M", params=(VALUE,))
@@ -103,7 +104,7 @@ def contract_class(cx: Any, value: Any, name: Any, default_name: Any = None, ver
     if cx.strict:
         return runtime._strict_class(value, cx, cx.this, lambda: target, None, version_spec)
     default = cx.resolve(default_name) if default_name is not None else None
-    return contract_rt.to_class(value, cx, cx.this, target, default, version_spec, argument=cx.argument)
+    return contracts.to_class(value, cx, cx.this, target, default, version_spec, argument=cx.argument)
 
 
 @function("template", style="M", params=(*_CLASS, Param("excludeProperties", Type.SEQ, ())))
@@ -120,16 +121,16 @@ def contract_template(
         return None
     target = cx.resolve(name, version_spec)
     default = cx.resolve(default_name) if default_name is not None else None
-    return contract_rt.to_template(value, cx, cx.this, target, default, version_spec, exclude_properties)
+    return contracts.to_template(value, cx, cx.this, target, default, version_spec, exclude_properties)
 
 
 @function("owned", style="M", params=(VALUE,))
 def contract_owned(cx: Any, value: Any) -> Any:
     """An object that the receiver owns."""
-    return contract_rt.owned(value, cx.this)
+    return contracts.owned(value, cx.this)
 
 
 @function("notOwned", style="M", params=(VALUE,))
 def contract_not_owned(cx: Any, value: Any) -> Any:
     """An object that the receiver does not own."""
-    return contract_rt.not_owned(value, cx.this)
+    return contracts.not_owned(value, cx.this)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.muranopl.world import World, define
-from vetro.muranopl.contract_rt import (
+from vetro.muranopl.contracts.runtime import (
     accepts,
     not_owned,
     owned,

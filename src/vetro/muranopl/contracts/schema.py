@@ -1,6 +1,6 @@
 """Contracts -> JSON Schema 2020-12 for forms: what the schema accepts is what the contract takes unchanged.
 
-The schemas of the v1 API (`schema_contract`) are as Murano made them and say less. Here they are exact where JSON
+The schemas of the v1 API (`schema_v1`) are as Murano made them and say less. Here they are exact where JSON
 Schema can be: null is refused where the contract refuses it, an open mapping is open, keys have their contract, every
 check keeps its own message. What cannot be translated is marked with ``serverChecks``: the schema then accepts more
 than the contract. docs/forms/schema.md lists every keyword.
@@ -12,9 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from vetro.muranopl.declarations import Contract, ContractList, ContractMap, Expression
-from vetro.muranopl.schema_check import CheckTranslator, fold, is_value, subject_of
-from vetro.muranopl.schema_contract import OBJECT, ContractTranslator
+from vetro.muranopl.contracts.checks import CheckTranslator, fold, is_value, subject_of
+from vetro.muranopl.contracts.model import (
+    Chain,
+    Check,
+    Contract,
+    ContractExpression,
+    ContractList,
+    ContractMap,
+    OfClass,
+    OtherMethod,
+)
+from vetro.muranopl.contracts.schema_v1 import OBJECT, TYPES, ContractTranslator
 from vetro.muranopl.schema_draft import to_2020_12
 from vetro.yaql import ast
 from vetro.yaql.errors import VetroError
@@ -22,10 +31,6 @@ from vetro.yaql.parser import MURANO, parse
 
 #: Every type but null: what ``$.notNull()`` accepts.
 NOT_NULL: Final = ("string", "number", "boolean", "array", "object")
-_CONTRACT_STEPS: Final = frozenset(
-    ("notNull", "check", "int", "string", "bool", "class", "template", "owned", "notOwned")
-)
-_KINDS: Final = {"int": "integer", "string": "string", "bool": "boolean", "class": OBJECT, "template": OBJECT}
 #: Keywords that test values of one type only.
 _TESTS: Final = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), "integer"),
@@ -36,9 +41,9 @@ _UPPER_BOUNDS: Final = frozenset(("<", "<="))
 _FLIPPED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
 
 
-#: Schemas of expressions that mean the same in every class, by the identity of their tree; the trees of equal texts are
-#: one object (`scalars`). Bounded: cleared when full.
-_MEMO: dict[int, tuple[ast.Node, dict[str, Any]]] = {}
+#: Schemas of expressions that mean the same in every class, by the identity of their steps, of which equal texts have
+#: the same (`resolver`). Bounded: cleared when full.
+_MEMO: dict[int, tuple[Chain, dict[str, Any]]] = {}
 _MEMO_SIZE: Final = 4096
 
 
@@ -49,18 +54,20 @@ class FormTranslator(ContractTranslator):
 
     def schema(self, contract: Contract) -> dict[str, Any]:
         """The schema of ``contract``; the mapping is the caller's, what is in it is not."""
-        if not isinstance(contract, Expression):
+        if not isinstance(contract, ContractExpression):
             return super().schema(contract)
-        node = contract.node
-        known = _MEMO.get(id(node))
-        if known is not None and known[0] is node:
+        chain = contract.chain
+        if chain is None or chain.alternative:
+            return {"serverChecks": True}
+        known = _MEMO.get(id(chain))
+        if known is not None and known[0] is chain:
             return dict(known[1])
         before = self._evaluate.count
-        schema = self._expression(node)
+        schema = self._chain(chain)
         if self._evaluate.count == before and "muranoType" not in schema:
             if len(_MEMO) >= _MEMO_SIZE:
                 _MEMO.clear()
-            _MEMO[id(node)] = node, schema
+            _MEMO[id(chain)] = chain, schema
             return dict(schema)
         return schema
 
@@ -88,31 +95,25 @@ class FormTranslator(ContractTranslator):
                 schema["serverChecks"] = True
         return schema
 
-    def _expression(self, node: ast.Node) -> dict[str, Any]:
-        steps = _steps(node)
-        if steps is None:
-            return {"serverChecks": True}
-        checked = any(step.name == "check" for step in steps)
-        # Without checks, and without limits of length, both drafts say the same.
-        schema = super()._expression(_without_checks(node) if checked else node)
-        kind = next((_KINDS[step.name] for step in reversed(steps) if step.name in _KINDS), None)
-        nullable = not any(step.name == "notNull" for step in steps)
-        exact = all(step.name in _CONTRACT_STEPS for step in steps)
-        if any(step.name == "template" for step in steps):
+    def _chain(self, chain: Chain) -> dict[str, Any]:
+        schema = self._values(chain)
+        kind = None if chain.kind is None else TYPES[chain.kind]
+        nullable = chain.nullable
+        exact = not any(isinstance(step, OtherMethod) for step in chain.steps)
+        if any(isinstance(step, OfClass) and step.template for step in chain.steps):
             schema["template"] = True
         parts: list[dict[str, Any]] = []
         contexts: list[dict[str, Any]] = []
         converted = False
-        for step in steps:
-            if step.name == "check" and step.args:
-                predicate = step.args[0]
-                nullable = nullable and self._passes_null(predicate)
+        for step in chain.steps:
+            if isinstance(step, Check) and step.predicate is not None:
+                nullable = nullable and self._passes_null(step.predicate)
                 if converted:
                     continue
-                message = fold(step.args[1]) if len(step.args) > 1 else None
-                for part in _conjuncts(predicate):
+                message = None if step.message is None else fold(step.message)
+                for part in _conjuncts(step.predicate):
                     exact = self._add(part, kind, message, parts, contexts) and exact
-            elif step.name not in _CONTRACT_STEPS:
+            elif isinstance(step, OtherMethod):
                 converted = True
         _merge(schema, parts)
         if contexts:
@@ -187,25 +188,6 @@ def _with_null() -> ast.Binary:
 _ON_NULL: Final = _with_null()
 
 
-def _steps(node: ast.Node) -> list[ast.MethodCall] | None:
-    """The chain of methods on ``$``, first one first; None for other expressions."""
-    steps: list[ast.MethodCall] = []
-    while isinstance(node, ast.MethodCall):
-        steps.append(node)
-        node = node.receiver
-    if not (isinstance(node, ast.Variable) and node.name == "1"):
-        return None
-    steps.reverse()
-    return steps
-
-
-def _without_checks(node: ast.Node) -> ast.Node:
-    if not isinstance(node, ast.MethodCall):
-        return node
-    receiver = _without_checks(node.receiver)
-    return receiver if node.name == "check" else replace(node, receiver=receiver)
-
-
 def _conjuncts(node: ast.Node) -> Iterator[ast.Node]:
     todo = [node]
     while todo:
@@ -270,6 +252,3 @@ def _refuses_null(schema: Any) -> bool:
     if kinds == "object":
         return bool(schema.get("required"))
     return "null" not in (kinds if isinstance(kinds, list) else [kinds])
-
-
-__all__ = ["NOT_NULL", "FormTranslator"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vetro.muranopl.schema_check import CheckTranslator, fold, is_plain, is_value, subject_of
+from vetro.muranopl.contracts.checks import CheckTranslator, fold, is_plain, is_value, subject_of
 from vetro.yaql import ast
 from vetro.yaql.errors import NoMatchingFunction
 from vetro.yaql.parser import MURANO, parse
