@@ -139,7 +139,7 @@ class Asking:
 
     def _last_part(self) -> str:
         """The cursor of the last 50 environments of the project."""
-        from vetro.server.api.v2.shapes import cursor
+        from vetro.server.api.paging import cursor
         from vetro.server.environments.models import Environment
 
         rows = Environment.objects.filter(project_id=self._caller.project_id).order_by("-name")

@@ -22,7 +22,7 @@ GERMAN = path_of("de")
 #: Where errors that reach pages are raised.
 _RAISING = (
     "server/accounts", "server/catalog", "server/environments", "server/formdesk", "server/dispatch/classes.py",
-    "server/dispatch/gate.py", "server/dispatch/queue.py", "server/dispatch/wait.py", "server/api/v2/own.py",
+    "server/dispatch/gate.py", "server/dispatch/queue.py", "server/dispatch/wait.py", "server/api/own.py",
     "server/quotas", "server/api/v2/package_parts.py", "server/dispatch/ending.py", "server/web", "forms/builders.py",
     "forms/checking.py", "forms/contexts.py", "forms/contracts.py", "forms/desks", "forms/removal.py",
     "forms/dynamic/types", "muranopl/contracts/runtime.py", "engine/planning/telling.py",

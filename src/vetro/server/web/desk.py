@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from vetro.engine.models.differences import Difference, Property, diff
-from vetro.server.api.v2 import own
+from vetro.server.api import own
 from vetro.server.caller import Caller
 from vetro.server.dispatch.models import Event
 from vetro.server.environments import concealed, content, drafts, reading

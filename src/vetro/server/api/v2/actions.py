@@ -8,17 +8,17 @@ from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, Schema
 
+from vetro.server.api.answers import actions as answers
 from vetro.server.api.v1.actions import failure
-from vetro.server.api.v2 import own
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, accepted
-from vetro.server.api.v2.shapes import Given, Page, page
-from vetro.server.api.v2.tasks import TaskShown, shown
+from vetro.server.api.v2.shapes import Given, Page
+from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.audit.record import record
 from vetro.server.dispatch import classes, queue
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.wait import wait
-from vetro.server.environments import deploying, limits, offered
+from vetro.server.environments import limits
 from vetro.server.errors import Unavailable
 from vetro.server.holding import held
 from vetro.server.setup import config
@@ -71,14 +71,7 @@ class Result(Schema):
 @routes.add("GET", "/environments/{environment_id}/actions", "listActions", "show_environment", Page[Action])
 def list_actions(request: HttpRequest, environment_id: str) -> Any:
     """The actions of all objects, as the last deployment left them."""
-    from urllib.parse import quote, urlencode
-
-    caller = who(request)
-    items = []
-    for item in offered.actions(caller, own.environment(caller, environment_id)):
-        about = {"methods": item["name"]} | {k: item[k] for k in ("version", "package") if item[k]}
-        items.append({**item, "schema": f"/v2/schemas/{quote(item['class'])}?{urlencode(about)}"})
-    return page(items, len(items))
+    return answers.list_actions(who(request), environment_id)
 
 
 @routes.add(
@@ -91,12 +84,8 @@ def list_actions(request: HttpRequest, environment_id: str) -> Any:
 )
 def call_action(request: HttpRequest, environment_id: str, action_id: str, given: Call | None = None) -> Answer:
     """Calls an action of an object. It is a deployment of its own: other drafts are stale afterwards."""
-    caller = who(request)
-    own.environment(caller, environment_id)
     args = given.args if given is not None else {}
-    limits.check_depth(args, "args")
-    task_id = deploying.call_action(caller, environment_id, action_id, args)
-    return accepted(shown(Task.objects.get(id=task_id)))
+    return accepted(answers.call_action(who(request), environment_id, action_id, args=args))
 
 
 @routes.add("POST", "/actions", "callStaticMethod", "execute_action", Result)

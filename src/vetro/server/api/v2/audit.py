@@ -9,10 +9,11 @@ from django.http import HttpRequest
 from ninja import Query, Schema
 
 from vetro.server.accounts.policy import enforce
+from vetro.server.api.paging import aware, page, place
+from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes
-from vetro.server.api.v2.shapes import Page, aware, page, place
-from vetro.server.api.v2.shapes import cursor as cursor_of
+from vetro.server.api.v2.shapes import Page
 from vetro.server.audit.models import AuditRecord
 
 routes = Routes("audit")

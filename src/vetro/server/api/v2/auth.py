@@ -13,9 +13,10 @@ from vetro.server.accounts.authentication import caller_of_user
 from vetro.server.accounts.models import Project, Token, User
 from vetro.server.accounts.policy import allows, describe
 from vetro.server.accounts.visits import Visit, sign_in
+from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, page
+from vetro.server.api.v2.shapes import Given, Name, Page
 from vetro.server.caller import Caller
 from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
 

@@ -8,9 +8,10 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Schema
 
+from vetro.server.api.paging import page, zoned
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Page, page, zoned
+from vetro.server.api.v2.shapes import Given, Page
 from vetro.server.catalog import categories, renaming
 
 routes = Routes("categories")

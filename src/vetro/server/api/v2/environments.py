@@ -9,21 +9,19 @@ from django.http import FileResponse, HttpRequest
 from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
 
-from vetro.server.api.v2 import own, shapes
+from vetro.server.api import own
+from vetro.server.api.answers import environments as answers
+from vetro.server.api.paging import picked, zoned
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created
-from vetro.server.api.v2.shapes import Given, Name, Page, Text, part, picked, zoned
-from vetro.server.api.v2.tasks import TaskShown, shown
+from vetro.server.api.v2.shapes import Given, Name, Page, Text
+from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.environments import (
     changing,
-    deploying,
     deployments,
     history,
-    listing,
     reading,
-    service,
     topology,
-    transfer,
 )
 from vetro.server.errors import Invalid
 
@@ -124,22 +122,6 @@ class Statuses(Schema):
     items: list[LastReport]
 
 
-def environment_json(found: reading.Found) -> dict[str, Any]:
-    """An environment as /v2 shows it."""
-    return {
-        "id": found.id,
-        "name": found.name,
-        "project_id": found.project_id,
-        "version": found.version,
-        "status": found.status,
-        "description": found.description_text,
-        "created": found.created,
-        "updated": found.updated,
-        "changed": found.changed,
-        "task_id": found.task_id or None,
-    }
-
-
 @routes.add("GET", "/environments", "listEnvironments", "list_environments", Page[EnvironmentShown])
 def list_environments(
     request: HttpRequest,
@@ -150,33 +132,15 @@ def list_environments(
     cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> Any:
     """The environments of the project by name, with their status."""
-    caller = who(request)
-    wanted: str | None = caller.project_id
-    if all_projects or (project is not None and project != caller.project_id):
-        from vetro.server.accounts.policy import enforce
-
-        enforce(caller, "list_environments_all_tenants")
-        wanted = None if all_projects else project
-    if search:
-        rows = listing.part(wanted, search=search, sort="exact name")
-        return part([environment_json(row) for row in rows], "id", cursor, limit)
-    after = shapes.place(cursor, str, str)
-    rows = reading.part_of(wanted, None if after is None else (after[0], after[1]), limit + 1)
-    end = shapes.cursor(rows[limit - 1].name, rows[limit - 1].id) if len(rows) > limit else None
-    return shapes.page([environment_json(row) for row in rows[:limit]], reading.count(wanted), end)
+    return answers.list_environments(
+        who(request), project=project, all_projects=all_projects, search=search, limit=limit, cursor=cursor
+    )
 
 
 @routes.add("POST", "/environments", "createEnvironment", "create_environment", EnvironmentShown, status=201)
 def create_environment(request: HttpRequest, given: EnvironmentWanted) -> Answer:
     """Makes an environment, empty."""
-    caller = who(request)
-    wanted: dict[str, Any] = {"name": given.name, "description_text": given.description}
-    if given.region is not None:
-        wanted["region"] = given.region
-    if given.default_networks is not None:
-        wanted["defaultNetworks"] = given.default_networks
-    made = service.create(caller, wanted)
-    return created(environment_json(reading.get(caller, made["id"])))
+    return created(answers.create_environment(who(request), **given.model_dump()))
 
 
 class ImportForm(Given):
@@ -193,15 +157,13 @@ def import_environment(
     request: HttpRequest, archive: Annotated[UploadedFile, File()], given: Annotated[ImportForm, Form()]
 ) -> Answer:
     """An environment from what `export` or `vetro env export` wrote."""
-    made = transfer.import_environment(who(request), archive.read(), name=given.name or None, fresh=given.fresh)
-    return created(made)
+    return created(answers.import_environment(who(request), archive.read(), name=given.name or None, fresh=given.fresh))
 
 
 @routes.add("GET", "/environments/{environment_id}", "showEnvironment", "show_environment", EnvironmentShown)
 def show_environment(request: HttpRequest, environment_id: str) -> Any:
     """One environment."""
-    caller = who(request)
-    return environment_json(reading.get(caller, own.environment(caller, environment_id)))
+    return answers.show_environment(who(request), environment_id)
 
 
 @routes.add("PATCH", "/environments/{environment_id}", "changeEnvironment", "update_environment", EnvironmentShown)
@@ -210,7 +172,7 @@ def change_environment(request: HttpRequest, environment_id: str, given: Environ
     caller = who(request)
     own.environment(caller, environment_id)
     changing.change(caller, environment_id, name=given.name, description=given.description)
-    return environment_json(reading.get(caller, environment_id))
+    return answers.show_environment(caller, environment_id)
 
 
 @routes.add("DELETE", "/environments/{environment_id}", "deleteEnvironment", "delete_environment", TaskShown | None)
@@ -220,9 +182,7 @@ def delete_environment(
     abandon: Annotated[bool, Query(description="Forget it at once; what was deployed stays where it is.")] = False,
 ) -> Any:
     """Destroys what was deployed, then the environment: the task that does it; null when it is gone already."""
-    caller = who(request)
-    task = deploying.delete(caller, own.environment(caller, environment_id), abandon=abandon)
-    return None if task is None else shown(task)
+    return answers.delete_environment(who(request), environment_id, abandon=abandon)
 
 
 @routes.add("POST", "/environments/{environment_id}/clone", "cloneEnvironment", "create_environment", Begun, status=201)
@@ -244,8 +204,7 @@ def clone(request: HttpRequest, environment_id: str, given: Copy) -> Answer:
 )
 def export(request: HttpRequest, environment_id: str) -> FileResponse:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
-    caller = who(request)
-    archive = transfer.export_environment(caller, own.environment(caller, environment_id))
+    archive = answers.export_environment(who(request), environment_id)
     return FileResponse(archive, as_attachment=True, filename=f"{environment_id}.zip", content_type="application/zip")
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponseBase
 from ninja import Header, Query
 
 from vetro.server.accounts.policy import enforce
-from vetro.server.api.v2 import own
+from vetro.server.api import own
 from vetro.server.api.v2.access import find_caller, who
 from vetro.server.api.v2.routes import Routes
 from vetro.server.api.v2.stream import Watch

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Field, Header, Query, Schema
 
-from vetro.server.api.v2 import own
+from vetro.server.api import own
+from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.sessions import revision_of
-from vetro.server.api.v2.shapes import Given, Page, Short, page
+from vetro.server.api.v2.shapes import Given, Page, Short
 from vetro.server.formdesk import desk
 from vetro.server.formdesk.shown import Shown
 

@@ -8,14 +8,12 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Field, Path, Query, Schema
 
-from vetro.server.api.v2 import own
+from vetro.server.api.answers import history as answers
+from vetro.server.api.paging import LARGEST
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created
-from vetro.server.api.v2.sessions import Changes, SessionShown, session_json
-from vetro.server.api.v2.shapes import LARGEST, Model, Page, page, place, zoned
-from vetro.server.api.v2.shapes import cursor as cursor_of
-from vetro.server.environments import concealed, content, history, reading
-from vetro.server.environments.models import State
+from vetro.server.api.v2.sessions import Changes, SessionShown
+from vetro.server.api.v2.shapes import Page
 
 routes = Routes("history")
 
@@ -47,23 +45,13 @@ def list_states(
     cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The states of an environment, newest first."""
-    caller = who(request)
-    own.environment(caller, environment_id)
-    before = place(cursor, int)
-    rows = history.states(caller, environment_id, before=None if before is None else before[0], limit=limit + 1)
-    total = State.objects.filter(environment_id=environment_id).count()
-    items = [{**row, "created": zoned(row["created"]), "finished": zoned(row["finished"])} for row in rows[:limit]]
-    return page(items, total, cursor_of(items[-1]["number"]) if len(rows) > limit else None)
+    return answers.list_states(who(request), environment_id, limit=limit, cursor=cursor)
 
 
 @routes.add("GET", "/environments/{environment_id}/states/{number}", "showState", "show_history", StateShown)
 def show_state(request: HttpRequest, environment_id: str, number: Annotated[int, Path(ge=0, le=LARGEST)]) -> Any:
     """The object model of a state."""
-    caller = who(request)
-    found = reading.get(caller, own.environment(caller, environment_id))
-    view: Model = history.state(caller, environment_id, number)
-    secrets = concealed.secrets_for(caller, found, content.root_of(view))
-    return {"number": number, "model": concealed.conceal(view, secrets)}
+    return answers.show_state(who(request), environment_id, number)
 
 
 @routes.add("GET", "/environments/{environment_id}/diff", "compareStates", "show_history", Changes)
@@ -76,13 +64,7 @@ def compare_states(
     ] = None,
 ) -> Any:
     """What changed from one state to another."""
-    caller = who(request)
-    found = reading.get(caller, own.environment(caller, environment_id))
-    number = found.version if newer is None else newer
-    roots = [content.root_of(history.state(caller, environment_id, n)) for n in (older, number)]
-    secrets = concealed.of_roots(caller, found, *roots)
-    items = history.compare(caller, environment_id, older, number, concealed.as_diff(secrets))
-    return {"items": [item.as_json() for item in items]}
+    return answers.compare_states(who(request), environment_id, older, newer)
 
 
 @routes.add(
@@ -95,6 +77,4 @@ def compare_states(
 )
 def restore_state(request: HttpRequest, environment_id: str, number: Annotated[int, Path(ge=0, le=LARGEST)]) -> Answer:
     """A new session whose draft is that state; deploying it makes it so again."""
-    caller = who(request)
-    session = history.restore(caller, own.environment(caller, environment_id), number)
-    return created(session_json(caller, session, reading.get(caller, environment_id), True))
+    return created(answers.restore_state(who(request), environment_id, number))

@@ -7,9 +7,10 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Schema
 
+from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, nothing
-from vetro.server.api.v2.shapes import Given, Page, page
+from vetro.server.api.v2.shapes import Given, Page
 from vetro.server.formdesk import images
 
 routes = Routes("images")

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Schema
 
+from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes
-from vetro.server.api.v2.shapes import Page, page
+from vetro.server.api.v2.shapes import Page
 from vetro.server.catalog import service
 from vetro.server.catalog.models import Ancestor, Package, PackageClass
 from vetro.server.environments.models import Environment, EnvironmentPackage

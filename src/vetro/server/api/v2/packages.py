@@ -11,9 +11,10 @@ from ninja.files import UploadedFile
 from pydantic import model_validator
 
 from vetro.server.accounts.policy import enforce
+from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text, page
+from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text
 from vetro.server.catalog import importing, known, places, rehearsal, search, service, show, sources
 from vetro.server.catalog.importing import ImportResult
 from vetro.server.errors import Invalid, TooLarge

@@ -10,9 +10,10 @@ from ninja import Field, Query, Schema
 
 from vetro.server.accounts import service as accounts
 from vetro.server.accounts.models import Project, User
+from vetro.server.api.paging import part
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Text, part
+from vetro.server.api.v2.shapes import Given, Name, Page, Text
 from vetro.server.errors import NotFound
 
 routes = Routes("administration")

@@ -9,26 +9,12 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Field, Header, Schema
 
-from vetro.server.api.v2 import own
+from vetro.server.api.answers import sessions as answers
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, accepted, created, nothing
-from vetro.server.api.v2.shapes import Given, Model, Page, page
-from vetro.server.api.v2.tasks import TaskShown, shown
-from vetro.server.caller import Caller
-from vetro.server.dispatch.models import Task
-from vetro.server.environments import (
-    components,
-    concealed,
-    content,
-    deploying,
-    drafts,
-    history,
-    planning,
-    reading,
-    sessions,
-)
-from vetro.server.environments.models import Session
-from vetro.server.errors import Forbidden, Invalid
+from vetro.server.api.v2.shapes import Given, Model, Page
+from vetro.server.api.v2.tasks import TaskShown
+from vetro.server.errors import Invalid
 
 routes = Routes("sessions")
 _ETAG = re.compile(r'\s*(?:W/)?"?(\d{1,18})"?\s*')
@@ -90,35 +76,6 @@ class Undo(Given):
     object_id: str | None = Field(None, max_length=255, description="Only the changes of this object; null: all.")
 
 
-def session_json(caller: Caller, session: Session, found: reading.Found, changed: bool) -> dict[str, Any]:
-    """A session as /v2 shows it."""
-    return {
-        "id": session.id,
-        "environment_id": session.environment_id,
-        "user_id": session.user_id,
-        "state": session.state,
-        "version": session.version,
-        "revision": session.revision,
-        "changed": changed,
-        "usable": session.id != found.session_id and not sessions.invalid(session, found),
-        "own": session.user_id == caller.user_id,
-        "created": session.created,
-        "updated": session.updated,
-    }
-
-
-def _rows() -> Any:
-    from django.db.models import BooleanField, Case, Value, When
-
-    known = Case(When(draft__isnull=True, then=Value(False)), default=Value(True), output_field=BooleanField())
-    return Session.objects.defer("draft", "answers").annotate(changed=known)
-
-
-def _shown(caller: Caller, session_id: str) -> dict[str, Any]:
-    row = _rows().get(id=session_id)
-    return session_json(caller, row, reading.get(caller, row.environment_id), row.changed)
-
-
 def revision_of(if_match: str | None) -> int | None:
     """The revision that a client has read, from the header If-Match. Raises `Invalid`."""
     if if_match is None or if_match.strip() == "*":
@@ -134,45 +91,32 @@ def revision_of(if_match: str | None) -> int | None:
 )
 def open_session(request: HttpRequest, environment_id: str) -> Answer:
     """Opens a draft of the environment as it is now. Refused (403) while a task works on it."""
-    caller = who(request)
-    made = sessions.open_session(caller, own.environment(caller, environment_id))
-    return created(_shown(caller, made.id))
+    return created(answers.open_session(who(request), environment_id))
 
 
 @routes.add("GET", "/environments/{environment_id}/sessions", "listSessions", "show_environment", Page[SessionShown])
 def list_sessions(request: HttpRequest, environment_id: str) -> Any:
     """The hundred newest sessions of an environment, everybody's."""
-    caller = who(request)
-    found = reading.get(caller, own.environment(caller, environment_id))
-    rows = _rows().filter(environment_id=found.id).order_by("-updated", "-id")
-    items = [session_json(caller, row, found, row.changed) for row in rows[:100]]
-    return page(items, rows.count())
+    return answers.list_sessions(who(request), environment_id)
 
 
 @routes.add("GET", "/sessions/{session_id}", "showSession", "show_environment", SessionShown)
 def show_session(request: HttpRequest, session_id: str) -> Any:
     """A session."""
-    caller = who(request)
-    own.session(caller, session_id)
-    return _shown(caller, session_id)
+    return answers.show_session(who(request), session_id)
 
 
 @routes.add("DELETE", "/sessions/{session_id}", "closeSession", "update_environment", status=204)
 def close_session(request: HttpRequest, session_id: str) -> Answer:
     """Throws a draft away."""
-    caller = who(request)
-    environment_id = own.session(caller, session_id)
-    if not Session.objects.filter(id=session_id, user_id=caller.user_id).exists():
-        raise Forbidden("The session belongs to somebody else.")
-    sessions.close(caller, environment_id, session_id)
+    answers.close_session(who(request), session_id)
     return nothing()
 
 
 @routes.add("GET", "/sessions/{session_id}/model", "readModel", "show_environment", Model, extra=REVISION)
 def read_model(request: HttpRequest, response: HttpResponse, session_id: str) -> Any:
     """The object model of the draft: the environment's object, its applications as `services`; secrets marked."""
-    caller = who(request)
-    view, revision = components.read(caller, own.session(caller, session_id), session_id)
+    view, revision = answers.read_model(who(request), session_id)
     response["ETag"] = f'"{revision}"'
     return view
 
@@ -186,46 +130,31 @@ def write_model(
     if_match: Annotated[str | None, Header(alias="If-Match", description="The ETag that was read.")] = None,
 ) -> Any:
     """Replaces the whole model of the draft. Secrets that are still marked keep their values."""
-    caller = who(request)
-    environment_id = own.session(caller, session_id)
-    session, view = components.write(caller, environment_id, session_id, given, revision_of(if_match))
-    response["ETag"] = f'"{session.revision}"'
+    view, revision = answers.write_model(who(request), session_id, given, revision_of(if_match))
+    response["ETag"] = f'"{revision}"'
     return view
 
 
 @routes.add("GET", "/sessions/{session_id}/changes", "showChanges", "show_environment", Changes)
 def show_changes(request: HttpRequest, session_id: str) -> Any:
     """What deploying the draft would change in the model, compared with what is deployed."""
-    caller = who(request)
-    environment_id = own.session(caller, session_id)
-    found = reading.get(caller, environment_id, model=True)
-    draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
-    content.check_comparable(content.deployed_objects(found.model or {}), draft)
-    secrets = concealed.of_roots(caller, found, content.deployed_objects(found.model or {}), draft)
-    items = history.pending(caller, environment_id, session_id, concealed.as_diff(secrets))
-    return {"items": [item.as_json() for item in items]}
+    return answers.show_changes(who(request), session_id)
 
 
 @routes.add("POST", "/sessions/{session_id}/undo", "undoChanges", "update_environment", SessionShown)
 def undo_changes(request: HttpRequest, session_id: str, given: Undo | None = None) -> Any:
     """Takes back what the draft changes about one object and what it owns, or everything."""
-    caller = who(request)
-    environment_id = own.session(caller, session_id)
-    history.discard(caller, environment_id, session_id, given.object_id if given is not None else None)
-    return _shown(caller, session_id)
+    object_id = given.object_id if given is not None else None
+    return answers.undo_changes(who(request), session_id, object_id=object_id)
 
 
 @routes.add("POST", "/sessions/{session_id}/deploy", "deploySession", "update_environment", TaskShown, status=202)
 def deploy_session(request: HttpRequest, session_id: str) -> Answer:
     """Starts the deployment of the draft."""
-    caller = who(request)
-    task = deploying.deploy(caller, own.session(caller, session_id), session_id)
-    return accepted(shown(Task.objects.get(id=task.id)))
+    return accepted(answers.deploy_session(who(request), session_id))
 
 
 @routes.add("POST", "/sessions/{session_id}/plan", "planSession", "plan_environment", TaskShown, status=202)
 def plan_session(request: HttpRequest, session_id: str) -> Answer:
     """Finds out what deploying the draft would do, changing nothing; the task's result says it."""
-    caller = who(request)
-    task = planning.plan(caller, own.session(caller, session_id), session_id)
-    return accepted(shown(Task.objects.get(id=task.id)))
+    return accepted(answers.plan_session(who(request), session_id))

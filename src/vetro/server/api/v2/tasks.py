@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Field, Path, Query, Schema
 
-from vetro.server.api.v2 import own
+from vetro.server.api import own
+from vetro.server.api.answers import tasks as answers
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.failures import UNKNOWN
 from vetro.server.api.v2.routes import Answer, Routes, accepted
-from vetro.server.api.v2.shapes import Given, Page, aware, page, place
-from vetro.server.api.v2.shapes import cursor as cursor_of
-from vetro.server.dispatch import log, queue
-from vetro.server.dispatch.labels import why_waiting
-from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import concealed
-from vetro.server.environments.limits import known_id
+from vetro.server.api.v2.shapes import Given, Page
+from vetro.server.dispatch import log
+from vetro.server.dispatch.models import Report
 from vetro.server.errors import NotFound
 from vetro.server.holding import held
 from vetro.server.serving_streams import text_stream
-from vetro.server.setup import config
 
 routes = Routes("tasks")
 #: What OpenAPI says of an answer that is text.
@@ -110,43 +105,6 @@ class Verdict(Given):
     answer: Any = Field(None, description="What it answered, when it was done.")
 
 
-_ROW = (
-    "id", "kind", "state", "environment_id", "session_id", "user_id", "project_id", "warnings", "errors", "cancel",
-    "attempts", "created", "started", "finished",
-)  # fmt: skip
-
-
-def row_json(values: dict[str, Any]) -> dict[str, Any]:
-    """A task in a list, from the columns of it."""
-    return {
-        **values,
-        "environment_id": values["environment_id"] or None,
-        "session_id": values["session_id"] or None,
-        "cancel": values["cancel"] or None,
-        "final": values["state"] in Task.FINAL,
-    }
-
-
-def shown(task: Task, decisions: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    """A task as /v2 shows it."""
-    return {
-        **row_json({name: getattr(task, name) for name in _ROW}),
-        "action": _action(task),
-        "result": task.result,
-        "error": task.error,
-        "waiting": why_waiting(config(), task) or None,
-        "decisions": [{**d, "begun": datetime.fromtimestamp(d["begun"], UTC)} for d in decisions or ()],
-    }
-
-
-def _action(task: Task) -> dict[str, Any] | None:
-    if task.action is None:
-        return None
-    found = task.spec or {}
-    model = (found.get("model") or {}).get("Objects")
-    return concealed.conceal_arguments(task.action, model, [used["digest"] for used in found.get("packages") or ()])
-
-
 @routes.add("GET", "/tasks", "listTasks", "list_tasks", Page[TaskRow])
 def list_tasks(
     request: HttpRequest,
@@ -157,36 +115,7 @@ def list_tasks(
     cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The tasks of the project, newest first."""
-    caller = who(request)
-    rows = Task.objects.filter(project_id=caller.project_id)
-    if environment is not None:
-        # Administrators see tasks of any environment that they name.
-        rows = Task.objects.all() if caller.is_admin else rows
-        rows = rows.filter(environment_id=environment) if known_id(environment) else rows.none()
-    if state:
-        rows = rows.filter(state__in=state)
-    if kind:
-        rows = rows.filter(kind__in=[k[:16] for k in kind[:20]])
-    total = rows.count()
-    after = place(cursor, str, str)
-    if after is not None:
-        at = _time(after[0])
-        rows = rows.filter(Q(created__lt=at) | Q(created=at, id__lt=after[1]))
-    found = list(rows.order_by("-created", "-id").values(*_ROW)[: limit + 1])
-    end = cursor_of(found[limit - 1]["created"].isoformat(), found[limit - 1]["id"]) if len(found) > limit else None
-    return page([row_json(row) for row in found[:limit]], total, end)
-
-
-def _time(text: str) -> datetime:
-    from vetro.server.errors import Invalid
-
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        at = datetime.min
-    if at.tzinfo is None:
-        raise Invalid("This is no cursor of this list.")
-    return aware(at)
+    return answers.list_tasks(who(request), environment=environment, state=state, kind=kind, limit=limit, cursor=cursor)
 
 
 @routes.add("GET", "/tasks/{task_id}", "showTask", "show_task", TaskShown)
@@ -199,39 +128,32 @@ def show_task(
 ) -> Any:
     """A task with what it returned or how it failed."""
     caller = who(request)
-    own.task(caller, task_id)
     if wait:
         from vetro.server.dispatch.wait import wait as wait_for
 
+        own.task(caller, task_id)
         with held(caller.project_id):
             wait_for(task_id, wait)
-    task = queue.get(caller, task_id)
-    return shown(task, queue.undecided(caller, task_id) if task.state == Task.NEEDS_PERSON else None)
+    return answers.show_task(caller, task_id)
 
 
 @routes.add("POST", "/tasks/{task_id}/cancel", "cancelTask", "cancel_task", TaskShown, status=202)
 def cancel_task(request: HttpRequest, task_id: str, given: Reason | None = None) -> Answer:
     """Ends a task: at once if nobody runs it, else at its next safe point. One that has ended stays as it is."""
-    caller = who(request)
-    own.task(caller, task_id)
-    return accepted(shown(queue.cancel(caller, task_id, given.reason if given is not None else "")))
+    reason = given.reason if given is not None else ""
+    return accepted(answers.cancel_task(who(request), task_id, reason=reason))
 
 
 @routes.add("POST", "/tasks/{task_id}/retry", "retryTask", "retry_task", TaskShown, status=202)
 def retry_task(request: HttpRequest, task_id: str) -> Answer:
     """A new task that does again what one that failed was to do, from the state that it left."""
-    caller = who(request)
-    own.task(caller, task_id)
-    return accepted(shown(queue.retry(caller, task_id)))
+    return accepted(answers.retry_task(who(request), task_id))
 
 
 @routes.add("POST", "/tasks/{task_id}/resolve", "resolveTask", "resolve_task", TaskShown)
 def resolve_task(request: HttpRequest, task_id: str, given: Verdict) -> Any:
     """Says what became of an effect. The task goes on when nothing is left to decide."""
-    caller = who(request)
-    own.task(caller, task_id)
-    task = queue.resolve(caller, task_id, given.key, answer=given.answer, redo=given.decision == "redo")
-    return shown(task, queue.undecided(caller, task_id))
+    return answers.resolve_task(who(request), task_id, key=given.key, decision=given.decision, answer=given.answer)
 
 
 @routes.add("GET", "/tasks/{task_id}/log", "readLog", "statuses_deployments", Log)
@@ -245,33 +167,7 @@ def read_log(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Any:
     """What a task reported and logged, oldest first; fewer lines than `limit` where they are long."""
-    caller = who(request)
-    own.task(caller, task_id)
-    # Read before the lines: what ended before them can have written no more.
-    state = Task.objects.values_list("state", flat=True).get(id=task_id)
-    rows = log.lines(task_id).filter(seq__gt=after)
-    if level:
-        rows = rows.filter(level__in=level)
-    if kind is not None:
-        rows = rows.filter(kind=kind)
-    if object is not None:
-        rows = rows.filter(entity_id=object)
-    found, more = log.within(rows, limit)
-    items = [
-        {
-            "seq": row.seq,
-            "kind": row.kind,
-            "level": row.level,
-            "object_id": row.entity_id or None,
-            "text": row.text,
-            "details": row.details,
-            "cut": row.cut,
-            "created": row.created,
-        }
-        for row in found
-    ]
-    final = state in Task.FINAL and not more
-    return {"items": items, "next": items[-1]["seq"] if more else None, "final": final, "state": state}
+    return answers.read_log(who(request), task_id, after=after, level=level, kind=kind, object=object, limit=limit)
 
 
 @routes.add("GET", "/tasks/{task_id}/log/{seq}", "readLine", "statuses_deployments", extra=_TEXT)

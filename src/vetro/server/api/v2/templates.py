@@ -8,11 +8,12 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
 
-from vetro.server.api.v2 import own
+from vetro.server.api import own
+from vetro.server.api.paging import part, zoned
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.environments import Begun
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Text, part, zoned
+from vetro.server.api.v2.shapes import Given, Name, Page, Text
 from vetro.server.environments import limits, templates
 
 routes = Routes("templates")

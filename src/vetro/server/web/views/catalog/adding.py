@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.accounts.policy import enforce
-from vetro.server.api.v2 import own
+from vetro.server.api import own
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.engine.models.differences import diff
-from vetro.server.api.v2 import own
+from vetro.server.api import own
 from vetro.server.caller import Caller
 from vetro.server.environments import components, concealed, content, history, sessions
 from vetro.server.environments.models import Session, State

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from vetro.engine.models.differences import masked
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
-from vetro.server.api.v2 import own
+from vetro.server.api import own
 from vetro.server.caller import Caller
 from vetro.server.dispatch import labels, log, queue
 from vetro.server.dispatch.models import Report, Task

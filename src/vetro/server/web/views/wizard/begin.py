@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.forms.desks import FormFailed
-from vetro.server.api.v2 import own
+from vetro.server.api import own
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
 from vetro.server.formdesk import desk

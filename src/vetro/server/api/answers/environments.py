@@ -1,0 +1,101 @@
+"""Environments: list, make, show, delete; as archives."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from vetro.server.accounts.policy import enforce
+from vetro.server.api import own
+from vetro.server.api.answers.tasks import task_json
+from vetro.server.api.paging import cursor as cursor_of
+from vetro.server.api.paging import page, part, place
+from vetro.server.caller import Caller
+from vetro.server.environments import listing, reading
+
+
+def environment_json(found: reading.Found) -> dict[str, Any]:
+    """An environment as clients see it."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "project_id": found.project_id,
+        "version": found.version,
+        "status": found.status,
+        "description": found.description_text,
+        "created": found.created,
+        "updated": found.updated,
+        "changed": found.changed,
+        "task_id": found.task_id or None,
+    }
+
+
+def list_environments(
+    caller: Caller,
+    *,
+    project: str | None = None,
+    all_projects: bool = False,
+    search: str = "",
+    limit: int = 100,
+    cursor: str | None = None,
+) -> dict[str, Any]:
+    """The environments of the project by name, with their status; those of others by a rule of the policy."""
+    wanted: str | None = caller.project_id
+    if all_projects or (project is not None and project != caller.project_id):
+        enforce(caller, "list_environments_all_tenants")
+        wanted = None if all_projects else project
+    if search:
+        rows = listing.part(wanted, search=search, sort="exact name")
+        return part([environment_json(row) for row in rows], "id", cursor, limit)
+    after = place(cursor, str, str)
+    rows = reading.part_of(wanted, None if after is None else (after[0], after[1]), limit + 1)
+    end = cursor_of(rows[limit - 1].name, rows[limit - 1].id) if len(rows) > limit else None
+    return page([environment_json(row) for row in rows[:limit]], reading.count(wanted), end)
+
+
+def create_environment(
+    caller: Caller,
+    *,
+    name: str,
+    description: str = "",
+    region: str | None = None,
+    default_networks: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Makes an environment, empty."""
+    from vetro.server.environments import service
+
+    wanted: dict[str, Any] = {"name": name, "description_text": description}
+    if region is not None:
+        wanted["region"] = region
+    if default_networks is not None:
+        wanted["defaultNetworks"] = default_networks
+    made = service.create(caller, wanted)
+    return environment_json(reading.get(caller, made["id"]))
+
+
+def show_environment(caller: Caller, environment_id: str) -> dict[str, Any]:
+    """One environment."""
+    return environment_json(reading.get(caller, own.environment(caller, environment_id)))
+
+
+def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:
+    """Destroys what was deployed, then the environment: the task that does it; None when it is gone already."""
+    from vetro.server.environments import deploying
+
+    task = deploying.delete(caller, own.environment(caller, environment_id), abandon=abandon)
+    return None if task is None else task_json(task)
+
+
+def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
+    """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
+    from vetro.server.environments import transfer
+
+    return transfer.export_environment(caller, own.environment(caller, environment_id))
+
+
+def import_environment(
+    caller: Caller, archive: bytes, *, name: str | None = None, fresh: bool = False
+) -> dict[str, str | None]:
+    """An environment from what `export_environment` or `vetro env export` wrote: {environment_id, session_id}."""
+    from vetro.server.environments import transfer
+
+    return transfer.import_environment(caller, archive, name=name, fresh=fresh)

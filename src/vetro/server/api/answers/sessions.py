@@ -1,0 +1,155 @@
+"""Sessions: drafts of changes; their model and components; what deploying them would change; plan and deployment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import BooleanField, Case, Value, When
+
+from vetro.server.api import own
+from vetro.server.api.answers.tasks import task_json
+from vetro.server.api.paging import page
+from vetro.server.caller import Caller
+from vetro.server.dispatch.models import Task
+from vetro.server.environments import (
+    components,
+    concealed,
+    content,
+    deploying,
+    drafts,
+    history,
+    planning,
+    reading,
+    sessions,
+)
+from vetro.server.environments.models import Session
+from vetro.server.errors import Forbidden
+
+#: Sessions of an environment that are listed.
+_MOST = 100
+
+
+def session_json(caller: Caller, session: Session, found: reading.Found, changed: bool) -> dict[str, Any]:
+    """A session as clients see it."""
+    return {
+        "id": session.id,
+        "environment_id": session.environment_id,
+        "user_id": session.user_id,
+        "state": session.state,
+        "version": session.version,
+        "revision": session.revision,
+        "changed": changed,
+        "usable": session.id != found.session_id and not sessions.invalid(session, found),
+        "own": session.user_id == caller.user_id,
+        "created": session.created,
+        "updated": session.updated,
+    }
+
+
+def component_json(obj: dict[str, Any]) -> dict[str, Any]:
+    """A component as clients see it."""
+    header = obj.get("?") or {}
+    label = header.get("name") or obj.get("name")
+    return {
+        "id": str(header.get("id") or ""),
+        "type": str(header.get("type") or "").partition("/")[0].partition("@")[0],
+        "name": label if isinstance(label, str) else "",
+        "object": obj,
+    }
+
+
+def _rows() -> Any:
+    known = Case(When(draft__isnull=True, then=Value(False)), default=Value(True), output_field=BooleanField())
+    return Session.objects.defer("draft", "answers").annotate(changed=known)
+
+
+def _shown(caller: Caller, session_id: str) -> dict[str, Any]:
+    row = _rows().get(id=session_id)
+    return session_json(caller, row, reading.get(caller, row.environment_id), row.changed)
+
+
+def open_session(caller: Caller, environment_id: str) -> dict[str, Any]:
+    """A draft of the environment as it is now. Refused while a task works on it."""
+    made = sessions.open_session(caller, own.environment(caller, environment_id))
+    return _shown(caller, made.id)
+
+
+def list_sessions(caller: Caller, environment_id: str) -> dict[str, Any]:
+    """The newest sessions of an environment, everybody's."""
+    found = reading.get(caller, own.environment(caller, environment_id))
+    rows = _rows().filter(environment_id=found.id).order_by("-updated", "-id")
+    items = [session_json(caller, row, found, row.changed) for row in rows[:_MOST]]
+    return page(items, rows.count())
+
+
+def show_session(caller: Caller, session_id: str) -> dict[str, Any]:
+    """A session."""
+    own.session(caller, session_id)
+    return _shown(caller, session_id)
+
+
+def close_session(caller: Caller, session_id: str) -> None:
+    """Throws a draft away."""
+    environment_id = own.session(caller, session_id)
+    if not Session.objects.filter(id=session_id, user_id=caller.user_id).exists():
+        raise Forbidden("The session belongs to somebody else.")
+    sessions.close(caller, environment_id, session_id)
+
+
+def show_changes(caller: Caller, session_id: str) -> dict[str, Any]:
+    """What deploying the draft would change in the model, compared with what is deployed."""
+    environment_id = own.session(caller, session_id)
+    found = reading.get(caller, environment_id, model=True)
+    draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
+    content.check_comparable(content.deployed_objects(found.model or {}), draft)
+    secrets = concealed.of_roots(caller, found, content.deployed_objects(found.model or {}), draft)
+    items = history.pending(caller, environment_id, session_id, concealed.as_diff(secrets))
+    return {"items": [item.as_json() for item in items]}
+
+
+def undo_changes(caller: Caller, session_id: str, *, object_id: str | None = None) -> dict[str, Any]:
+    """Takes back what the draft changes about one object and what it owns, or everything."""
+    history.discard(caller, own.session(caller, session_id), session_id, object_id)
+    return _shown(caller, session_id)
+
+
+def deploy_session(caller: Caller, session_id: str) -> dict[str, Any]:
+    """Starts the deployment of the draft: its task."""
+    task = deploying.deploy(caller, own.session(caller, session_id), session_id)
+    return task_json(Task.objects.get(id=task.id))
+
+
+def plan_session(caller: Caller, session_id: str) -> dict[str, Any]:
+    """Finds out what deploying the draft would do, changing nothing: the task whose result says it."""
+    task = planning.plan(caller, own.session(caller, session_id), session_id)
+    return task_json(Task.objects.get(id=task.id))
+
+
+def read_model(caller: Caller, session_id: str) -> tuple[dict[str, Any], int]:
+    """The object model of the draft and its revision: applications as ``services``, secrets marked."""
+    return components.read(caller, own.session(caller, session_id), session_id)
+
+
+def write_model(
+    caller: Caller, session_id: str, given: dict[str, Any], revision: int | None = None
+) -> tuple[dict[str, Any], int]:
+    """Replaces the whole model of the draft. Secrets that are still marked keep their values."""
+    session, view = components.write(caller, own.session(caller, session_id), session_id, given, revision)
+    return view, session.revision
+
+
+def add_component(
+    caller: Caller, session_id: str, given: dict[str, Any], revision: int | None = None
+) -> tuple[dict[str, Any], int]:
+    """Adds an application: an object model with a header ``?`` that names its class. It gets an id if it has none."""
+    session, view, id = components.add(caller, own.session(caller, session_id), session_id, given, revision)
+    return component_json(components.find(view, id)), session.revision
+
+
+def change_component(
+    caller: Caller, session_id: str, object_id: str, given: dict[str, Any], revision: int | None = None
+) -> tuple[dict[str, Any], int]:
+    """Replaces one object of the draft. Secrets that are still marked keep their values."""
+    environment_id = own.session(caller, session_id)
+    session, view = components.put(caller, environment_id, session_id, object_id, given, revision)
+    return component_json(components.find(view, object_id)), session.revision
