@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from vetro.server.api.paging import cursor
 from vetro.server.api.v2.api import api
-from vetro.server.api.v2.shapes import cursor
 
 OTHER_PART = b"--x\r\nContent-Disposition: form-data; name=o\r\n\r\na\r\n--x--\r\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vetro.server.api.v2.shapes import part
+from vetro.server.api.paging import part
 from vetro.server.errors import Invalid
 
 
