@@ -6,7 +6,6 @@ from typing import IO, Any
 
 from vetro.server.accounts.policy import enforce
 from vetro.server.api import own
-from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
@@ -79,6 +78,7 @@ def show_environment(caller: Caller, environment_id: str) -> dict[str, Any]:
 
 def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:
     """Destroys what was deployed, then the environment: the task that does it; None when it is gone already."""
+    from vetro.server.api.answers.tasks import task_json
     from vetro.server.environments import deploying
 
     task = deploying.delete(caller, own.environment(caller, environment_id), abandon=abandon)
