@@ -15,8 +15,10 @@ _log = logging.getLogger("vetro.serve")
 _PR_SET_PDEATHSIG = 1
 #: The process that a child must not outlive.
 PARENT = "VETRO_PARENT"
-#: Seconds before a child that ended is started again: doubled each time it ends within a minute.
-_FIRST_PAUSE, _LONGEST_PAUSE, _STEADY = 0.5, 30.0, 60.0
+#: Seconds before a child that ended is started again. One that was killed is missed by whoever waits for it, also when
+#: that happens again; one that has ended so often within some seconds of its start probably cannot run, and the pause
+#: is doubled each time.
+_FIRST_PAUSE, _LONGEST_PAUSE, _OFTEN, _STEADY = 0.5, 30.0, 3, 10.0
 
 
 def die_with(parent: int) -> None:
@@ -44,7 +46,8 @@ class Child:
         self._arguments = [sys.executable, *arguments]
         self._environment = {**environment, PARENT: str(os.getpid())}
         self._process: subprocess.Popen[bytes] | None = None
-        self._pause = _FIRST_PAUSE
+        #: How often in a row it ended soon after its start.
+        self._failures = 0
         self._started = 0.0
         self._again_at = 0.0
 
@@ -73,10 +76,11 @@ class Child:
         status = self._process.poll()
         if status is None:
             return
-        self._pause = _FIRST_PAUSE if now - self._started > _STEADY else min(self._pause * 2, _LONGEST_PAUSE)
-        _log.error("%s ended (%s) and is started again in %.1f s", self.name, _how(status), self._pause)
+        self._failures = self._failures + 1 if now - self._started < _STEADY else 0
+        pause = min(_FIRST_PAUSE * 2.0 ** max(0, self._failures - _OFTEN), _LONGEST_PAUSE)
+        _log.error("%s ended (%s) and is started again in %.1f s", self.name, _how(status), pause)
         self._process = None
-        self._again_at = now + self._pause
+        self._again_at = now + pause
 
     def ask_to_stop(self) -> None:
         """SIGTERM."""
