@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from tests.faults.campaign import takeovers
 from tests.faults.campaign.backing import Absent
 from tests.faults.campaign.campaign import run
 from tests.faults.campaign.plan import Plan, Result
@@ -64,6 +65,7 @@ def show(result: Result) -> None:
         ("effects", ", ".join(f"{count} {what}" for what, count in sorted(result.effects.items()))),
         ("answers over HTTP", ", ".join(f"{count} {what}" for what, count in sorted(result.answers.items()))),
         ("tasks by claims", ", ".join(f"{count} claimed {times}x" for times, count in sorted(result.claims.items()))),
+        *((f"taken over ({who})", takeovers.told(late)) for who, late in result.takeovers.items()),
         ("seconds", ", ".join(f"{name} {value:.0f}" for name, value in seconds.items())),
     ]
     width = max(len(name) for name, _ in rows)

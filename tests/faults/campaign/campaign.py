@@ -23,12 +23,15 @@ from tests.faults.campaign.package import upload
 from tests.faults.campaign.plan import Plan, Result
 from tests.faults.campaign.processes import adopt_orphans
 from tests.faults.campaign.strikes import Pace, Striker, freeze, sequence
+from tests.faults.campaign.takeovers import Takeovers
 from tests.faults.campaign.verdict import Check, Told
 from tests.faults.world import World
 
 #: A deployment makes so many steps; one in so many is meant to fail.
 STEPS = (2, 5)
 ONE_FAILS = 9
+#: Tasks that a worker runs at once.
+PLACES = 4
 #: Seconds for looking at everything, one more deployment in each environment and its deletion.
 AFTERWARDS = 300.0
 
@@ -103,6 +106,7 @@ class _Campaign:
         settings = {
             "VETRO_WORKER__EMBEDDED": "1",
             "VETRO_WORKER__LEASE_SECONDS": str(plan.lease),
+            "VETRO_WORKER__TASKS": str(PLACES),
             "VETRO_CLOUD__KIND": "tests.faults.campaign.cloud:make",
             "VETRO_CLOUD__SETTINGS": json.dumps(
                 {"path": str(self.folder / "world.db"), "seconds": plan.latency / 2, "port": port}
@@ -151,7 +155,9 @@ class _Campaign:
 
         pace = Pace(plan.every, plan.kills, progress)
         striker = Striker(installation, sequence(plan.seed), self._larger(installation), progress, pace)
+        takeovers = Takeovers(self._database(installation), PLACES)
         begun = time.monotonic()
+        takeovers.start()
         striker.start()
         for client in clients:
             client.start()
@@ -164,11 +170,16 @@ class _Campaign:
                          f"{sum(striker.done.values())} blows")  # fmt: skip
         self.say(f"{time.monotonic() - begun:6.0f} s  the clients are done")
         striker.stop()
+        takeovers.stop()
+        self.result.takeovers = {"free worker": takeovers.idle, "any": takeovers.all}
         self.result.seconds["deploying"] = time.monotonic() - begun
         self.result.kills = dict(striker.done)
         self.result.checks.append(
             Check("it went as planned", [*striker.trouble, *(text for client in clients for text in client.trouble)])
         )
+
+    def _database(self, installation: Installation) -> str | Path:
+        return installation.machines[0].data / "vetro.db" if self.postgres is None else self.postgres.url
 
     def _larger(self, installation: Installation) -> list[tuple[float, str, Callable[[], None]]]:
         found: list[tuple[float, str, Callable[[], None]]] = []

@@ -40,6 +40,8 @@ class Result:
     answers: dict[str, int] = field(default_factory=dict)
     #: How often tasks were claimed: {times: tasks}.
     claims: dict[int, int] = field(default_factory=dict)
+    #: Seconds from the lapse of each lease to the next claim: while a worker with a free place lived, and altogether.
+    takeovers: dict[str, list[float]] = field(default_factory=dict)
     effects: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
