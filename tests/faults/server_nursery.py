@@ -76,6 +76,55 @@ class Nursery:
         finally:
             os._exit(status)
 
+    def start(self, moment: str, number: int, note: str) -> int:
+        """Forks a worker with processes of its own that gets a signal at a moment of its start; its process id.
+
+        ``moment``: ``module:function`` (of a class: ``module:Class.function``), which it has called for the first time,
+        or ``ready``. The file ``note`` gets the process ids of its children then.
+        """
+        pid = os.fork()
+        if pid:
+            self._children.append(pid)
+            return pid
+        status = 1
+        try:
+            os.dup2(2, 1)
+            status = self._start(moment, number, note)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def _start(self, moment: str, number: int, note: str) -> int:
+        from vetro.server.dispatch.worker import main
+
+        def strike() -> None:
+            found: list[str] = []
+            for task in os.listdir("/proc/self/task"):
+                with open(f"/proc/self/task/{task}/children") as children:
+                    found += children.read().split()
+            with open(note, "w") as file:
+                file.write(" ".join(found))
+            os.kill(os.getpid(), number)
+
+        if moment == "ready":
+            return main(config(), ready=strike)
+        module, _, path = moment.partition(":")
+        *inner, name = path.split(".")
+        place = import_module(module)
+        for part in inner:
+            place = getattr(place, part)
+        real = getattr(place, name)
+
+        def struck(*arguments: Any, **named: Any) -> Any:
+            setattr(place, name, real)
+            answer = real(*arguments, **named)
+            strike()
+            return answer
+
+        setattr(place, name, struck)
+        return main(config())
+
     def _work(self, kill_at: int | None, own: bool, stop: bool) -> int:
         from vetro.engine.host import HostProcess
         from vetro.server.dispatch.pool import WorkerPool

@@ -161,3 +161,10 @@ def change_engine(id: str) -> None:
 
     JournalTask.objects.filter(task_id=id).update(engine="0.0.1")
     Task.objects.filter(id=id).update(engine="0.0.1")
+
+
+def workers() -> list[int]:
+    """Process ids of those that are written down."""
+    from vetro.server.dispatch.models import WorkerProcess
+
+    return sorted(WorkerProcess.objects.values_list("pid", flat=True))

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 #: ``run(*arguments, see=[folders])``: a Python process that sees these folders; output and errors as text.
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+#: ``own("vetro-example")``: where that plug-in of ours is installed.
+Own = Callable[[str], Path]
 
 
 def python(*arguments: str, see: list[Path] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -59,9 +61,9 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
     return find
 
 
-@pytest.fixture
-def own(install: Callable[[Path], Path]) -> Callable[[str], Path]:
-    """``own("vetro-example")``: where that plug-in of ours is installed."""
+@pytest.fixture(scope="session")
+def own(install: Callable[[Path], Path]) -> Own:
+    """See `Own`."""
     return lambda name: install(ROOT / "plugins" / name)
 
 

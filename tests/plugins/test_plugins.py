@@ -1,18 +1,16 @@
-"""Our three plug-ins, and plug-ins of strangers, sound and broken, in the hands of the command line."""
+"""Our plug-ins, and plug-ins of strangers, sound and broken, in the hands of the command line."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.plugins.conftest import ROOT, Run
+from tests.plugins.conftest import ROOT, Own, Run
 
-Own = Callable[[str], Path]
 PLUGINS = ("vetro-example", "vetro-murano-compat", "vetro-tosca")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.server.database import database_settings
-from vetro.server.dispatch.backend import django_settings
+from vetro.server.dispatch.backends import django_settings
 from vetro.server.secret import django_secret
 from vetro.server.setup import config as _config
 from vetro.server.web.language import compiled
@@ -27,8 +27,6 @@ APPEND_SLASH = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES: dict[str, dict[str, Any]] = {"default": database_settings(_c)}
 _dispatch = django_settings(_c)
-DATABASE_ROUTERS = _dispatch["routers"]
-PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
@@ -43,8 +41,9 @@ INSTALLED_APPS = [
     "vetro.server.audit",
     "vetro.server.formdesk",
     "vetro.server.web",
-    *_dispatch["apps"],
+    *_dispatch.pop("INSTALLED_APPS"),
 ]
+globals().update(_dispatch)
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 60.0
+PATIENCE = 120.0
 #: `vetro`, of the version that is its first argument.
 _VETRO = """
 import sys
@@ -52,14 +52,15 @@ def database(cluster: str) -> Iterator[str]:
 
 
 class Fleet:
-    """``environment``: VETRO_… variables."""
+    """``environment``: VETRO_… variables; ``site``: where a plug-in is installed. What is in ``folder`` goes on."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], site: Path | None = None) -> None:
         self.data = folder / "data"
-        self.data.mkdir()
+        new = not self.data.exists()
+        self.data.mkdir(exist_ok=True)
         (self.data / "vetro.toml").write_text('[cloud]\ndriver = "record"\n[worker]\nlease_seconds = 4.0\n')
         kept = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
-        path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH", "")]))
+        path = os.pathsep.join(filter(None, [str(ROOT), str(site or ""), kept.get("PYTHONPATH", "")]))
         self.environment = {
             **kept, **environment, "VETRO_DATA": str(self.data), "PYTHONPATH": path,
             "DJANGO_SETTINGS_MODULE": "vetro.server.settings",
@@ -71,7 +72,8 @@ class Fleet:
         )  # fmt: skip
         try:
             assert self._read() == "ready"
-            self.look("prepare")
+            if new:
+                self.look("prepare")
         except BaseException:
             self.close()
             raise
@@ -83,9 +85,9 @@ class Fleet:
         return json.loads(line)
 
     def look(self, order: str, /, **args: Any) -> Any:
-        """One of the functions below, in the nursery."""
+        """One of the functions below, or ``module:function``, in the nursery."""
         assert self._nursery.stdin is not None
-        line = {"do": "call", "function": f"{__name__}:{order}", **args}
+        line = {"do": "call", "function": order if ":" in order else f"{__name__}:{order}", **args}
         print(json.dumps(line), file=self._nursery.stdin, flush=True)
         said = self._read()
         assert "failed" not in said, said["failed"]
@@ -216,24 +218,6 @@ def cancel(id: str) -> None:
     cancel(_caller(), id)
 
 
-def jobs() -> list[list[Any]]:
-    """Jobs of procrastinate: queue, status."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT queue_name, status::text FROM procrastinate_jobs ORDER BY id")
-        return [list(row) for row in cursor.fetchall()]
-
-
-def forget_jobs() -> int:
-    """Loses every job."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM procrastinate_jobs")
-        return int(cursor.rowcount)
-
-
 def retry(id: str) -> str:
     """Does a task again."""
     from vetro.server.dispatch.queue import retry
@@ -253,23 +237,3 @@ def drain(names: list[str]) -> list[str]:
     from vetro.server.dispatch.draining import drain
 
     return drain(names)
-
-
-def defer_strangers(count: int) -> None:
-    """Jobs of tasks that there are not."""
-    from vetro.server.dispatch import jobs
-    from vetro.server.dispatch.models import Task
-
-    jobs.defer([jobs.job_of(Task(id=f"stranger{number}", kind="deploy")) for number in range(count)])
-
-
-def cut() -> int:
-    """Cuts the connections of procrastinate's workers; how many."""
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
-            " WHERE application_name = 'vetro jobs' AND datname = current_database()"
-        )
-        return int(cursor.fetchone()[0])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.server.dispatch import shop
-from tests.server.dispatch.test_running import settings
+from tests.server.dispatch.test_task_runner import settings
 from vetro.server.dispatch import journal as journal_module
 from vetro.server.dispatch import old_tasks, sweep
 from vetro.server.dispatch.clock import read as now

@@ -94,9 +94,9 @@ def test_a_worker_in_another_data_directory_hears_of_tasks(tmp_path: Path, monke
 
     monkeypatch.setattr(dispatcher, "SWEEP_SECONDS", 1000.0)
     looked, stop = threading.Semaphore(0), threading.Event()
-    config = Config.load(tmp_path, environ={})
+    config = Config.load(tmp_path, overrides={"worker.lease_seconds": 4000.0}, environ={})
     places = SimpleNamespace(look=looked.release, look_for_cancels=lambda: None)
-    serving = threading.Thread(target=dispatcher.Embedded(config, "w").serve, args=(places, stop))
+    serving = threading.Thread(target=dispatcher.DatabaseDispatcher(config, "w").serve, args=(places, stop))
     serving.start()
     try:
         until = time.monotonic() + 20

@@ -12,18 +12,18 @@ from django.db import OperationalError, connection
 
 from tests.server.dispatch import shop
 from vetro.engine.host import HostProcess
-from vetro.server.dispatch import clock, running, worker
+from vetro.server.dispatch import clock, task_runner, worker
 from vetro.server.dispatch.claim import Lease, claim
 from vetro.server.dispatch.models import Task
-from vetro.server.dispatch.running import Runner
+from vetro.server.dispatch.task_runner import TaskRunner
 from vetro.server.setup import config
 
 LEASE = 600.0
 
 
-def runner(step: Any) -> Runner:
+def runner(step: Any) -> TaskRunner:
     here = worker._here.setdefault(os.getpid(), worker._Here(config()))
-    return Runner(config(), here.launcher, partial(HostProcess, forker=here.forker), step)
+    return TaskRunner(config(), here.launcher, partial(HostProcess, forker=here.forker), step)
 
 
 def begin(ann: Any) -> Lease:
@@ -65,14 +65,14 @@ def test_the_database_ends_the_connection(ann: Any, drain: Callable[..., int], w
 def test_a_commit_of_which_nobody_heard_stands(
     ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease, real = begin(ann), running.finish
+    lease, real = begin(ann), task_runner.finish
 
     def finish(*given: Any) -> Any:
         real(*given)
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(running, "finish", finish)
-    assert runner(running.no_step).run(lease) is None
+    monkeypatch.setattr(task_runner, "finish", finish)
+    assert runner(task_runner.no_step).run(lease) is None
     monkeypatch.undo()
     row = Task.objects.get()
     assert (row.state, row.attempts, row.failures) == ("done", 1, 0)

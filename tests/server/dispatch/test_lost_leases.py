@@ -14,7 +14,7 @@ from vetro.server.dispatch import pool, worker
 from vetro.server.dispatch.claim import Lease, claim, renew
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.pool import WorkerPool
-from vetro.server.dispatch.running import Runner
+from vetro.server.dispatch.task_runner import TaskRunner
 from vetro.server.setup import config
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_a_run_ends_when_its_lease_is_found_to_be_lost(ann: Any) -> None:
         hosts.append(HostProcess(given, here.forker))
         return hosts[0]
 
-    runner = Runner(config(), here.launcher, host, step)
+    runner = TaskRunner(config(), here.launcher, host, step)
     assert runner.run(lease) is None
     (pid,) = pids
     assert pid is not None and not os.path.exists(f"/proc/{pid}")

@@ -12,7 +12,7 @@ from django.db import connection
 
 from tests.server.dispatch import shop
 from vetro.server import crypto
-from vetro.server.dispatch import clock, running
+from vetro.server.dispatch import clock, task_runner
 from vetro.server.dispatch.claim import claim
 from vetro.server.dispatch.journal import DbJournal
 from vetro.server.dispatch.models import Task
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "PAUSES", (0.0,))
+    monkeypatch.setattr(task_runner, "PAUSES", (0.0,))
 
 
 def sealed(table: str, column: str, key: str, of: str) -> None:
@@ -39,9 +39,9 @@ def test_one_that_cannot_be_read_ends(ann: Any, drain: Callable[..., int]) -> No
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
     made, following = (shop.deploy(ann.caller, environment, package) for _ in range(2))
     sealed("dispatch_task", "spec", "id", made.id)
-    assert drain() == running.MOST_FAILURES + 1
+    assert drain() == task_runner.MOST_FAILURES + 1
     told = Task.objects.defer("spec").get(id=made.id)
-    assert (told.state, told.failures, told.owner) == ("failed", running.MOST_FAILURES, "")
+    assert (told.state, told.failures, told.owner) == ("failed", task_runner.MOST_FAILURES, "")
     assert told.error["code"] == "SRV511"
     assert told.reports.get(level="error").text == told.error["message"]
     following.refresh_from_db()
@@ -58,7 +58,7 @@ def test_so_does_one_whose_journal_cannot_be_read(ann: Any, drain: Callable[...,
     journal.commit()
     sealed("dispatch_journaltask", "model", "task_id", made.id)
     Task.objects.update(lease_until=clock.after(-1.0))
-    assert drain() == running.MOST_FAILURES
+    assert drain() == task_runner.MOST_FAILURES
     made.refresh_from_db()
     assert (made.state, made.error["code"]) == ("failed", "SRV511")
 

@@ -133,9 +133,18 @@ def test_a_look_while_all_are_busy_is_not_lost(begun: Any, tasks: Tasks) -> None
     assert "last" in [ran.get(timeout=PATIENCE) for _ in range(made.count(False) + 1)]
 
 
-@pytest.mark.parametrize(("hearing", "pauses"), [(True, [2.0, 4.0, 5.0, 1.0, 2.0]), (False, [1.0] * 5)])
+@pytest.mark.parametrize(
+    ("hearing", "lease", "pauses"),
+    [
+        (True, 60.0, [2.0, 4.0, 5.0, 1.0, 2.0]),
+        (False, 60.0, [1.0] * 5),
+        # Nobody tells of a lease that lapses, and it is to be taken over within a third of it.
+        (True, 15.0, [2.0, 3.75, 3.75, 1.0, 2.0]),
+        (True, 3.0, [0.75] * 5),
+    ],
+)
 def test_a_worker_looks_less_often_while_the_database_tells_and_nothing_happens(
-    hearing: bool, pauses: list[float], monkeypatch: pytest.MonkeyPatch
+    hearing: bool, lease: float, pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, waited, stop, looks = 1000.0, list[float](), threading.Event(), list[float]()
 
@@ -157,10 +166,10 @@ def test_a_worker_looks_less_often_while_the_database_tells_and_nothing_happens(
             now += max(seconds, 0.0)
             return []
 
-    monkeypatch.setattr(dispatcher, "inbox", lambda *_: Letters())
+    monkeypatch.setattr(dispatcher.Dispatcher, "inbox", lambda _: Letters())
     monkeypatch.setattr(dispatcher, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(dispatcher.listening, "hearing", lambda: hearing)
     places: Any = SimpleNamespace(look=lambda: looks.append(now), look_for_cancels=lambda: None)
-    dispatcher.Embedded(config(), "w").serve(places, stop)
+    dispatcher.DatabaseDispatcher(config().changed({"worker.lease_seconds": lease}), "w").serve(places, stop)
     assert waited[1:] == pauses
     assert len(looks) == len(waited)

@@ -223,9 +223,9 @@ def test_workers_that_died_here_are_found_at_once() -> None:
     member = members.join([])
     assert claimed() == "1"
     Task.objects.update(owner=member.id)
-    assert members.take_over() == 0
+    assert members.take_over(config()) == 0
     WorkerProcess.objects.update(pid=(1 << 22) + 1)  # beyond what Linux gives
-    assert members.take_over() == 1
+    assert members.take_over(config()) == 1
     assert not WorkerProcess.objects.exists()
     assert claimed() == "1"
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import DataError, IntegrityError, OperationalError
 
 from tests.server.dispatch import shop
-from vetro.server.dispatch import clock, ending, running
+from vetro.server.dispatch import clock, ending, task_runner
 from vetro.server.dispatch.claim import Lease, claim
 from vetro.server.dispatch.journal import DbJournal
 from vetro.server.dispatch.models import Task
@@ -35,8 +35,8 @@ Methods:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "PAUSES", (0.0,))
-    monkeypatch.setattr(running, "MOST_PAUSE", 0.0)
+    monkeypatch.setattr(task_runner, "PAUSES", (0.0,))
+    monkeypatch.setattr(task_runner, "MOST_PAUSE", 0.0)
 
 
 def begin(ann: Any, data: bytes | None = None) -> tuple[Any, Any]:
@@ -77,11 +77,11 @@ def test_an_end_that_is_refused_fails_the_task(
     ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     task, environment = begin(ann)
-    monkeypatch.setattr(ends.usage, "count", refusing(error, running.MOST_FAILURES))
-    assert drain() == running.MOST_FAILURES
+    monkeypatch.setattr(ends.usage, "count", refusing(error, task_runner.MOST_FAILURES))
+    assert drain() == task_runner.MOST_FAILURES
     task.refresh_from_db()
     environment.refresh_from_db()
-    assert (task.state, task.error["code"], task.failures) == ("failed", "SRV571", running.MOST_FAILURES)
+    assert (task.state, task.error["code"], task.failures) == ("failed", "SRV571", task_runner.MOST_FAILURES)
     assert type(error).__name__ in task.error["message"] and "hunter2" not in str(task.error)
     assert environment.version == 1  # with what the deployment left
     assert environment.states.get().model["Objects"]["applications"][0]["made"] == 1
@@ -93,7 +93,7 @@ def test_one_whose_failure_cannot_be_written_either_ends_too(
 ) -> None:
     task, environment = begin(ann)
     monkeypatch.setattr(ends.usage, "count", refusing(DataError("no")))
-    assert drain() == running.MOST_FAILURES
+    assert drain() == task_runner.MOST_FAILURES
     task.refresh_from_db()
     environment.refresh_from_db()
     assert (task.state, task.error["code"], environment.version) == ("failed", "SRV571", 0)
@@ -108,7 +108,7 @@ def test_a_journal_that_is_refused_fails_the_task(
     limit.__cause__.sqlstate = "54000"  # type: ignore[attr-defined]
     task, _ = begin(ann)
     monkeypatch.setattr(DbJournal, "_note", refusing(limit))
-    assert drain() == running.MOST_FAILURES
+    assert drain() == task_runner.MOST_FAILURES
     task.refresh_from_db()
     assert task.state == "failed" and "2704" in task.error["message"]
 
@@ -117,33 +117,33 @@ def test_a_database_that_is_away_does_not_count(
     ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, _ = begin(ann)
-    away = refusing(OperationalError("the connection is closed"), running.MOST_FAILURES + 2)
+    away = refusing(OperationalError("the connection is closed"), task_runner.MOST_FAILURES + 2)
     real = ending.close
     monkeypatch.setattr(ending, "close", lambda *given: (away(), real(*given)))
-    assert drain() == running.MOST_FAILURES + 3
+    assert drain() == task_runner.MOST_FAILURES + 3
     task.refresh_from_db()
     assert (task.state, task.failures) == ("done", 0)
     assert Task.objects.filter(state="running").count() == 0
 
 
 def test_a_disk_that_stays_full_uses_up_no_claims_in_a_hurry(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "MOST_PAUSE", 60.0)
-    waits = [running.outage_pause(attempts) for attempts in range(1, running.MOST_CLAIMS + 1)]
+    monkeypatch.setattr(task_runner, "MOST_PAUSE", 60.0)
+    waits = [task_runner.outage_pause(attempts) for attempts in range(1, task_runner.MOST_CLAIMS + 1)]
     # Deaths of workers count as claims: the first pauses are short whatever happened before.
     assert waits[:19] == [1.0] * 19 and waits[19:22] == [2.0, 4.0, 8.0] and max(waits) == 60.0
     assert sum(waits) > 2.9 * 3600
-    monkeypatch.setattr(running, "_QUICK", 1)
-    waits = [running.outage_pause(attempts) for attempts in range(1, 9)]
+    monkeypatch.setattr(task_runner, "_QUICK", 1)
+    waits = [task_runner.outage_pause(attempts) for attempts in range(1, 9)]
     task, _ = begin(ann)
-    monkeypatch.setattr(running.Runner, "_outcome", refusing(OperationalError("database or disk is full")))
-    given, real = [], running.release
+    monkeypatch.setattr(task_runner.TaskRunner, "_outcome", refusing(OperationalError("database or disk is full")))
+    given, real = [], task_runner.release
 
     def release(owner: str, *, lease: Lease, pause: float) -> int:
         given.append(pause)
         return real(owner, lease=lease, pause=pause)
 
-    monkeypatch.setattr(running, "release", release)
-    runner = running.Runner(config(), None)  # type: ignore[arg-type]
+    monkeypatch.setattr(task_runner, "release", release)
+    runner = task_runner.TaskRunner(config(), None)  # type: ignore[arg-type]
     for _ in range(8):
         lease = claim("me", 60.0)
         assert lease is not None and runner.run(lease) is None

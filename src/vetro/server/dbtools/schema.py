@@ -16,7 +16,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from vetro.server.dbtools.errors import DatabaseMoved, SchemaNewer, SchemaOlder
-from vetro.server.dispatch.backend import APP
+from vetro.server.dispatch.backends import labels_of_plugins
 
 #: Any number will do as long as nobody else locks it.
 _LOCK = 7630942018
@@ -53,8 +53,10 @@ def state(alias: str = DEFAULT_DB_ALIAS) -> Schema:
     moved = next((name for app, name in applied if app == _SEAL), "")
     filled = next((name for app, name in applied if app == _FILLED), "")
     done = {key for key in applied if key[0] not in (_SEAL, _FILLED)}
-    # Tables of procrastinate are no data: where another dispatcher is in use, nobody minds that they are there.
-    unknown = {key for key in done - disk if key[0] != APP}
+    unknown = done - disk
+    if unknown:  # tables of a dispatcher are no data: where another one is in use, nobody minds that they are there
+        plugins = labels_of_plugins()
+        unknown = {key for key in unknown if key[0] not in plugins}
     return Schema(_named(done & disk), _named(disk - done), _named(unknown), moved, filled)
 
 
@@ -92,7 +94,8 @@ def migrate(alias: str = DEFAULT_DB_ALIAS, *, sealed: bool = False) -> list[str]
 
 def of_the_data(migrations: Iterable[str]) -> list[str]:
     """Those of them that make tables of the installation; the others' tables are made anew from these."""
-    return [name for name in migrations if not name.startswith(f"{APP}.")]
+    plugins = labels_of_plugins()
+    return [name for name in migrations if name.partition(".")[0] not in plugins]
 
 
 def migrate_to(names: Iterable[str], alias: str = DEFAULT_DB_ALIAS) -> None:

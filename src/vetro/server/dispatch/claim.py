@@ -17,7 +17,7 @@ from django.db.models import F
 from vetro.engine.version import engine_version
 from vetro.engine.worker_ports import LeaseLost
 from vetro.server.dispatch import clock
-from vetro.server.dispatch.choice import Choice
+from vetro.server.dispatch.claim_queries import ClaimQueries
 from vetro.server.dispatch.models import Task, WorkerProcess
 
 #: Kinds that somebody waits for: workers keep places free for them.
@@ -28,7 +28,7 @@ LEASES = 3
 #: says otherwise (``worker.version_wait``).
 VERSION_WAIT = 120.0
 
-#: Seconds that no pause is longer than (`vetro.server.dispatch.running`).
+#: Seconds that no pause is longer than (`vetro.server.dispatch.task_runner`).
 _LONGEST = 600.0
 
 #: What is tried in a row when another worker was quicker.
@@ -68,18 +68,18 @@ def claim(
     tasks waiting keeps nobody else waiting. Of an environment one task runs at a time, in the order in which they were
     enqueued; one that waits for a person holds the others up. Tasks whose lease has lapsed are taken over: those that
     another version of the engine began only when ``version_wait`` seconds have passed since, and no worker of that
-    version lives (they end then: `vetro.server.dispatch.running`). ``kinds`` limits the choice; ``labels`` to tasks
+    version lives (they end then: `vetro.server.dispatch.task_runner`). ``kinds`` limits the choice; ``labels`` to tasks
     with one of these labels, or none. A worker that is to drain gets none from that moment.
     """
-    choice = Choice(
+    queries = ClaimQueries(
         owner, engine_version(), kinds, labels, until=seconds, waited=-version_wait, heard=-LEASES * seconds
     )
     with connection.cursor() as cursor:  # looking takes no lock
-        cursor.execute(choice.waits(), choice.values)
+        cursor.execute(queries.waits(), queries.values)
         if cursor.fetchone() is None:
             return None
-    for statement in choice.claims():
-        row = _claimed(statement, choice.values)
+    for statement in queries.claims():
+        row = _claimed(statement, queries.values)
         if row is not None:
             return Lease(row[0], owner, row[1], seconds)
     return None

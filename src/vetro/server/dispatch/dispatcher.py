@@ -1,15 +1,15 @@
 """`Dispatcher`: how whoever is to run a task hears of it. Which task it is then, the database says (`claim`).
 
-`Embedded` needs nothing but the database: datagrams on one machine, PostgreSQL's NOTIFY between several
-(`vetro.server.dispatch.listening`), and a look about once a second at what was missed; less often where the database
-tells what happens and nothing does. The one on procrastinate
-(`vetro.server.dispatch.procrastination`) has the same three methods.
+The interface has three methods. `DatabaseDispatcher` is the core's own (``dispatch.backend = embedded``): it needs
+nothing but the database. Plug-ins offer others (`vetro.server.dispatch.backends`);
+`vetro.server.dispatch.conformance` tests all of them.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Protocol
@@ -17,19 +17,20 @@ from typing import Any, Protocol
 from django.db import transaction
 
 from vetro.server.config import Config
-from vetro.server.dispatch import listening, wakeup
-from vetro.server.dispatch.backend import EMBEDDED, PROCRASTINATE, backend
-from vetro.server.dispatch.clock import on_postgresql
+from vetro.server.dispatch import clock, listening, wakeup
+from vetro.server.dispatch.backends import backend
 from vetro.server.dispatch.models import Task
 
 #: Seconds between two looks without a wake-up.
 SWEEP_SECONDS = 1.0
-#: The same, at most, while the database tells of tasks and has told of none for a while: leases that lapse, and pauses
-#: that end, are told by nobody.
+#: The same, at most, while the database tells of tasks and has told of none for a while.
 QUIET_SECONDS = 5.0
+#: Nobody tells that a lease has lapsed. It is to be taken over within a third of a lease, so whoever looks for such
+#: tasks does it so many times a lease.
+LOOKS_A_LEASE = 4
 
 
-class Places(Protocol):
+class TaskPlaces(Protocol):
     """What a dispatcher has of a worker (`vetro.server.dispatch.pool.WorkerPool`): places in which tasks run."""
 
     labels: list[str]
@@ -55,55 +56,82 @@ class Places(Protocol):
         ...  # pragma: no cover - protocol
 
 
-class Dispatcher(Protocol):
-    """Carries wake-ups from those who enqueue to those who run."""
+class Dispatcher(ABC):
+    """Carries wake-ups from those who enqueue to those who run. ``name`` is that of the worker, for `serve`."""
 
+    def __init__(self, config: Config, name: str = "") -> None:
+        self.config = config
+        self.name = name
+
+    @abstractmethod
     def notify(self, task: Task) -> None:
-        """This task may be claimed now, or is to be cancelled. Call it inside the transaction that makes it so."""
-        ...  # pragma: no cover - protocol
+        """This task may be claimed now, or is to be cancelled. Called inside the transaction that makes it so."""
 
-    def serve(self, places: Places, stop: threading.Event) -> None:
-        """Has the places work until ``stop`` is set; who sets it calls `wake` then."""
-        ...  # pragma: no cover - protocol
+    @abstractmethod
+    def serve(self, places: TaskPlaces, stop: threading.Event) -> None:
+        """Has the places work until ``stop`` is set; who sets it calls `wake` then.
+
+        It listens on the worker's `inbox`. Tasks whose lease lapses, and those that nobody was notified of, are found
+        without a wake-up, also when the database was away for a while.
+        """
 
     def health(self) -> dict[str, Any]:
         """How it is: {ok, backend, workers, queued, unserved, detail}; ``unserved``: labels that no worker has."""
-        ...  # pragma: no cover - protocol
+        from vetro.server.dispatch import labels
+        from vetro.server.dispatch.claim import LEASES
+        from vetro.server.dispatch.models import WorkerProcess
+
+        heard = clock.after(-LEASES * float(self.config["worker.lease_seconds"]))
+        workers = WorkerProcess.objects.filter(seen__gte=heard, draining=False).count()
+        unserved = labels.unserved(self.config)
+        detail = "" if workers else "no worker was heard of lately: start one with 'vetro worker'"
+        if workers and unserved:
+            detail = f"no worker serves {', '.join(unserved)}: start one with 'vetro worker --label {unserved[0]}'"
+        return {
+            "ok": workers > 0 and not unserved,
+            "backend": self.config["dispatch.backend"],
+            "workers": workers,
+            "queued": Task.objects.filter(state=Task.QUEUED).count(),
+            "unserved": unserved,
+            "detail": detail,
+        }
+
+    def inbox(self) -> wakeup.Inbox:
+        """Where the worker hears what happens."""
+        return wakeup.Inbox(wakeup.folder(self.config.data), f"{wakeup.WORKER}{self.name}", listening.TASKS)
 
 
-class Embedded:
-    """See the module. ``name`` is that of the worker, for `serve`."""
+class DatabaseDispatcher(Dispatcher):
+    """Needs nothing but the database, which is the engine that crosses machines.
 
-    def __init__(self, config: Config, name: str = "") -> None:
-        self._config = config
-        self._name = name
+    Wake-ups are datagrams on one machine, and NOTIFY of PostgreSQL between several
+    (`vetro.server.dispatch.listening`). What was missed, and leases that lapsed, are found by looking: once a second,
+    less often where the database tells what happens and nothing does.
+    """
 
     def notify(self, task: Task) -> None:
         """See `Dispatcher.notify`. Where the workers hear it from the database, nothing is left to do."""
-        if not on_postgresql():
-            transaction.on_commit(partial(_send, self._config, wakeup.WORKER, task.id))
+        if not clock.on_postgresql():
+            transaction.on_commit(partial(_send, self.config, wakeup.WORKER, task.id))
 
-    def serve(self, places: Places, stop: threading.Event) -> None:
+    def serve(self, places: TaskPlaces, stop: threading.Event) -> None:
         """See `Dispatcher.serve`."""
-        with inbox(self._config, self._name) as letters:
-            looked, pause = 0.0, SWEEP_SECONDS
+        most = longest_pause(self.config)
+        with self.inbox() as inbox:
+            looked, pause = 0.0, min(SWEEP_SECONDS, most)
             while not stop.is_set():
-                told = letters.wait(looked + pause - time.monotonic())
-                if told or time.monotonic() - looked >= pause:
+                messages = inbox.wait(looked + pause - time.monotonic())
+                if messages or time.monotonic() - looked >= pause:
                     looked = time.monotonic()
                     places.look()
                     places.look_for_cancels()
-                    quiet = not told and listening.hearing()
-                    pause = max(SWEEP_SECONDS, min(pause * 2, QUIET_SECONDS)) if quiet else SWEEP_SECONDS
-
-    def health(self) -> dict[str, Any]:
-        """See `Dispatcher.health`."""
-        return health(self._config, EMBEDDED)
+                    quiet = not messages and listening.hearing()
+                    pause = min(pause * 2, QUIET_SECONDS, most) if quiet else min(SWEEP_SECONDS, most)
 
 
-def inbox(config: Config, name: str) -> wakeup.Inbox:
-    """Where the worker of this name hears what happens."""
-    return wakeup.Inbox(wakeup.folder(config.data), f"{wakeup.WORKER}{name}", listening.TASKS)
+def longest_pause(config: Config) -> float:
+    """Seconds after which a worker has to look for leases that lapsed."""
+    return float(config["worker.lease_seconds"]) / LOOKS_A_LEASE
 
 
 def wake(config: Config, name: str) -> None:
@@ -118,36 +146,10 @@ def _send(config: Config, prefix: str, message: str) -> None:
         pass
 
 
-def health(config: Config, name: str) -> dict[str, Any]:
-    """What `Dispatcher.health` says whatever carries the wake-ups."""
-    from vetro.server.dispatch import clock, labels
-    from vetro.server.dispatch.claim import LEASES
-    from vetro.server.dispatch.models import WorkerProcess
-
-    heard = clock.after(-LEASES * float(config["worker.lease_seconds"]))
-    workers = WorkerProcess.objects.filter(seen__gte=heard, draining=False).count()
-    queued = Task.objects.filter(state=Task.QUEUED).count()
-    unserved = labels.unserved(config)
-    detail = "" if workers else "no worker was heard of lately: start one with 'vetro worker'"
-    if workers and unserved:
-        detail = f"no worker serves {', '.join(unserved)}: start one with 'vetro worker --label {unserved[0]}'"
-    return {
-        "ok": workers > 0 and not unserved,
-        "backend": name,
-        "workers": workers,
-        "queued": queued,
-        "unserved": unserved,
-        "detail": detail,
-    }
-
-
 def dispatcher(config: Config | None = None, name: str = "") -> Dispatcher:
     """The one of this installation; ``name`` is that of a worker. Raises `ConfigError`."""
     from vetro.server.setup import config as current
 
     config = config or current()
-    if backend(config) == PROCRASTINATE:
-        from vetro.server.dispatch.procrastination import Procrastination
-
-        return Procrastination(config, name)
-    return Embedded(config, name)
+    plugin = backend(config)
+    return DatabaseDispatcher(config, name) if plugin is None else plugin.make(config, name)

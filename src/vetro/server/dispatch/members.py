@@ -68,18 +68,8 @@ def _write(member: Member, draining: bool) -> None:
 
 
 def pulse_of(config: Config, member: Member) -> Path:
-    """The file in which the worker writes down that it lives, for its effects hosts.
-
-    Those of the dead are removed, with their sockets and what they left of plans.
-    """
-    place = folder(config.data)
-    tidy(place)
-    plan.tidy(place)
-    known = set(WorkerProcess.objects.values_list("id", flat=True))
-    for file in place.glob(f"{_PULSE}*"):
-        if file.name.removeprefix(_PULSE) not in known:
-            file.unlink(missing_ok=True)
-    return place / f"{_PULSE}{member.id}"
+    """The file in which the worker writes down that it lives, for its effects hosts."""
+    return folder(config.data) / f"{_PULSE}{member.id}"
 
 
 def beat(member: Member, *, draining: bool = False) -> Wanted:
@@ -104,14 +94,35 @@ def leave(member: Member) -> int:
     return released
 
 
-def take_over() -> int:
-    """Frees the tasks of workers of this machine whose processes are gone; how many. Others are waited for: leases."""
-    freed = 0
-    for id, pid in WorkerProcess.objects.filter(host=this_host()).values_list("id", "pid"):
-        if not _lives(pid):
-            freed += release(id)
-            WorkerProcess.objects.filter(id=id).delete()
+def take_over(config: Config) -> int:
+    """Frees the tasks of workers of this machine whose processes are gone; how many. Others are waited for: leases.
+
+    What the dead left in this data directory is removed.
+    """
+    freed, known, dead = 0, set(), False
+    # Looked for before the rows: whoever joins meanwhile has a row before its file.
+    files = list(folder(config.data).glob(f"{_PULSE}*"))
+    for id, host, pid in WorkerProcess.objects.values_list("id", "host", "pid"):
+        if host != this_host() or _lives(pid):
+            known.add(id)
+            continue
+        dead = True
+        freed += release(id)
+        WorkerProcess.objects.filter(id=id).delete()
+    for file in files:
+        if file.name.removeprefix(_PULSE) not in known:
+            dead = True
+            file.unlink(missing_ok=True)
+    if dead:
+        remove_left_over(config)
     return freed
+
+
+def remove_left_over(config: Config) -> None:
+    """Removes sockets of processes that were killed, and what they left of plans."""
+    place = folder(config.data)
+    tidy(place)
+    plan.tidy(place)
 
 
 def forget_silent(seconds: float) -> None:

@@ -65,7 +65,7 @@ class Task(models.Model):
             models.Index(fields=["state", "-priority", "created"]),
             models.Index(fields=["environment_id", "-created"]),
             models.Index(fields=["project_id", "-created"]),
-            # The next one of each project (`choice`), and those for which places are kept free.
+            # The next one of each project (`claim_queries`), and those for which places are kept free.
             models.Index(
                 fields=["project_id", "-priority", "created", "id"],
                 condition=models.Q(state="queued"),

@@ -26,7 +26,7 @@ from vetro.server.dispatch import members, sweep
 from vetro.server.dispatch.claim import SHORT, Lease, claim, renew, shorten
 from vetro.server.dispatch.dispatcher import SWEEP_SECONDS
 from vetro.server.dispatch.members import Wanted
-from vetro.server.dispatch.running import Runner
+from vetro.server.dispatch.task_runner import TaskRunner
 
 _log = logging.getLogger("vetro.worker")
 #: Seconds between two looks at what is too old.
@@ -45,7 +45,7 @@ class WorkerPool:
     ``wanted`` is called with what is wanted of this worker, when that changes, in the thread of `beat`.
     """
 
-    def __init__(self, config: Config, runner: Runner, wanted: Callable[[Wanted], None] = lambda _: None) -> None:
+    def __init__(self, config: Config, runner: TaskRunner, wanted: Callable[[Wanted], None] = lambda _: None) -> None:
         self._config = config
         self._runner = runner
         self._wanted = wanted
@@ -207,7 +207,7 @@ class WorkerPool:
                     wanted = members.beat(self.member, draining=self._stop)
                     if wanted is not Wanted.NOTHING:
                         self._wanted(wanted)
-                    if members.take_over():
+                    if members.take_over(self._config):
                         self.look()
                     if time.monotonic() - swept > _SWEEP_EVERY and not (sweeping and sweeping.is_alive()):
                         swept = time.monotonic()

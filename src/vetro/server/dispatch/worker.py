@@ -30,7 +30,7 @@ from vetro.server.dispatch.claim import claim
 from vetro.server.dispatch.dispatcher import dispatcher, wake
 from vetro.server.dispatch.members import Wanted
 from vetro.server.dispatch.pool import WorkerPool
-from vetro.server.dispatch.running import Hosts, Runner, no_step
+from vetro.server.dispatch.task_runner import Hosts, TaskRunner, no_step
 from vetro.server.observe import metrics
 from vetro.server.setup import config as current
 
@@ -80,7 +80,10 @@ def main(
     ``hosts`` and ``step`` are for tests; by default it has its own zygote and its own effects hosts.
     """
     stop, over = _Stop(config), threading.Event()
-    members.take_over()
+    for number in (signal.SIGTERM, signal.SIGINT):  # who is told to end while it starts ends in order, too
+        signal.signal(number, stop.signalled)
+    members.take_over(config)
+    members.remove_left_over(config)
     with ExitStack() as stack:
         if hosts is None:
             forker = stack.enter_context(HostForker(config["cloud.kind"]))
@@ -89,18 +92,16 @@ def main(
         if launcher is None:
             launcher = stack.enter_context(Launcher(cache=spec.compiled(config)))
             launcher.start().close()
-        runner = Runner(config, launcher, hosts, step)
+        runner = TaskRunner(config, launcher, hosts, step)
         pool = WorkerPool(config, runner, stop.wanted)
         stop.wake = partial(wake, config, pool.member.id)
-        waking = dispatcher(config, pool.member.id)
         beating = threading.Thread(target=pool.beat, args=(over,), name="vetro leases", daemon=True)
         beating.start()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop.signalled)
-        pool.start()
-        metrics.worker_began()
-        ready()
         try:
+            waking = dispatcher(config, pool.member.id)
+            pool.start()
+            metrics.worker_began()
+            ready()
             waking.serve(pool, stop.event)
         finally:
             drained = pool.stop(lambda: stop.deadline)
@@ -149,7 +150,7 @@ def run_queued(config: Config | None = None, *, most: int = 1000) -> int:
     here = _here.get(os.getpid())
     if here is None:
         here = _here[os.getpid()] = _Here(config)
-    runner = Runner(config, here.launcher, partial(HostProcess, forker=here.forker))
+    runner = TaskRunner(config, here.launcher, partial(HostProcess, forker=here.forker))
     count = 0
     while count < most and (lease := claim(f"here-{os.getpid()}", float(config["worker.lease_seconds"]))) is not None:
         runner.run(lease)

@@ -12,7 +12,7 @@ from django.db import connection
 from vetro.server.config import Config
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
 from vetro.server.dispatch import clock
-from vetro.server.dispatch.backend import LISTENERS, POOL, PROCRASTINATE, backend
+from vetro.server.dispatch.backends import backend
 from vetro.server.dispatch.claim import LEASES
 from vetro.server.dispatch.models import WorkerProcess
 from vetro.server.serving_http import processes
@@ -54,8 +54,9 @@ def _connections(config: Config, workers: int) -> Iterator[Finding]:
         yield Finding("connection", ERROR, text, "Vetro needs 14 or newer: upgrade it, or move to another one")
     tasks = int(config["worker.tasks"])
     pool = int(config["database.pool"]) or int(config["server.threads"]) + int(config["server.streams"])
-    jobs = POOL + LISTENERS if backend(config) == PROCRASTINATE else 0
-    wanted = processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + jobs)
+    plugin = backend(config)
+    more = 0 if plugin is None else plugin.connections
+    wanted = processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
     if wanted > most:
         text = f"one server and {max(workers, 1)} workers may want {wanted} connections; the database grants {most}"
         yield Finding("connection", WARNING, text, "raise max_connections, or lower database.pool and worker.tasks")

@@ -1,4 +1,4 @@
-"""`Runner`: takes one claimed task to its end, or gives it back.
+"""`TaskRunner`: takes one claimed task to its end, or gives it back.
 
 What fails around a task (a database that does not answer, a cloud that cannot be opened) is no fault of the task: it is
 given back and tried again after a while. Only when that does not help is it ended as failed, with its last checkpoint,
@@ -63,7 +63,7 @@ def no_step(name: str, key: str) -> None:
     """For workers that nobody watches."""
 
 
-class Runner:
+class TaskRunner:
     """``hosts`` makes effects hosts out of their settings; ``step`` is for tests (`vetro.engine.worker`)."""
 
     def __init__(

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 
 from vetro.server.dispatch import clock
-from vetro.server.dispatch.choice import Choice
 from vetro.server.dispatch.claim import SHORT, claim
+from vetro.server.dispatch.claim_queries import ClaimQueries
 from vetro.server.dispatch.models import Task
 
 pytestmark = pytest.mark.django_db
@@ -53,8 +53,8 @@ def test_a_lapsed_task_comes_in_the_turn_of_its_project() -> None:
 @pytest.mark.parametrize("kinds", [None, SHORT])
 def test_a_look_that_finds_nothing_reads_no_table_as_a_whole(kinds: frozenset[str] | None) -> None:
     tasks(300, state="done")
-    choice = _choice(kinds, "gpu")
-    plan = _explained(choice.waits(), choice)
+    queries = _queries(kinds, "gpu")
+    plan = _explained(queries.waits(), queries)
     if clock.on_postgresql():
         assert "Index" in plan and "Seq Scan on dispatch_task" not in plan
     else:
@@ -65,7 +65,7 @@ def test_a_claim_on_sqlite_follows_the_index_of_what_waits() -> None:
     if clock.on_postgresql():
         pytest.skip("PostgreSQL tells how much it reads")
     tasks(300, state="done")
-    plan = _explained(_choice().claims()[0])
+    plan = _explained(_queries().claims()[0])
     assert plan.count("USING INDEX tasks_that_wait") + plan.count("USING COVERING INDEX tasks_that_wait") == 3
     assert "SCAN dispatch_task" not in plan
 
@@ -78,19 +78,19 @@ def test_a_claim_reads_little_where_many_wait() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE dispatch_task")
         cursor.execute("SET LOCAL enable_seqscan = off")  # it reads as a whole what is as small as here
-    first, all_of_them = (_most_rows(statement) for statement in _choice().claims())
+    first, all_of_them = (_most_rows(statement) for statement in _queries().claims())
     assert first < 200
     assert all_of_them >= 5000
 
 
-def _choice(kinds: frozenset[str] | None = None, *labels: str) -> Choice:
-    return Choice("me", "1", kinds, labels, until=60.0, waited=-60.0, heard=-60.0)
+def _queries(kinds: frozenset[str] | None = None, *labels: str) -> ClaimQueries:
+    return ClaimQueries("me", "1", kinds, labels, until=60.0, waited=-60.0, heard=-60.0)
 
 
 def _most_rows(statement: str) -> float:
     """How many rows the busiest step of its plan gives."""
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}", _choice().values)
+        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement}", _queries().values)
         left: list[Any] = [cursor.fetchone()[0][0]["Plan"]]
     most = 0.0
     while left:
@@ -100,9 +100,9 @@ def _most_rows(statement: str) -> float:
     return most
 
 
-def _explained(statement: str, choice: Choice | None = None) -> str:
+def _explained(statement: str, queries: ClaimQueries | None = None) -> str:
     explain = "EXPLAIN" if clock.on_postgresql() else "EXPLAIN QUERY PLAN"
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-        cursor.execute(f"{explain} {statement}", (choice or _choice()).values)
+        cursor.execute(f"{explain} {statement}", (queries or _queries()).values)
         return "".join(f"{row[-1]}\n" for row in cursor.fetchall())

@@ -1,10 +1,11 @@
-"""Jobs of procrastinate: each says that there is a task to claim, in the queue that tells who may (`queues`).
+"""Jobs of procrastinate: each says that there is a task to claim, in the queue that tells who may
+(`vetro_procrastinate.queues`).
 
 A job is written in the transaction of the change that it tells of, on Django's connection, so neither exists without
 the other. Which task a worker then claims is not the job's business, so one that is lost, or comes twice, does no harm:
-the first is made again (`resend`), of the second nothing is left to do. There is one waiting job a task at most
-(procrastinate's ``queueing_lock``). Its ``lock`` is not used: `claim` runs one task of an environment at a time and
-chooses fairly, so a job often runs another task than the one that it was made for.
+the first is made again (`vetro_procrastinate.missing_jobs`), of the second nothing is left to do. There is one waiting
+job a task at most (procrastinate's ``queueing_lock``). Its ``lock`` is not used: the core's claims run one task of an
+environment at a time and choose fairly, so a job often runs another task than the one that it was made for.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job
 
 from vetro.server.dispatch.models import Task
-from vetro.server.dispatch.queues import queue
+from vetro_procrastinate.queues import queue
 
 #: Name of the one kind of job.
 ATTEND = "vetro.attend"

@@ -24,10 +24,10 @@ from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
 from vetro.engine.version import engine_version
-from vetro.server.dispatch.backend import POOL
-from vetro.server.dispatch.dispatcher import Places
-from vetro.server.dispatch.jobs import ATTEND
-from vetro.server.dispatch.queues import fits, served
+from vetro.server.dispatch.dispatcher import TaskPlaces
+from vetro_procrastinate import POOL
+from vetro_procrastinate.jobs import ATTEND
+from vetro_procrastinate.queues import fits, served
 
 _log = logging.getLogger("vetro.worker")
 #: Seconds until everything is started again: at first, and at most.
@@ -44,7 +44,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 class JobWorkers:
     """``lease``: seconds after which a worker that says nothing is taken for dead."""
 
-    def __init__(self, places: Places, lease: float) -> None:
+    def __init__(self, places: TaskPlaces, lease: float) -> None:
         self._places = places
         self._lease = lease
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -155,7 +155,7 @@ async def _run(worker: Worker) -> None:
 class _Fetching(JobManager):
     """Fetches only when a place is free, and only from queues that this worker serves."""
 
-    def __init__(self, connector: PsycopgConnector, places: Places, short: bool) -> None:
+    def __init__(self, connector: PsycopgConnector, places: TaskPlaces, short: bool) -> None:
         super().__init__(connector)
         self._places = places
         self._short = short

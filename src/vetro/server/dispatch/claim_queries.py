@@ -98,7 +98,7 @@ _FIRST_OF_ALL = f"""{_MINE} AND t.id IN (
     WHERE {_WAITS} ORDER BY {_ORDER} LIMIT {_FIRST})"""
 
 
-class Choice:
+class ClaimQueries:
     """What one worker may choose from. ``kinds``: None for any; ``labels``: none for any. ``moments``: seconds from now
     for ``until``, ``waited`` and ``heard`` (`READY`, `ABANDONED`). ``values`` are the parameters of all statements."""
 

@@ -1,4 +1,4 @@
-"""`resend`: jobs for tasks that may be claimed and have none (`vetro.server.dispatch.jobs`).
+"""`make_missing`: jobs for tasks that may be claimed and have none (`vetro_procrastinate.jobs`).
 
 Workers do this every few seconds: so tasks are found whose lease has lapsed, that were to wait for a while, whose job
 was taken by a worker that could not run them, and, after a move to this database, all of them.
@@ -13,11 +13,12 @@ from procrastinate.jobs import Job
 
 from vetro.engine.version import engine_version
 from vetro.server.config import Config
-from vetro.server.dispatch import clock, jobs
-from vetro.server.dispatch.choice import ABANDONED, READY, serving
+from vetro.server.dispatch import clock
 from vetro.server.dispatch.claim import LEASES
+from vetro.server.dispatch.claim_queries import ABANDONED, READY, serving
 from vetro.server.dispatch.models import Task
-from vetro.server.dispatch.queues import queue
+from vetro_procrastinate import jobs
+from vetro_procrastinate.queues import queue
 
 #: Jobs that are made with one look. Tasks that have the right one do not count: they hide no others.
 MOST = 500
@@ -42,7 +43,7 @@ WHERE j.status = 'todo' AND (t.id IS NULL OR t.state NOT IN ('queued', 'running'
 """
 
 
-def resend(config: Config) -> int:
+def make_missing(config: Config) -> int:
     """Makes the jobs that are missing, and removes those of tasks that have ended; how many were made: none where
     another worker is at it.
 

@@ -10,7 +10,7 @@ import pytest
 from tests.server.dispatch import shop
 from vetro.server.catalog import blobs
 from vetro.server.catalog.models import Package
-from vetro.server.dispatch import running
+from vetro.server.dispatch import task_runner
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 def test_a_task_waits_for_a_store_that_is_away(
     ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "PAUSES", (0.0,))
+    monkeypatch.setattr(task_runner, "PAUSES", (0.0,))
     task = shop.deploy(ann.caller, shop.add_environment(ann.caller), shop.add_package(ann.caller))
     store, asked = blobs.store(), []
 

@@ -1,0 +1,10 @@
+"""procrastinate passes the tests that every dispatcher has to pass."""
+
+from __future__ import annotations
+
+from vetro.server.dispatch import conformance
+
+
+class TestProcrastinate(conformance.DispatcherConformance):
+    backend = "procrastinate"
+    distribution = "vetro-procrastinate"
