@@ -14,6 +14,8 @@ from vetro.engine.version import engine_version
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config import Config
 from vetro.server.dbtools.backup import ACTION
+from vetro.server.dispatch.backends import Backend
+from vetro.server.dispatch.dispatcher import DatabaseDispatcher
 from vetro.server.dispatch.models import JournalTask, Task, WorkerProcess
 from vetro.server.doctor import backups, growth, workers
 from vetro.server.environments.models import Environment
@@ -47,15 +49,14 @@ def test_workers_on_many_machines(settings: Make) -> None:
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections to run out of")
-def test_too_few_connections(settings: Make) -> None:
+def test_too_few_connections(settings: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     worker("w")
     config = settings(server_processes=8, database_pool=40)
     assert any("may want 337 connections" in text for _, text in problems(workers.examine(config)))
-    # Each worker's jobs take six more: a pool of four, and two that listen.
+    # The dispatcher of a plug-in says how many more each worker has because of it.
     worker("v")
-    url = "postgresql://vetro@/vetro"
-    for name, wanted in (("embedded", 346), ("procrastinate", 358)):
-        config = settings(server_processes=8, database_pool=40, dispatch_backend=name, database_url=url)
+    for plugin, wanted in ((None, 346), (Backend(DatabaseDispatcher, connections=6), 358)):
+        monkeypatch.setattr(workers, "backend", lambda _, found=plugin: found)
         assert any(
             f"and 2 workers may want {wanted} connections" in text for _, text in problems(workers.examine(config))
         )
