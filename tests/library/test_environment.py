@@ -108,6 +108,13 @@ def test_the_home_region_is_also_the_nameless_one() -> None:
     assert thaw(root.p_regionConfigs)["RegionOne"]["agentRabbitMq"]["host"] == "mq"
 
 
+def test_regions_of_the_local_cloud_are_made_with_the_usual_broker() -> None:
+    """Agents there connect without a class configuration that one has to know."""
+    root = load(Host(settings={**SETTINGS, "regions": ["RegionTwo"]}))
+    assert sorted(root.p_regions) == ["", "RegionOne", "RegionTwo"]
+    assert thaw(root.p_regionConfigs)["RegionTwo"]["agentRabbitMq"]["host"] == "mq"
+
+
 def test_configured_regions_are_made_and_known_ones_kept() -> None:
     broker = {"agentRabbitMq": {"host": "far", "login": "x", "password": "y"}}
     configs = [{"class": "io.murano.Environment", "values": {"regionConfigs": {"R2": broker}}}]

@@ -254,7 +254,8 @@ def call_plain(
 
 
 def check_given(method: Method, this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Applies the contracts of arguments that are there, before surplus ones are complained of (7.2).
+    """Applies contracts before surplus arguments are complained of (7.2): to what is given, and to null where nothing
+    is and the argument has no default.
 
     Raises `ContractViolation` and whatever else a contract raises.
     """
@@ -264,10 +265,10 @@ def check_given(method: Method, this: Any, args: tuple[Any, ...], kwargs: Mappin
     given = {a.name: value for a, value in zip(standard, args)}
     given.update({a.name: kwargs[a.name] for a in standard if a.name in kwargs})
     for argument in standard:
-        if argument.name in given:
+        if argument.name in given or argument.default is NO_DEFAULT:
             contract = compile_contract(argument.contract, method.declaring, strict=False, name=argument.name)
             try:
-                contract(given[argument.name], this)
+                contract(given.get(argument.name), this)
             except ContractViolation as error:
                 error.located(f"{method.declaring.name}::{method.name}({argument.name}")
                 raise

@@ -194,6 +194,19 @@ def test_regions_are_apart(make_world: Callable[..., World]) -> None:
             call()
 
 
+def test_the_home_region_may_have_a_name(make_world: Callable[..., World]) -> None:
+    world = make_world(settings=LocalSettings(home_region="RegionOne", regions=("two",)))
+    world.push(hot(VM), region="RegionOne", name="here")
+    assert [item.region for item in world.cloud.servers(OWNER)] == [""]
+    assert world.cloud.read_stack(OWNER, "", "here") == world.cloud.read_stack(OWNER, "RegionOne", "here") is not None
+    assert world.cloud.catalog(OWNER, "RegionOne", "images") == world.cloud.catalog(OWNER, "", "images")
+    assert world.cloud.network(OWNER, "RegionOne", "router", {}) == world.cloud.network(OWNER, "", "router", {})
+    with pytest.raises(NotFound, match="there are RegionOne, two"):
+        world.cloud.delete_stack(OWNER, "three", "here")
+    world.cloud.delete_stack(OWNER, "RegionOne", "here")
+    assert world.cloud.read_stack(OWNER, "", "here") is None
+
+
 # -- the network service --
 
 

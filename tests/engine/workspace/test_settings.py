@@ -62,7 +62,9 @@ def test_all_settings_reach_tasks_and_host(tmp_path: Path) -> None:
     begun = folder.open_task()
     assert begun is not None and begun.task() == task
     config = host_config(place, folder)
-    assert config["cloud"]["settings"] == {"external_network": "outside", "dns_ipv4": ["9.9.9.9"]}
+    assert config["cloud"]["settings"] == {
+        "home_region": "south", "external_network": "outside", "dns_ipv4": ["9.9.9.9"],
+    }  # fmt: skip
     assert config["signing_key"] == str(place.root / "keys" / "plans.pem")
     assert config["broker"] == {"host": "mq", "login": "vetro", "ca_certs": "/etc/ca.pem"}
     assert config["plugins"] == ["vetro-tosca"]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import io
 import zipfile
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from tests.server.catalog.archives import archive, zipped
-from vetro.server.catalog import blobs
+from vetro.server.catalog import blobs, retired, service
 from vetro.server.catalog.examining import ArchiveRefused
 from vetro.server.catalog.importing import import_packages
 from vetro.server.catalog.models import Ancestor, Package, RetiredVersion
 from vetro.server.catalog.requirements import RequirementMissing
+from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import Conflict, Forbidden, Invalid
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
@@ -176,27 +179,68 @@ def test_standard_packages_are_for_administrators(ann: Any) -> None:
         import_packages(ann.caller, [archive("io.murano", "0.9.0", classes={})])
 
 
-def test_a_deployed_version_comes_back_only_as_it_was(ann: Any) -> None:
-    from vetro.server.catalog import service
+def deployed(package: Package) -> Environment:
+    """An environment that uses it."""
+    made = Environment.objects.create(project_id=package.project_id, name="e")
+    EnvironmentPackage.objects.create(environment=made, fqn=package.fqn, version=package.version, digest=package.digest)
+    return made
 
+
+def test_a_version_in_use_comes_back_only_as_it_was(ann: Any) -> None:
     data = archive(version="1.0.0")
     package = import_packages(ann.caller, [data]).packages[0]
-    Package.objects.filter(id=package.id).update(deployed=True)
-    service.delete(ann.caller, service.get_package(ann.caller, package.id))
-    assert RetiredVersion.objects.get().digest == package.digest
-    with pytest.raises(Conflict, match="what was deployed cannot change"):
+    used = deployed(package)
+    service.delete(ann.caller, package)
+    with pytest.raises(Conflict, match="what is deployed cannot change"):
         import_packages(ann.caller, [archive(version="1.0.0", Description="changed")])
     assert import_packages(ann.caller, [data]).packages
     assert import_packages(ann.caller, [archive(version="1.0.1", Description="changed")]).packages
+    service.delete(ann.caller, Package.objects.get(version="1.0.0"))
+    used.delete()
+    assert import_packages(ann.caller, [archive(version="1.0.0", Description="changed")]).packages
+
+
+def test_what_was_deleted_and_is_not_used_is_forgotten(ann: Any) -> None:
+    package = import_packages(ann.caller, [archive(version="1.0.0")]).packages[0]
+    service.delete(ann.caller, package)
+    retired.forget(timezone.now() - timedelta(hours=1))
+    assert RetiredVersion.objects.exists()
+    used = deployed(package)
+    retired.forget(timezone.now() + timedelta(seconds=1))
+    assert RetiredVersion.objects.exists()
+    used.delete()
+    retired.forget(timezone.now() + timedelta(seconds=1))
+    assert not RetiredVersion.objects.exists()
+
+
+def test_an_exchange_that_is_refused_puts_back_what_was_deleted(ann: Any) -> None:
+    categories = ["Databases"]
+    package = import_packages(ann.caller, [archive(version="1.0.0")], categories=categories, tags=["own"]).packages[0]
+    service.change(ann.caller, package, description="Mine", enabled=False)
+    deployed(package)
+    service.delete(ann.caller, package)
+    other = archive(version="1.0.0", Description="changed")
+    with pytest.raises(Conflict):
+        import_packages(ann.caller, [other])
+    assert not Package.objects.filter(fqn=package.fqn).exists()
+    with pytest.raises(Conflict):
+        import_packages(ann.caller, [other], exchange=True)
+    back = Package.objects.get(fqn=package.fqn)
+    assert (back.digest, back.description, back.enabled) == (package.digest, "Mine", False)
+    assert (back.category_names, back.tag_names) == (categories, ["own"])
+    assert [c.name for c in back.categories.all()] == categories and back.classes.count() == 1
+    service.delete(ann.caller, back)
+    RetiredVersion.objects.update(at=timezone.now() - timedelta(minutes=2))  # nobody exchanges anything any more
+    with pytest.raises(Conflict):
+        import_packages(ann.caller, [other], exchange=True)
+    assert not Package.objects.filter(fqn=package.fqn).exists()
 
 
 def test_a_deployed_version_comes_back_however_it_is_packed(ann: Any) -> None:
-    from vetro.server.catalog import service
-
     data = archive(version="1.0.0")
     package = import_packages(ann.caller, [data]).packages[0]
-    Package.objects.filter(id=package.id).update(deployed=True)
-    service.delete(ann.caller, service.get_package(ann.caller, package.id))
+    deployed(package)
+    service.delete(ann.caller, package)
     again = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(again, "w", zipfile.ZIP_STORED) as new:
         for name in reversed(old.namelist()):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.server.catalog.archives import archive
 from vetro.server.catalog import requirements, service
+from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.importing import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.requirements import RequirementMissing, StillRequired
@@ -115,6 +116,35 @@ def test_a_disabled_package_that_is_enabled_mends_itself_and_others(ann: Any) ->
     assert not Package.objects.get(id=waiting.id).usable
     service.change(ann.caller, library, enabled=True)
     assert Package.objects.get(id=waiting.id).usable
+
+
+def test_chains_and_circles_wait_for_their_last_part(ann: Any, eve: Any) -> None:
+    def of(name: str, needs: str, extends: str = "std:Application") -> bytes:
+        return archive(f"com.example.{name}", Require={f"com.example.{needs}": None}, extends=extends)
+
+    def usable() -> str:
+        return "".join(sorted(p.fqn[-1] for p in Package.objects.filter(usable=True, project_id=ann.caller.project_id)))
+
+    import_packages(eve.caller, [of("Q", "A")], allow_missing=True)
+    for data in (of("A", "B"), of("B", "C"), of("X", "Y"), of("Z", "nowhere")):
+        assert import_packages(ann.caller, [data], allow_missing=True).missing
+    assert usable() == ""
+    assert not import_packages(ann.caller, [of("Y", "X")], allow_missing=True).missing
+    assert usable() == "XY"
+    import_packages(ann.caller, [archive("com.example.C")])
+    assert usable() == "ABCXY"
+    assert not Package.objects.get(fqn="com.example.Q").usable
+
+
+def test_what_arrives_late_is_inherited(ann: Any) -> None:
+    child = archive("com.example.Child", extends="com.example.Lib", Require={"com.example.Lib": 1})
+    row = import_packages(ann.caller, [child], allow_missing=True).packages[0]
+    assert not row.usable
+    import_packages(ann.caller, [lib("1.0.0")])
+    row = Package.objects.get(id=row.id)
+    assert (row.usable, row.findings) == (True, [])
+    offered = implementations(ann.caller, "com.example.Lib")
+    assert {one.class_name for one in offered} == {"com.example.Lib", "com.example.Child"}
 
 
 def test_what_an_extension_provides_is_not_missing(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:

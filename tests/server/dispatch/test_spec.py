@@ -55,6 +55,16 @@ def test_what_servers_are_told_can_be_changed_but_for_the_login(tmp_path: Path) 
     assert told["file_server"] == "f"
 
 
+def test_regions_of_the_local_cloud_reach_tasks_and_cloud(tmp_path: Path) -> None:
+    more = {"engine__home_region": "RegionOne", "cloud__settings": {"regions": ["RegionTwo"]}}
+    local = config(tmp_path, cloud__kind="local", cloud__driver="record", **more)
+    told = spec.engine_settings(local, "env")
+    assert (told["home_region"], told["regions"]) == ("RegionOne", ["RegionTwo"])
+    settings = spec.cloud(local)["settings"]
+    assert (settings["home_region"], settings["regions"]) == ("RegionOne", ["RegionTwo"])
+    assert "regions" not in spec.engine_settings(config(tmp_path), "env")
+
+
 def test_logins_of_environments_are_for_an_openstack(tmp_path: Path) -> None:
     """Local servers speak through sockets, and nothing would put their password in."""
     local = config(tmp_path, cloud__kind="local", cloud__driver="record")

@@ -12,7 +12,7 @@ from typing import Any
 from vetro.clouds.drivers.base import ServerDriver
 from vetro.clouds.interface import Catalog, Channel, CloudError, NotFound, Owner, ServerState, StackChange, StackState
 from vetro.clouds.stacks.initial_state import seed
-from vetro.clouds.stacks.listing import check_region, listed, mark_image
+from vetro.clouds.stacks.listing import listed, mark_image, region_named
 from vetro.clouds.stacks.machine_images import offer
 from vetro.clouds.stacks.network_queries import Networking, QueryInvalid
 from vetro.clouds.stacks.operations import Stacks
@@ -116,12 +116,11 @@ class StackCloud:
 
     def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
         """See `Cloud.network`."""
-        self._known(region)
-        return Networking(self._services, owner, region).answer(query, args)
+        return Networking(self._services, owner, region_named(self._settings, region)).answer(query, args)
 
     def metadef(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
         """See `Cloud.metadef`: the local cloud defines no metadata, so both lists are empty."""
-        self._known(region)
+        region_named(self._settings, region)
         if query not in ("namespaces", "objects"):
             raise QueryInvalid(f"there is no query '{query}' of metadata definitions; there are namespaces, objects")
         return []
@@ -213,9 +212,6 @@ class StackCloud:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _known(self, region: str) -> None:
-        check_region(self._settings, region)
 
 
 class _Known(Collection[str]):

@@ -33,18 +33,22 @@ _KINDS: Mapping[Catalog, Kind] = {
 _MARK = "murano_image_info"
 
 
-def check_region(settings: StackSettings, region: str) -> None:
-    """Raises `NotFound` for a region that the cloud does not have."""
-    if region and region not in settings.regions:
-        known = ", ".join(settings.regions) or "only the home region ''"
+def region_named(settings: StackSettings, region: str) -> str:
+    """The region as the cloud knows it: '' for the home region. Raises `NotFound` for one that there is not."""
+    if region in ("", settings.home_region):
+        return ""
+    if region not in settings.regions:
+        known = ", ".join(name for name in (settings.home_region, *settings.regions) if name)
+        known = known or "only the home region ''"
         raise NotFound(f"the local cloud has no region '{region}'; there are {known}")
+    return region
 
 
 def listed(
     database: Database, settings: StackSettings, owner: Owner, region: str, what: Catalog
 ) -> Sequence[Mapping[str, Any]]:
     """See `vetro.clouds.interface.Cloud.catalog`. Private halves of key pairs are left out."""
-    check_region(settings, region)
+    region = region_named(settings, region)
     if what not in _KINDS:
         raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(_KINDS)}")
     if what in ("networks", "subnets"):
@@ -57,7 +61,7 @@ def mark_image(
     database: Database, settings: StackSettings, region: str, image: str, mark: Mapping[str, str] | None
 ) -> Mapping[str, Any]:
     """See `vetro.clouds.interface.Cloud.mark_image`. Later seeds leave the mark as it is."""
-    check_region(settings, region)
+    region = region_named(settings, region)
     images = Inventory(database, region, None)
     with database.transaction():
         record = images.get("image", image)

@@ -10,7 +10,6 @@ from typing import Any
 from vetro.clouds.drivers.values import Name, ValueInvalid, short
 from vetro.clouds.interface import (
     CloudError,
-    NotFound,
     Owner,
     StackChange,
     StackFailed,
@@ -23,6 +22,7 @@ from vetro.clouds.stacks.convergence import healing
 from vetro.clouds.stacks.convergence.interpreter import Interpreter, StackBroken
 from vetro.clouds.stacks.convergence.live import LiveStack
 from vetro.clouds.stacks.default_networks import ensure_defaults
+from vetro.clouds.stacks.listing import region_named
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.clouds.stacks.state.locks import StackLocks
@@ -40,7 +40,7 @@ class Stacks:
 
     def read(self, owner: Owner, region: str, name: str, *, settled: bool) -> StackState | None:
         """See `Cloud.read_stack`."""
-        self._region(region)
+        region = region_named(self.services.settings, region)
         rows = self.interpreter.rows
         if settled:
             row = self._own(owner, region, name)
@@ -88,7 +88,7 @@ class Stacks:
 
     def push(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
         """See `Cloud.push_stack`. The answer is without template and parameters: its cost follows the change."""
-        self._region(region)
+        region = region_named(self.services.settings, region)
         if not name:
             raise TemplateInvalid("a stack needs a name")
         try:
@@ -148,7 +148,7 @@ class Stacks:
 
     def delete(self, owner: Owner, region: str, name: str) -> None:
         """See `Cloud.delete_stack`."""
-        self._region(region)
+        region = region_named(self.services.settings, region)
         if self._own(owner, region, name) is None:
             return
         with self._locks.held(owner.project, region, name):
@@ -163,11 +163,6 @@ class Stacks:
             self.interpreter.remove(live)
         except StackBroken as error:
             raise StackFailed(f"stack '{row.name}' is in state DELETE_FAILED: {error}") from None
-
-    def _region(self, region: str) -> None:
-        if region and region not in self.services.settings.regions:
-            known = ", ".join(self.services.settings.regions) or "only the home region ''"
-            raise NotFound(f"the local cloud has no region '{region}'; there are {known}")
 
 
 def _has(live: LiveStack, part: Part) -> bool:

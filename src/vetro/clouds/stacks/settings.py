@@ -20,6 +20,8 @@ class SettingInvalid(CloudError):
 class StackSettings:
     """Settings of a local cloud. The defaults are what a newcomer gets."""
 
+    #: The name by which the home region '' is known besides (`engine.home_region`).
+    home_region: str = ""
     #: Regions besides the home region ''.
     regions: Sequence[str] = ()
     #: Resource types that nobody knows are accepted as records without meaning (dry runs).

@@ -41,8 +41,9 @@ def host_config(workspace: Workspace, folder: EnvironmentFolder, *, lasting: boo
         if folder.setting("script"):
             cloud["script"] = folder.setting("script")
         cloud["quotas"] = dict(given.quotas)
-        if given.cloud:
-            cloud["settings"] = dict(given.cloud)
+        home = settings(given, folder)["home_region"]
+        if given.cloud or home:
+            cloud["settings"] = {**({"home_region": home} if home else {}), **given.cloud}
     return {
         "cloud": cloud,
         "owner": {"project": PROJECT, "environment": folder.id},
@@ -72,7 +73,8 @@ def settings(given: Settings, folder: EnvironmentFolder | None) -> dict[str, Any
     shown = {name: value for name, value in (given.broker or {}).items() if name != "ca_certs"}
     broker = {**(shown or {"host": "unix:/run/vetro/agent.sock"}), **given.engine.get("rabbitmq", {})}
     own = (folder.setting("settings") if folder is not None else None) or {}
-    return {"home_region": "", **given.engine, "rabbitmq": broker, **own}
+    regions = {"regions": list(given.cloud["regions"])} if given.cloud.get("regions") else {}
+    return {"home_region": "", **regions, **given.engine, "rabbitmq": broker, **own}
 
 
 def new_task(folder: EnvironmentFolder, kind: str, model: Mapping[str, Any], **more: Any) -> Task:

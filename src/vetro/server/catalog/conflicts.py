@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from django.db.models import Q
 
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, embedded
+from vetro.server.catalog import embedded, retired
 from vetro.server.catalog.drafts import Draft, Options
-from vetro.server.catalog.examining import read_archive
-from vetro.server.catalog.models import Package, PackageClass, RetiredVersion
+from vetro.server.catalog.models import Package, PackageClass
 from vetro.server.errors import Conflict, Forbidden, Invalid
 
 
@@ -50,7 +49,7 @@ def check_conflicts(caller: Caller, drafts: Sequence[Draft], chosen: Options) ->
             if others:
                 raise Conflict(f"Class '{name}' of {row.fqn} is already there in package {min(others)}.")
     check_among(drafts)
-    _check_retired(caller, drafts)
+    retired.check(caller, drafts)
 
 
 def _same_classes(caller: Caller, names: list[str]) -> Iterable[tuple[str, str]]:
@@ -68,31 +67,3 @@ def check_among(drafts: Sequence[Draft]) -> None:
         for name in draft.row.class_names:
             if owner.setdefault(name, draft.row.fqn) != draft.row.fqn:
                 raise Conflict(f"Class '{name}' is in both {owner[name]} and {draft.row.fqn}.")
-
-
-def _check_retired(caller: Caller, drafts: Sequence[Draft]) -> None:
-    retired = {
-        (fqn, version): digest
-        for fqn, version, digest in RetiredVersion.objects.filter(
-            project_id=caller.project_id, fqn__in=[d.row.fqn for d in drafts]
-        ).values_list("fqn", "version", "digest")
-    }
-    for draft in drafts:
-        row = draft.row
-        digest = retired.get((row.fqn, row.version), row.digest)
-        if digest != row.digest and not _unpacks_to(digest, draft):
-            raise Conflict(
-                f"{row.fqn} {row.version} was deployed with other content; what was deployed cannot change.",
-                hint="raise Version in its manifest; the archive that was deployed can be imported again: it is in what"
-                " `vetro env export` writes of an environment that uses it",
-            )
-
-
-def _unpacks_to(digest: str, draft: Draft) -> bool:
-    """Whether an archive of the store has the same files: clients that pack a folder anew pack it with other times."""
-    try:
-        data = blobs.get(digest)
-    except blobs.BlobMissing:
-        return False
-    facts, _ = read_archive(draft.row.project_id, data, str(blobs.location_of(digest)), strict=False)
-    return bool(facts["content"] == draft.facts["content"])

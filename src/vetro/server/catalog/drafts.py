@@ -31,6 +31,7 @@ class Options:
     allow_missing: bool = False
     strict: bool = True
     skip_existing: bool = False
+    exchange: bool = False
 
 
 @dataclass

@@ -12,15 +12,16 @@ from django.db.models import Q
 
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, embedded, requirements
+from vetro.server.catalog import blobs, embedded, requirements, retired
 from vetro.server.catalog.choose import packages_for
 from vetro.server.catalog.conflicts import check_among, check_conflicts, check_names
 from vetro.server.catalog.drafts import MAX_NAME, Draft, Options, read
 from vetro.server.catalog.examining import check_archives, refusal
+from vetro.server.catalog.limits import shortened
 from vetro.server.catalog.models import Category, Package, PackageClass
 from vetro.server.catalog.rows import Rows
-from vetro.server.catalog.writing import NewPackage, hold, note, storable, store_new
-from vetro.server.errors import Conflict, Invalid
+from vetro.server.catalog.writing import NewPackage, hold, note, storable, store_classes, store_new
+from vetro.server.errors import Conflict, Invalid, ServiceError
 from vetro.server.quotas import checking
 
 __all__ = [
@@ -65,6 +66,7 @@ def import_packages(
     manifest's), ``name`` and ``description`` (where the manifest has none), ``allow_missing`` (unmet requirements make
     a package unusable instead of refusing it), ``skip_existing`` (what is there already is left alone), ``strict``
     (whatever `vetro check` calls an error refuses; without it findings in class files are stored with the package).
+    ``exchange`` (a refusal puts back what the project deleted under these names and versions a moment ago).
     ``on_progress(stage, done, of)`` follows long imports.
 
     Everything is stored or nothing. Raises `ArchiveRefused` (a report of all findings), `RequirementMissing`,
@@ -81,6 +83,30 @@ def import_packages(
         drafts.append(read(caller, data, chosen))
     result = ImportResult()
     drafts = _leave_out(caller, drafts, chosen, result)
+    try:
+        mended = _store_all(caller, drafts, chosen, categories, result, on_progress)
+    except ServiceError:
+        if chosen.exchange:
+            _put_back(caller, drafts)
+        raise
+    look_again(caller, mended)
+    known = {package.id: package for package in mended}
+    result.packages = [known.get(draft.row.id, draft.row) for draft in drafts]
+    usable = {package.fqn for package in mended}
+    result.missing = [item for item in result.missing if item["package"] not in usable]
+    result.findings = {package.id: package.findings for package in result.packages}
+    return result
+
+
+def _store_all(
+    caller: Caller,
+    drafts: Sequence[Draft],
+    chosen: Options,
+    categories: Sequence[Category],
+    result: ImportResult,
+    on_progress: Callable[[str, int, int], None],
+) -> list[Package]:
+    """Stores all that nothing speaks against; packages that became usable by that."""
     check_names(caller, drafts)
     check_conflicts(caller, drafts, chosen)
     check_requirements(caller, drafts, chosen, result)
@@ -98,13 +124,51 @@ def import_packages(
             check_requirements(caller, drafts, chosen, result)
             for draft in drafts:
                 _store(caller, draft, categories)
-            for package in requirements.mend(d.row.fqn for d in drafts):
-                note(caller, package, "mend")
+            mended = requirements.mend(d.row.fqn for d in drafts)
+            arrived = {draft.row.id for draft in drafts}
+            for package in mended:
+                if package.id not in arrived:
+                    note(caller, package, "mend")
     except IntegrityError:
         raise Conflict("Somebody imported the same package at the same moment.") from None
-    result.packages = [draft.row for draft in drafts]
-    result.findings = {draft.row.id: draft.row.findings for draft in drafts}
-    return result
+    return mended
+
+
+def _put_back(caller: Caller, drafts: Sequence[Draft]) -> None:
+    """Undoes deletions: whoever deletes a package to upload another in its place keeps one of them."""
+    for old in retired.exchanged(caller, drafts):
+        try:
+            draft = read(caller, blobs.get(old.digest), Options(strict=False))
+        except ServiceError:  # its archive has gone already, or is beyond limits that were set meanwhile
+            continue
+        check_code(caller, [draft], Options(strict=False, allow_missing=True))
+        for name, value in old.kept.items():
+            setattr(draft.row, name, value)
+        _put(draft)
+        with transaction.atomic():
+            hold()
+            _store(caller, draft, list(Category.objects.filter(name__in=old.kept["category_names"])))
+            requirements.mend([draft.row.fqn])
+
+
+def look_again(caller: Caller, packages: Iterable[Package]) -> None:
+    """Links the classes of packages whose requirements have arrived: only now it is known what they inherit.
+
+    Those of other projects wait for nobody's request but their own projects': they may be as slow as they like.
+    """
+    for package in packages:
+        if package.project_id != caller.project_id:
+            continue
+        try:
+            draft = read(caller, blobs.get(package.digest), Options(strict=False))
+        except ServiceError:
+            continue
+        package.findings, draft.row = draft.row.findings, package
+        check_code(caller, [draft], Options(strict=False, allow_missing=True))
+        with transaction.atomic():
+            store_classes(package, draft.classes)
+            package.findings = storable(shortened(package.findings))
+            package.save(update_fields=["usable", "readable", "findings"])
 
 
 def _check_room(caller: Caller, drafts: Sequence[Draft]) -> None:

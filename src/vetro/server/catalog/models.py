@@ -144,12 +144,14 @@ class PackageText(models.Model):
 
 
 class RetiredVersion(models.Model):
-    """A version that was deployed and then deleted: under its name only the same files can come back."""
+    """A version that was deleted: while something uses it, only the same files can come back under its name."""
 
     project_id = models.CharField(max_length=64)
     fqn = models.CharField(max_length=512)
     version = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)
+    #: What it was besides its archive; empty in rows of earlier versions.
+    kept = models.JSONField(default=dict, db_default={})
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

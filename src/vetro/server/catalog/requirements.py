@@ -141,14 +141,37 @@ def _left_without(package: Package, public_only: bool) -> list[Package]:
 
 
 def mend(names: Iterable[str]) -> list[Package]:
-    """Makes packages usable whose missing requirements have arrived under these names; those packages."""
-    mended = []
-    waiting = Package.objects.filter(
-        requirements__name__in=list(names), usable=False, readable=True, enabled=True
-    ).distinct()
+    """Makes packages usable whose missing requirements have arrived under these names; those packages.
+
+    What waits for one that waits itself is looked at, too: chains and circles become usable when their last part comes.
+    """
+    waiting = _waiting(set(names))
+    while waiting:
+        lacking = {
+            package.id for package in waiting if missing(_with_seen(package, waiting), [package], _plugins())
+        }  # fmt: skip
+        if not lacking:
+            break
+        waiting = [package for package in waiting if package.id not in lacking]
     for package in waiting:
-        if not unmet(package):
-            package.usable = True
-            package.save(update_fields=["usable", "updated"])
-            mended.append(package)
-    return mended
+        package.usable = True
+        package.save(update_fields=["usable", "updated"])
+    return waiting
+
+
+def _waiting(names: set[str]) -> list[Package]:
+    """Sound packages that nobody can use, of these names or with a requirement of such a name, near or far."""
+    found: dict[str, Package] = {}
+    level = names
+    while level:
+        unusable = Package.objects.filter(usable=False, readable=True, enabled=True)
+        news = unusable.filter(Q(fqn__in=level) | Q(requirements__name__in=level)).distinct()
+        level = {package.fqn for package in news if package.id not in found} - names
+        names |= level
+        found.update((package.id, package) for package in news)
+    return list(found.values())
+
+
+def _with_seen(package: Package, waiting: Sequence[Package]) -> Rows:
+    """The packages that the project of one sees, as if those that wait were usable already."""
+    return Rows(package.project_id, [p for p in waiting if p.is_public or p.project_id == package.project_id])

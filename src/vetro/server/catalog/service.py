@@ -10,9 +10,9 @@ from django.db.models import Q, QuerySet
 
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, embedded, limits, requirements
-from vetro.server.catalog.importing import MAX_NAME, ImportResult, categories_named, import_packages
-from vetro.server.catalog.models import Package, RetiredVersion
+from vetro.server.catalog import blobs, embedded, limits, requirements, retired
+from vetro.server.catalog.importing import MAX_NAME, ImportResult, categories_named, import_packages, look_again
+from vetro.server.catalog.models import Package
 from vetro.server.catalog.show import COLUMNS, selected
 from vetro.server.catalog.writing import hold, note, store_changed
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
@@ -99,6 +99,7 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
         same = Package.objects.filter(fqn=package.fqn, version=package.version, is_public=True)
         if same.exclude(id=package.id).exists():
             raise Conflict("Package with the same Name is already made public")
+    mended: list[Package] = []
     try:
         with transaction.atomic():
             hold()
@@ -119,12 +120,14 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
             store_changed(package, categories)
             note(caller, package, "change", fields=sorted(values))
             if turned_on and package.usable:
-                for mended in requirements.mend([package.fqn]):
-                    note(caller, mended, "mend")
+                mended = requirements.mend([package.fqn])
+                for other in mended:
+                    note(caller, other, "mend")
     except Package.DoesNotExist:
         raise NotFound(f"Package id '{package.id}' not found") from None
     except IntegrityError:
         raise Conflict("Package with the same Name is already made public") from None
+    look_again(caller, mended)
     return package
 
 
@@ -153,28 +156,11 @@ def delete(caller: Caller, package: Package, *, force: bool = False) -> None:
         package = found  # a deployment may have ended since it was read
         if not force:
             requirements.guard(caller, package)
-        if package.deployed or _is_being_deployed(package):
-            RetiredVersion.objects.update_or_create(
-                project_id=package.project_id,
-                fqn=package.fqn,
-                version=package.version,
-                defaults={"digest": package.digest},
-            )
+        retired.retire(package)
         note(caller, package, "delete", digest=package.digest)
         package.delete()
         if package.fqn in embedded.NAMES:
             embedded.ensure()
-
-
-def _is_being_deployed(package: Package) -> bool:
-    """Whether a task that has not ended uses it: its version is as good as deployed."""
-    from vetro.server.dispatch.models import Task
-    from vetro.server.dispatch.spec import packages_of
-
-    tasks = Task.objects.filter(kind__in=("deploy", "destroy", "action")).exclude(state__in=Task.FINAL)
-    if not package.is_public:
-        tasks = tasks.filter(project_id=package.project_id)
-    return any(package.digest == used["digest"] for task in tasks.iterator() for used in packages_of(task))
 
 
 def _may_change(caller: Caller, package: Package) -> None:

@@ -86,18 +86,7 @@ def store_new(new: NewPackage) -> None:
     package.category_names = [c.name for c in new.categories]
     package.findings = storable(shortened(package.findings))
     package.save(force_insert=True)
-    classes = PackageClass.objects.bulk_create(
-        PackageClass(package=package, name=name, abstract=bool(new.classes.get(name, {}).get("abstract")))
-        for name in package.class_names
-    )
-    Ancestor.objects.bulk_create(
-        [
-            Ancestor(of=row, name=ancestor)
-            for row in classes
-            for ancestor in new.classes.get(row.name, {}).get("ancestors", ())
-        ],
-        batch_size=500,
-    )
+    store_classes(package, new.classes)
     Requirement.objects.bulk_create(
         Requirement(package=package, name=name, spec=spec) for name, spec in package.required.items()
     )
@@ -105,6 +94,23 @@ def store_new(new: NewPackage) -> None:
     if new.categories:
         package.categories.set(new.categories)
     PackageText.objects.create(package=package, **texts(package))
+
+
+def store_classes(package: Package, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Writes the rows of a package's classes in place of those that are there."""
+    package.classes.all().delete()
+    classes = PackageClass.objects.bulk_create(
+        PackageClass(package=package, name=name, abstract=bool(known.get(name, {}).get("abstract")))
+        for name in package.class_names
+    )
+    Ancestor.objects.bulk_create(
+        [
+            Ancestor(of=row, name=ancestor)
+            for row in classes
+            for ancestor in known.get(row.name, {}).get("ancestors", ())
+        ],
+        batch_size=500,
+    )
 
 
 def store_changed(package: Package, categories: Sequence[Category] | None = None) -> None:

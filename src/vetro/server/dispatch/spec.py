@@ -140,6 +140,8 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
             told = {**theirs, **{name: told[name] for name in told if name in _LOGINS}}
     names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
              "max_environments", "max_hosts", "driver")  # fmt: skip
+    if config["cloud.kind"] == "local" and config["cloud.settings"].get("regions"):
+        own = {"regions": list(config["cloud.settings"]["regions"]), **own}
     return {
         "rabbitmq": told,
         "home_region": config["engine.home_region"],
@@ -236,7 +238,7 @@ def local_settings(config: Config) -> dict[str, Any]:
     """Where the local cloud is, and its settings."""
     return {
         "directory": str(config.path("cloud.directory")),
-        "settings": {**_networking(config), **config["cloud.settings"]},
+        "settings": {"home_region": config["engine.home_region"], **_networking(config), **config["cloud.settings"]},
     }
 
 

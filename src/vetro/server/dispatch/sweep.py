@@ -15,7 +15,7 @@ from django.db.models import Model
 
 from vetro.server.accounts import revocation
 from vetro.server.audit.models import AuditRecord
-from vetro.server.catalog import garbage
+from vetro.server.catalog import garbage, retired
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, journal, logins, old_tasks
 from vetro.server.dispatch.models import Event, JournalTask, SweepMark, Task
@@ -52,6 +52,7 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
         found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
     found["sessions"] = _drop(Session, "session_key", now, "expire_date")
     found["tokens"] = revocation.drop(now)
+    retired.forget(now - timedelta(hours=1))
     return found
 
 

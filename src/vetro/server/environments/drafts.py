@@ -171,7 +171,9 @@ def add_services(caller: Caller, environment_id: str, session_id: str, given: An
 
 
 def put_services(caller: Caller, environment_id: str, session_id: str, path: Sequence[str], given: Any) -> Any:
-    """Replaces all applications, or what is at a path; what was given."""
+    """Replaces all applications (null: by none), or what is at a path; what was given."""
+    if not path and given is None:
+        given = []
 
     def edit(root: dict[str, Any]) -> None:
         if not path:

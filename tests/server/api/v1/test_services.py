@@ -30,6 +30,9 @@ def test_services_over_the_wire(ann: Any) -> None:
     assert ann.put(f"{path}/a/flag", "null", **head).content == b"null"
     assert ann.put(f"{path}/nosuch/name", '"x"', **head).status_code == 404
     assert ann.put(f"{path}/", [APP], **head).json() == [APP]
+    assert ann.put(path, "null", **head).json() == [] == ann.get(path, **head).json()
+    assert ann.put(path, "false", **head).status_code == 400
+    assert ann.put(f"{path}/", [APP], **head).json() == [APP]
     assert ann.delete(f"{path}/nosuch", **head).status_code == 404
     assert ann.delete(f"{path}/a").status_code == 400
     gone = ann.delete(f"{path}/a", **head)

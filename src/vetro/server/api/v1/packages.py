@@ -7,7 +7,6 @@ from typing import Any
 
 from django.http import QueryDict
 
-from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.call import Call, Raw
 from vetro.server.api.v1.package_patch import changes
 from vetro.server.api.v1.paging import counted, is_true, limit_of, one_of
@@ -69,12 +68,13 @@ def query_of(call: Call) -> search.Query:
 
 @endpoint("POST", "catalog/packages", "upload_package")
 def upload(call: Call) -> dict[str, Any]:
-    """Imports one archive. Findings in class files are stored with it and do not refuse it: Murano never looked."""
+    """Imports one archive. Findings in class files are stored with it and do not refuse it: Murano never looked.
+
+    Nor does what it requires: it is unusable until that arrives. Clients exchange packages by deleting and uploading.
+    """
     data, metadata = _parts(call)
     options = _metadata(metadata)
-    result = service.import_packages(
-        call.caller, [data], strict=False, allow_missing=is_true(_query(call).get("allow_missing")), **options
-    )
+    result = service.import_packages(call.caller, [data], strict=False, allow_missing=True, exchange=True, **options)
     return shown(result.packages[0])
 
 
@@ -137,36 +137,28 @@ def show(call: Call, id: str) -> dict[str, Any]:
 
 @endpoint("PATCH", "catalog/packages/{id}", "modify_package")
 def patch(call: Call, id: str) -> dict[str, Any]:
-    """Changes a package by a list of operations."""
+    """Changes a package by a list of operations, whatever others require."""
     if call.content_type != PATCH_TYPE:
         if call.content_type in KNOWN_TYPES or not call.content_type:
             raise Invalid(f"Content-Type must be '{PATCH_TYPE}'")
         raise UnsupportedType(f"The request media type {call.content_type} is not supported by this server.")
     package = service.get_package(call.caller, id, reveal=True)
     values = changes(call.json(PATCH_TYPE), package)
-    package = service.change(call.caller, package, force=_forced(call), **values)
+    package = service.change(call.caller, package, force=True, **values)
     return shown(package)
 
 
 @endpoint("DELETE", "catalog/packages/{id}", "delete_package")
 def delete(call: Call, id: str) -> None:
-    """Removes a package; environments that use it keep it."""
+    """Removes a package, whatever others require; environments that use it keep it."""
     package = service.get_package(call.caller, id, reveal=True)
-    service.delete(call.caller, package, force=_forced(call))
+    service.delete(call.caller, package, force=True)
 
 
 def _query(call: Call) -> QueryDict:
     """The parameters. Raises `Invalid` for too many."""
     with counted():
         return call.query
-
-
-def _forced(call: Call) -> bool:
-    """Whether it is to be done although others require the package. Raises `Forbidden`."""
-    forced = is_true(_query(call).get("force"))
-    if forced:
-        enforce(call.caller, "force_delete_package")
-    return forced
 
 
 @endpoint("GET", "catalog/packages/{id}/ui", "get_package", ("text/plain", "text/html"))
