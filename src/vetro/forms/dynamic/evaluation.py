@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.forms.dynamic.errors import TemplateLoop
-from vetro.forms.dynamic.expressions import LIMITS, evaluate, form_dialect, plain_dialect
+from vetro.forms.dynamic.expressions import LIMITS, UNEVALUATED, evaluate, form_dialect, plain_dialect, unevaluated
 from vetro.forms.dynamic.patterns import pattern_context
 from vetro.forms.dynamic.surroundings import Surroundings
 from vetro.yaql.context import CodeContext, Execution
@@ -67,6 +67,11 @@ class Evaluation:
         self._base = Env(_Templates(self), outer, self.cx)
         return self._base
 
+    @property
+    def compared(self) -> Mapping[str, Any]:
+        """The templates, where expressions see them."""
+        return self.templates if self._base is not None else {}
+
     def template(self, name: str) -> Any:
         """The value of a template, evaluated now. Raises `TemplateLoop` when it contains itself."""
         assert self._base is not None
@@ -89,11 +94,14 @@ class _Templates(dict[str, Any]):
     """Variables whose values are made at each look: templates, and ``$index``."""
 
     def __init__(self, evaluation: Evaluation) -> None:
-        super().__init__(dict.fromkeys(evaluation.templates))
+        names = evaluation.templates
+        super().__init__(dict.fromkeys([*names, *(UNEVALUATED + name for name in names)]))
         self["index"] = None
         self._evaluation = evaluation
 
     def __getitem__(self, name: str) -> Any:
         if name in self._evaluation.templates:
             return self._evaluation.template(name)
+        if name[:1] == UNEVALUATED:
+            return unevaluated(self._evaluation.templates[name[1:]])
         return self._evaluation.index

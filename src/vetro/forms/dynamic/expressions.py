@@ -8,6 +8,7 @@ what they see is an `Env` that `vetro.forms.dynamic.evaluation` makes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -83,7 +84,7 @@ def forget() -> None:
 class Expression:
     """A scalar that is an expression, with its place in the file."""
 
-    __slots__ = ("_form", "_plain", "node", "position", "text")
+    __slots__ = ("_comparing", "_form", "_plain", "node", "position", "text")
 
     def __init__(self, text: str, node: ast.Node, position: Position) -> None:
         self.text = text
@@ -91,6 +92,8 @@ class Expression:
         self.position = position
         self._form: Callable[[Env], Any] | None = None
         self._plain: Callable[[Env], Any] | None = None
+        #: The same with templates that are compared, made when their names are first known.
+        self._comparing: Callable[[Env], Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Expression {self.text!r}>"
@@ -103,7 +106,12 @@ class Expression:
     def evaluate(self, env: Env) -> Any:
         """Its value, frozen. Raises `ExpressionFailed` and what functions of forms raise."""
         try:
-            if env.cx.dialect is form_dialect():
+            templates = env.cx.data["forms"].compared if "=" in self.text and env.cx.data else ()
+            if templates:
+                run = self._comparing
+                if run is None:
+                    run = self._comparing = build(_comparing(self.node, frozenset(templates)), form_dialect())
+            elif env.cx.dialect is form_dialect():
                 run = self._form
                 if run is None:
                     run = self._form = _built(self.text, self.node, form_dialect())
@@ -151,6 +159,43 @@ def _hint(expression: Expression, error: BaseException) -> str | None:
     if "#property#" in str(error):
         return "what is left of the dot is null: the form has not been filled in yet, or there is none of that name"
     return None
+
+
+#: In front of the name of a template: its text as it stands, with expressions that equal only themselves.
+UNEVALUATED = "="
+
+
+def _comparing(node: ast.Node, templates: frozenset[str]) -> ast.Node:
+    """The tree with the templates, or their parts, that ``=`` and ``!=`` compare left as they stand (DYNAMIC_UI 8)."""
+    changed: dict[str, Any] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, ast.Node):
+            changed[field.name] = _comparing(value, templates)
+        elif isinstance(value, tuple):
+            changed[field.name] = tuple(_comparing(v, templates) if isinstance(v, ast.Node) else v for v in value)
+    if isinstance(node, ast.Binary) and node.op in ("=", "!="):
+        changed = {
+            **changed,
+            "left": _as_it_stands(node.left, templates),
+            "right": _as_it_stands(node.right, templates),
+        }
+    return replace(node, **changed)
+
+
+def _as_it_stands(node: ast.Node, templates: frozenset[str]) -> ast.Node:
+    if isinstance(node, ast.Variable) and node.name in templates:
+        return replace(node, name=UNEVALUATED + node.name)
+    if isinstance(node, ast.Attribute):
+        return replace(node, receiver=_as_it_stands(node.receiver, templates))
+    return _comparing(node, templates)
+
+
+def unevaluated(snippet: Any) -> Any:
+    """A snippet as a value whose expressions are values, too."""
+    if isinstance(snippet, MapSnippet):
+        return FDict({unevaluated(key): unevaluated(value) for key, value in snippet.pairs})
+    return tuple(map(unevaluated, snippet.items)) if isinstance(snippet, ListSnippet) else snippet
 
 
 class MapSnippet:

@@ -55,7 +55,7 @@ def is_requirement(name: str) -> bool:
 
 
 class Flavor(CloudSelect):
-    """A size of a server. The control holds the id, the value is the name."""
+    """A size of a server. The control holds the id, the value is the name; null where there is none to choose."""
 
     own = frozenset({"requirements"})
     conversions: ClassVar[Mapping[str, Convert]] = {"requirements": requirements}
@@ -74,7 +74,7 @@ class Flavor(CloudSelect):
     def clean(self, raw: Any, field: Resolved) -> Any:
         sent = sent_text(raw, field)
         if sent == "":
-            return ""
+            return "" if field.choices else None
         for choice in field.choices:
             if choice.value == sent:
                 return choice.label
@@ -82,6 +82,8 @@ class Flavor(CloudSelect):
 
     def received(self, raw: Any, field: Resolved) -> Any:
         sent = super().received(raw, field)
+        if sent == "" and not field.choices:
+            return None
         return next((c.label for c in field.choices if c.value == sent), sent)
 
 
