@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from tests.server.catalog.archives import archive, zipped
 from vetro.server.catalog import blobs, retired, service
+from vetro.server.catalog.choose import packages_for
+from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.examining import ArchiveRefused
 from vetro.server.catalog.importing import import_packages
 from vetro.server.catalog.models import Ancestor, Package, RetiredVersion
@@ -129,6 +131,19 @@ def test_what_cannot_be_read_is_stored_unusable_when_lenient(ann: Any) -> None:
         import_packages(ann.caller, [data])
     package = import_packages(ann.caller, [data], strict=False).packages[0]
     assert not package.usable and not package.readable and package.class_names == ["com.example.Q"]
+
+
+def test_a_class_that_is_missing_or_broken_is_out_of_use_alone(ann: Any) -> None:
+    texts = {"com.example.Q": "Name: com.example.Q\nExtends: io.murano.Application\n", "com.example.B": "Name: [\n"}
+    manifest = "Format: 1.3\nType: Application\nFullName: com.example.Q\nClasses:\n"
+    manifest += "".join(f"  {name}: {name}.yaml\n" for name in (*texts, "com.example.Gone"))
+    files = {f"Classes/{name}.yaml": text for name, text in texts.items()}
+    package = import_packages(ann.caller, [zipped({"manifest.yaml": manifest, **files})], strict=False).packages[0]
+    assert package.usable and package.readable
+    assert {f["position"]["file"] for f in package.findings} >= {"manifest.yaml", "Classes/com.example.B.yaml"}
+    assert [one.class_name for one in implementations(ann.caller, "io.murano.Application")] == ["com.example.Q"]
+    assert implementations(ann.caller, "com.example.Gone") == []
+    assert [row.fqn for row in packages_for(ann.caller, [("com.example.Q", None)])] == ["com.example.Q"]
 
 
 def test_entries_that_lead_out_are_left_out_when_lenient(ann: Any) -> None:

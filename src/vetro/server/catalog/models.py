@@ -47,7 +47,7 @@ class Package(models.Model):
     is_public = models.BooleanField(default=False)
     #: False: imported although requirements were missing or classes cannot be read; no deployment uses it.
     usable = models.BooleanField(default=True)
-    #: Whether every class file is there and could be read.
+    #: Whether any class file is there and could be read: those that are not disable their class alone.
     readable = models.BooleanField(default=True)
     #: Part of the installation (io.murano…): only an administrator's upload can replace it.
     embedded = models.BooleanField(default=False)

@@ -165,7 +165,7 @@ def _base64(data: bytes | None) -> str | None:
 def check(
     archives: Sequence[tuple[bytes, str]], others: Iterable[str], cache: CodeCache | None, limits: ArchiveLimits
 ) -> list[dict[str, Any]]:
-    """For each archive {findings, classes: {name: {ancestors, abstract}}, readable}.
+    """For each archive {findings, classes: {name: {ancestors, abstract}}, readable: whether any class can be used}.
 
     ``others``: paths of packages that they may require. Sound classes are compiled into ``cache``.
     """
@@ -208,14 +208,14 @@ def _check(package: LoadedPackage, mates: list[Any], natives: Any, cache: CodeCa
     problems = check_classes(package, mates, natives=natives)
     session = Engine([package, *mates], natives=natives, code_cache=cache).session()
     classes = {}
-    readable = True
+    readable = not package.classes
     try:
         if cache is not None and not any(p.severity == "error" for p in problems):
             precompile(session, [package])
         for name in package.classes:
             ancestors, abstract, found = _class(session, package, name)
-            readable = readable and found
-            classes[name] = {"ancestors": ancestors, "abstract": abstract}
+            readable = readable or found
+            classes[name] = {"ancestors": ancestors, "abstract": abstract or not found}
     finally:
         session.close()
     findings = [finding(p, package.location) for p in problems]
