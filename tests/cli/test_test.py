@@ -187,6 +187,45 @@ def test_required_packages_are_not_tested_themselves(here: Path, app: Path, vetr
     assert result.stdout.endswith("\n1 passed, 0 failed\n")
 
 
+SITE = """\
+Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
+Name: Site
+Extends: std:Application
+Properties:
+  server: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+  version: {Contract: $.string(), Usage: Out}
+Methods:
+  deploy:
+    Body:
+      - $.server.deploy()
+      - $.version: conf:Linux.runCommand($.server.agent, 'nginx -v').stdout
+"""
+SITE_TEST = """\
+Namespaces: {=: t, test: io.murano.test, res: io.murano.resources}
+Name: SiteTest
+Extends: test:TestFixtureWithEnvironment
+Methods:
+  testVersion:
+    Body:
+      - $server:
+          :res:LinuxMuranoInstance: {name: web, image: debian-12-murano, flavor: m1.small}
+      - $site: new(Site, $.environment, server => $server)
+      - $site.deploy()
+      - $.assertEqual('1.22', $site.version)
+"""
+
+
+def test_servers_are_recorded_and_answer_by_a_script(here: Path, vetro: Callable[..., Result]) -> None:
+    write_package(here / "site", {"t.Site": SITE, "t.SiteTest": SITE_TEST}, name="t")
+    (here / "agents.yaml").write_text('plans: [{server: "web*", script: "/nginx -v/", stdout: "1.22"}]')
+    result = vetro("test", "site", "--script", "agents.yaml")
+    assert result.exit_code == 0, result.output
+    (here / "agents.yaml").write_text('plans: [{server: "*", exitCode: 3, stderr: no such host}]')
+    result = vetro("test", "site", "--script", "agents.yaml")
+    assert result.exit_code == 1 and "returned error code" in result.output
+    assert vetro("test", "site").exit_code == 1  # nothing was said, so nothing was printed
+
+
 @pytest.mark.parametrize(("lines", "text"), [(set(), ""), ({3}, "3"), ({3, 4, 5, 7}, "3-5, 7"), ({9, 1, 2}, "1-2, 9")])
 def test_ranges(lines: set[int], text: str) -> None:
     assert ranges(lines) == text

@@ -183,7 +183,7 @@ class Trial:
     @property
     def cloud(self) -> Any:
         """The recorded cloud, made when it is first needed."""
-        from tests.support.recorded import RecordedCloud
+        from vetro.engine.recorded import RecordedCloud
 
         if self._cloud is None:
             self._folder = tempfile.TemporaryDirectory(prefix="vetro-trial-")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -31,6 +31,12 @@ from vetro.cli.memory import memory_option
     help="With --coverage: fail when less is covered.",
 )
 @click.option("-x", "--stop", is_flag=True, help="Stop at the first failure.")
+@click.option(
+    "--script",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="How the recorded servers answer plans, as of 'vetro env create --driver record --script'.",
+)
 @click.option("--list", "only_list", is_flag=True, help="List the tests, run none.")
 @memory_option(2048)
 @out.output_option("text", "json", "yaml")
@@ -41,20 +47,23 @@ def command(
     coverage: bool,
     fail_under: float | None,
     stop: bool,
+    script: str | None,
     only_list: bool,
     output: str,
 ) -> None:
     """Run the test fixtures of the packages at PATH.
 
     A fixture is a class that extends io.murano.test.TestFixture; its tests are methods named testSomething. Each test
-    runs on its own, with a clock that does not wait. The exit status is 1 when a test fails, when a class cannot be
-    loaded, and when there are no tests at all.
+    runs on its own, with a clock that does not wait, and a cloud of its own that only records: servers exist at once
+    and answer plans as --script says. The exit status is 1 when a test fails, when a class cannot be loaded, and when
+    there are no tests at all.
 
     \b
     Examples:
       vetro test ./my.app
       vetro test ./my.app -k Scale --coverage
       vetro test ./my.app --coverage --fail-under 90
+      vetro test ./my.app --script agents.yaml
     """
     from vetro.cli.loading import extended, load_packages, source_finder
     from vetro.muranopl.fixtures import TestId, find_tests, test_engine
@@ -84,7 +93,7 @@ def command(
             "write a class that extends io.murano.test.TestFixture, with methods named testSomething",
         )
     tracer = LineTracer() if coverage else None
-    run.tests(engine, tests, tracer, stop)
+    run.tests(engine, tests, tracer, stop, script)
     covered = None
     if tracer is not None:
         with out.explained(run.sources):
@@ -121,13 +130,17 @@ class _Run:
             out.echo(f"{out.style('FAIL', fg='red')}  {name} cannot be loaded")
             out.print_error(error, self.sources, err=False)
 
-    def tests(self, engine: Any, tests: list[Any], tracer: Any, stop: bool) -> None:
-        """Runs the tests."""
+    def tests(self, engine: Any, tests: list[Any], tracer: Any, stop: bool, script: str | None) -> None:
+        """Runs the tests, each with a recorded cloud of its own."""
+        from vetro.engine.recorded import RecordedCloud
         from vetro.muranopl.fixtures import run_test
 
+        more = {} if script is None else {"script": script}
         for test in tests:
-            with tracer.active() if tracer is not None else nullcontext():
-                result = run_test(engine, test)
+            with ExitStack() as stack:
+                if tracer is not None:
+                    stack.enter_context(tracer.active())
+                result = run_test(engine, test, lambda: stack.enter_context(RecordedCloud("", **more)).effects)
             self._show(result)
             if result.error is None:
                 self.passed += 1

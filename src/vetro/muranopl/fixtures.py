@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.muranopl.api import Engine
-from vetro.muranopl.effects import InProcessEffects
+from vetro.muranopl.effects import Effects, InProcessEffects
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.execution import VirtualClock
 from vetro.muranopl.session import Session
@@ -103,13 +103,33 @@ def _default_natives() -> Any:
     return defaults().natives
 
 
-def run_test(engine: Engine, test: TestId) -> TestResult:
-    """Runs one test in a fresh session."""
+#: What tests hear themselves; everything else is for the cloud, if there is one.
+_HEARD = frozenset({"log", "report", "track", "clock", "sleep", "identity"})
+
+
+class _Heard(InProcessEffects):
+    """Collects what a test says; hands on what it does outside, to a cloud that is opened when it is needed."""
+
+    def __init__(self, output: list[str], cloud: Callable[[], Effects] | None) -> None:
+        super().__init__(
+            {"log": lambda args: output.append(f"{args.get('level', 'info')}: {args.get('text', '')}")},
+            on_report=lambda args: output.append(f"report: {args.get('text', '')}"),
+        )
+        self._cloud = cloud
+        self._opened: Effects | None = None
+
+    def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
+        if self._cloud is None or kind in _HEARD:
+            return super().perform(key, kind, args)
+        if self._opened is None:
+            self._opened = self._cloud()
+        return self._opened.perform(key, kind, args)
+
+
+def run_test(engine: Engine, test: TestId, cloud: Callable[[], Effects] | None = None) -> TestResult:
+    """Runs one test in a fresh session. ``cloud`` opens what performs effects that reach outside: stacks, agents."""
     output: list[str] = []
-    effects = InProcessEffects(
-        {"log": lambda args: output.append(f"{args.get('level', 'info')}: {args.get('text', '')}")},
-        on_report=lambda args: output.append(f"report: {args.get('text', '')}"),
-    )
+    effects = _Heard(output, cloud)
     engine.effects = effects
     session = engine.session()
     started = time.perf_counter()

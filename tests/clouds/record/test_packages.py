@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.recorded import RecordedCloud
 from vetro.clouds.interface import StackFailed
 from vetro.engine.models import Environment
+from vetro.engine.recorded import RecordedCloud
 from vetro.muranopl import Engine
 from vetro.packages import load_path, memory_package
 

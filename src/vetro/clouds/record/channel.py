@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vetro.clouds.interface import Message, NotFound, Owner
 from vetro.clouds.record.answers import as_text, result_of, texts_of
+from vetro.agent.sockets import queue_prefix
 
 if TYPE_CHECKING:
     from vetro.clouds.record.driver import RecordDriver
@@ -25,7 +26,7 @@ class RecordChannel:
         self._driver = driver
         self._owner = owner
         self._store = driver.store
-        self._prefix = f"e{owner.environment.lower()}-h"
+        self._prefix = queue_prefix(owner.environment)
         self._received: dict[str, set[str]] = {}
         #: Results that were read and not yet received.
         self._read: dict[str, deque[Message]] = {}

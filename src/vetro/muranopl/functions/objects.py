@@ -138,7 +138,7 @@ class RequiredValue(ObjectNotFound):
     code = "MPL332"
     hint = (
         "find() gives null where no owner is of that class: is the object inside an environment? "
-        "Tests have one when they extend io.murano.test.TestFixtureWithEnvironment"
+        "Tests that extend io.murano.test.TestFixtureWithEnvironment have $.environment: new(Class, $.environment, …)"
     )
     aliases = ("ValueError",)
 

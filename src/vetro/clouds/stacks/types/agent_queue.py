@@ -19,12 +19,17 @@ _QUEUE = re.compile(r"""input_?queue["'\s]*(?:[=:>]\s*|\bvalue\s*=\s*)["']?([\w.
 
 def agent_queue(user_data: str, environment: str) -> str | None:
     """The agent's input queue of a server of this environment; null where the data names none or another's."""
-    prefix = f"e{environment.lower()}-h"
+    prefix = queue_prefix(environment)
     for text in _texts(user_data[:_LONGEST]):
         for found in _QUEUE.finditer(text):
             if found.group(1).startswith(prefix) and len(found.group(1)) > len(prefix):
                 return found.group(1)
     return None
+
+
+def queue_prefix(environment: str) -> str:
+    """How queues of its agents begin. Without an environment (tests of packages make their own) all are its own."""
+    return f"e{environment.lower()}-h" if environment else "e"
 
 
 def _texts(data: str) -> Iterator[str]:

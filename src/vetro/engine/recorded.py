@@ -1,4 +1,4 @@
-"""`RecordedCloud`: an environment on the record driver, in this process: deployments without servers."""
+"""`RecordedCloud`: an environment on the record driver, in this process: deployments without servers, for tests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ from vetro.clouds.interface import Owner
 class RecordedCloud:
     """``effects`` for an engine, ``cloud`` and ``owner`` to look at what was made; `close` removes everything."""
 
-    def __init__(self, **record: Any) -> None:
+    def __init__(self, environment: str = "0123456789abcdef0123456789abcdef", **record: Any) -> None:
+        """``record``: settings of the recording cloud. An empty environment has the agents of all."""
         from vetro.engine.host import build_host
 
         self._folder = tempfile.TemporaryDirectory(prefix="vetro-recorded-")
-        self.owner = Owner("project", "0123456789abcdef0123456789abcdef")
+        self.owner = Owner("project", environment)
         config = {
             "cloud": {"kind": "local", "driver": "record", "directory": self._folder.name, **record},
             "owner": {"project": self.owner.project, "environment": self.owner.environment},
         }
         self.effects = build_host(config)
         self.cloud: Any = self.effects.cloud
+
+    def __enter__(self) -> RecordedCloud:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Ends threads and removes the folder."""
