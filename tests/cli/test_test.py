@@ -208,7 +208,10 @@ Methods:
   testVersion:
     Body:
       - $server:
-          :res:LinuxMuranoInstance: {name: web, image: debian-12-murano, flavor: m1.small}
+          '?': {type: res:LinuxMuranoInstance}
+          name: web
+          image: 'debian-12-murano'
+          flavor: 'm1.small'
       - $site: new(Site, $.environment, server => $server)
       - $site.deploy()
       - $.assertEqual('1.22', $site.version)

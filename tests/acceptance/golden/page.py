@@ -33,18 +33,9 @@ Murano answered them; the others are answered otherwise on purpose, and all of t
 
 ## Importing a package again
 
-`murano package-import --exists-action u` imports; told that the package is there, it deletes it and imports once more.
-A version that was deployed can come back with the files that it had, and with no others (409). So if they have changed,
-the catalog has neither the old one nor the new one afterwards, and the client guesses at "another tenant". Every
-environment keeps what it was deployed with: its actions and further deployments go on. What is lost is the catalog's
-entry, with its id and what was changed in it since the import (name, description, tags, categories), and nobody can add
-the application to an environment until it is back.
-
-- The way forward: raise `Version` in the manifest, or give it one, and import. Versions stand side by side, and nothing
-  is deleted.
-- The way back: import the archive that was deployed. Who has it no more finds it under `packages/` in what
-  `vetro env export` writes of an environment that uses it.
-- To prevent it: `--exists-action s` or `a`, or `vetro package import`, which never deletes.
+`murano package-import --exists-action u` imports; told that the package is there, it deletes it and imports once more. That works for every version that
+nothing uses. While an environment uses it, a version can come back with the files that it had, and with no others (409): then what was deleted a moment ago is
+put back as it was, so the catalog is never left without both. To change such a package raise `Version` in its manifest: versions stand side by side.
 
 ## What is not compared
 
