@@ -195,7 +195,7 @@ def test_regions_are_apart(make_world: Callable[..., World]) -> None:
 
 
 def test_the_home_region_may_have_a_name(make_world: Callable[..., World]) -> None:
-    world = make_world(settings=LocalSettings(home_region="RegionOne", regions=("two",)))
+    world = make_world(settings=StackSettings(home_region="RegionOne", regions=("two",)))
     world.push(hot(VM), region="RegionOne", name="here")
     assert [item.region for item in world.cloud.servers(OWNER)] == [""]
     assert world.cloud.read_stack(OWNER, "", "here") == world.cloud.read_stack(OWNER, "RegionOne", "here") is not None

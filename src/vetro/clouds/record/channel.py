@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vetro.clouds.interface import Message, NotFound, Owner
 from vetro.clouds.record.answers import as_text, result_of, texts_of
-from vetro.agent.sockets import queue_prefix
+from vetro.clouds.stacks.types.agent_queue import queue_prefix
 
 if TYPE_CHECKING:
     from vetro.clouds.record.driver import RecordDriver
