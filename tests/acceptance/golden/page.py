@@ -35,7 +35,7 @@ Murano answered them; the others are answered otherwise on purpose, and all of t
 
 `murano package-import --exists-action u` imports; told that the package is there, it deletes it and imports once
 more. That works for every version that nothing uses. While an environment uses it, a version can come back with the
-files that it had, and with no others (409): then what was deleted a moment ago is put back as it was, so the catalog
+files that it had, and with no others (403): then what was deleted a moment ago is put back as it was, so the catalog
 is never left without both. To change such a package raise `Version` in its manifest: versions stand side by side.
 
 ## What is not compared

@@ -21,7 +21,7 @@ from vetro.server.catalog.limits import shortened
 from vetro.server.catalog.models import Category, Package, PackageClass
 from vetro.server.catalog.rows import Rows
 from vetro.server.catalog.writing import NewPackage, hold, note, storable, store_classes, store_new
-from vetro.server.errors import Conflict, Invalid, ServiceError
+from vetro.server.errors import Conflict, Forbidden, Invalid, ServiceError
 from vetro.server.quotas import checking
 
 __all__ = [
@@ -85,9 +85,10 @@ def import_packages(
     drafts = _leave_out(caller, drafts, chosen, result)
     try:
         mended = _store_all(caller, drafts, chosen, categories, result, on_progress)
-    except ServiceError:
-        if chosen.exchange:
-            _put_back(caller, drafts)
+    except ServiceError as error:
+        if chosen.exchange and _put_back(caller, drafts) and isinstance(error, Conflict):
+            # For a conflict the client would delete what is back, and upload again, for ever.
+            raise Forbidden(f"{error.message} What was deleted is back.", hint=error.hint) from None
         raise
     look_again(caller, mended)
     known = {package.id: package for package in mended}
@@ -134,8 +135,9 @@ def _store_all(
     return mended
 
 
-def _put_back(caller: Caller, drafts: Sequence[Draft]) -> None:
-    """Undoes deletions: whoever deletes a package to upload another in its place keeps one of them."""
+def _put_back(caller: Caller, drafts: Sequence[Draft]) -> bool:
+    """Undoes deletions: whoever deletes a package to upload another in its place keeps one of them. Whether it did."""
+    done = False
     for old in retired.exchanged(caller, drafts):
         try:
             draft = read(caller, blobs.get(old.digest), Options(strict=False))
@@ -149,6 +151,8 @@ def _put_back(caller: Caller, drafts: Sequence[Draft]) -> None:
             hold()
             _store(caller, draft, list(Category.objects.filter(name__in=old.kept["category_names"])))
             requirements.mend([draft.row.fqn])
+        done = True
+    return done
 
 
 def look_again(caller: Caller, packages: Iterable[Package]) -> None:
