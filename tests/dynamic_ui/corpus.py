@@ -257,6 +257,6 @@ def _next(field: Field, number: int) -> Any:
         return offered[number] if number < len(offered) else None
     if widget == "checkbox":
         return "true" if number == 0 else None
-    limit = field.constraints.minimum
+    limit = field.constraints.get("minimum")
     texts = (*PLAUSIBLE, *([str(limit)] if limit is not None else []))
     return texts[number] if number < len(texts) else None

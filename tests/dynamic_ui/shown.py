@@ -51,7 +51,9 @@ def _field(wizard: Wizard, field: Field, step: int) -> dict[str, Any]:
         "help": field.help,
         "choices": _choices(field),
         "client_patterns": [
-            {"regex": _FLAGS.sub("", p.regex), "message": p.message} for p in field.constraints.patterns
+            {"regex": _FLAGS.sub("", part["regex"]), "message": part.get("messages", {}).get("pattern", "")}
+            for part in (field.constraints, *field.constraints.get("allOf", ()))
+            if "regex" in part
         ],
         "can_add": [choice.label for choice in field.picker.types] if field.picker is not None else [],
         "message": field.messages.get("instead"),
@@ -59,14 +61,16 @@ def _field(wizard: Wizard, field: Field, step: int) -> dict[str, Any]:
         + list(field.media.get("js") or ()),
     }
     limits = field.constraints
-    for name, value in (
-        ("min_length", limits.min_length),
-        ("max_length", limits.max_length),
-        ("min_value", limits.minimum),
-        ("max_value", limits.maximum),
+    for name, keyword in (
+        ("min_length", "minLength"),
+        ("max_length", "maxLength"),
+        ("min_length", "minItems"),
+        ("max_length", "maxItems"),
+        ("min_value", "minimum"),
+        ("max_value", "maximum"),
     ):
-        if value is not None:
-            found[name] = value
+        if keyword in limits:
+            found[name] = limits[keyword]
     if field.confirms:
         found["confirms"] = field.confirms
     else:

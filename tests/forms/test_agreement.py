@@ -1,21 +1,29 @@
-"""Browser rules, JSON Schema and the real contracts agree on generated forms.
+"""Contract, schema, server, browser and terminal agree on generated forms.
 
-Contracts are made from a grammar and run by the engine; values come from the schema's neighbourhood. The statement: the
-rules accept a value exactly when the schema does, and both do exactly when the contract takes it *unchanged*. Contracts
-also convert (``"5"`` to 5, a single value to a list of one); forms leave nothing to convert.
+Contracts are made from a grammar and run by the engine; values come from the schema's neighbourhood and from lines
+typed at the prompt of ``vetro form``. The statement: the schema (as any library reads it), our validators in Python and
+JavaScript and the terminal's form accept a value exactly when the contract takes it *unchanged*. Contracts also convert
+(``"5"`` to 5, a single value to a list of one); forms leave nothing to convert.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vetro.forms.checking import Validator
+from tests.forms.browser import Browser, browser
+from tests.forms.world import describer
+from vetro.cli.form_input import KEPT, ask_text
+from vetro.forms.checking import Checker, compiled
 from vetro.forms.generated import class_form
-from vetro.forms.rules import evaluate_form, form_rules
-from vetro.forms.values import same
+from vetro.forms.model import Field
+from vetro.forms.objects import Objects
+from vetro.forms.validation import evaluate_form
+from vetro.forms.values import ABSENT, same
 from vetro.muranopl import Engine
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.schemas import class_schemas
@@ -65,6 +73,7 @@ def scalars(draw: Any) -> str:
     return "$" + "".join(steps)
 
 
+CHECKER = Checker(describer(), Objects({}, describer()))
 KEYS = st.sampled_from(
     ["$.string().notNull()", "$.string().check(len($) < 3)", "$.string().check($.matches('^[a-z]'))"]
 )
@@ -88,7 +97,15 @@ def contracts() -> st.SearchStrategy[Any]:
     )
 
 
-TEXTS = st.one_of(st.sampled_from([*WORDS, "", "12", "3.", "the end", "x\n", "zz", "Xy", "_"]), st.text(max_size=3))
+#: Characters that engines of every age know.
+KNOWN = st.text(st.characters(max_codepoint=0x2AF), max_size=3)
+TEXTS = st.one_of(st.sampled_from([*WORDS, "", "12", "3.", "the end", "x\n", "zz", "Xy", "_", "😀"]), KNOWN)
+TYPED = st.one_of(
+    st.sampled_from(
+        [*WORDS, "0", "1", "-2", "+3", " 4 ", "5.0", "1e2", "007", "true", "[1]", '{"a": 1}', '"x"', "null"]
+    ),
+    KNOWN.filter(lambda text: text.strip() not in ("<", "?", "!") and text.isprintable()),
+)
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-5, 8), st.sampled_from([0.5, 2.0, -1.5]), TEXTS)
 VALUES = st.recursive(
     LEAVES,
@@ -172,21 +189,59 @@ class World:
         return True, session.serialize()["Objects"]["value"]
 
 
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(contracts(), st.data())
-def test_rules_schema_and_contract_accept_the_same(contract: Any, data: st.DataObject) -> None:
+def test_contract_schema_server_browser_and_prompt_accept_the_same(
+    script: Browser, contract: Any, data: st.DataObject
+) -> None:
     world = World(contract)
-    values = data.draw(st.lists(near(world.form.schema["properties"]["value"]), min_size=4, max_size=8))
-    rules = form_rules(world.form)
-    validator = Validator(world.form)
-    for value in values:
-        answers = {"value": value}
-        by_rules = not evaluate_form(rules, answers)
-        by_schema = validator._compiled.is_valid(answers)
-        assert by_rules == by_schema, (contract, value, world.form.schema)
+    schema = world.form.schema
+    values = data.draw(st.lists(near(schema["properties"]["value"]), min_size=4, max_size=8))
+    field = next(world.form.pages[0].fields())
+    if field.kind in ("string", "integer", "number", "json"):
+        texts = data.draw(st.lists(TYPED, max_size=4))
+        values += [typed for text in texts if (typed := at_the_prompt(field, text)) is not ABSENT]
+    validator = compiled(schema)
+    all_answers = [{"value": value} for value in values]
+    in_browser = [not problems for problems in script.problems(schema, all_answers)]
+    for value, answers, by_browser in zip(values, all_answers, in_browser, strict=True):
+        by_server = not evaluate_form(schema, answers)
+        by_schema = validator.is_valid(answers)
+        assert by_server == by_schema == by_browser, (contract, value, schema)
+        # What the terminal's form says to an answer, with all that it knows besides.
+        by_prompt = not CHECKER.arguments(world.form, answers)
+        assert by_prompt == by_server, (contract, value, schema)
         taken, result = world.taken(answers)
         by_contract = taken and unchanged(value, result)
-        assert by_rules == by_contract, (contract, value, result, world.form.schema)
+        assert by_server == by_contract, (contract, value, result, schema)
+
+
+class Typist:
+    """A person at a terminal who types one line."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def say(self, text: str) -> None:
+        """Reads."""
+
+    def line(self, prompt: str) -> str:
+        """Types."""
+        return self.text
+
+    secret = line
+
+
+def at_the_prompt(field: Field, text: str) -> Any:
+    """The value that ``vetro form`` makes of a line."""
+    found = ask_text(Typist(text), "Value", field, raw=False)
+    return ABSENT if found is KEPT else found
 
 
 def unchanged(value: Any, result: Any) -> bool:

@@ -72,7 +72,9 @@ def test_enabled_builders_are_listed_by_title() -> None:
 
 def test_a_builder_asks_for_all_but_its_first_argument() -> None:
     form = builder_form(CATALOG.schemas("t.Cake")["tall"])
-    assert [(f.name, f.initial, f.constraints.exclusive_maximum) for f in form.pages[0].fields()] == [("layers", 3, 9)]
+    assert [(f.name, f.initial, f.constraints["exclusiveMaximum"]) for f in form.pages[0].fields()] == [
+        ("layers", 3, 9)
+    ]
     assert form.source == "method"
 
 

@@ -12,7 +12,7 @@ from vetro.forms.fields import field_of
 from vetro.forms.filling import Filler
 from vetro.forms.generated import class_form, method_form, sections_of
 from vetro.forms.keywords import flat
-from vetro.forms.model import Choice, Constraints, Field, Pattern, Picker
+from vetro.forms.model import Choice, Field, Picker
 from vetro.forms.objects import Objects
 
 SHOP = describer().of("t.Shop")
@@ -60,7 +60,11 @@ def test_kinds() -> None:
 def test_texts_limits_and_defaults() -> None:
     name = FIELDS["name"]
     assert (name.label, name.required, name.nullable) == ("Name of the shop", True, False)
-    assert name.constraints.patterns == (Pattern("^[A-Za-z ]+$", "letters and blanks only"),)
+    assert name.constraints == {
+        "regex": "^[A-Za-z ]+$",
+        "pattern": "^[ A-Za-z]+(?=\\n?$)",
+        "messages": {"pattern": "letters and blanks only"},
+    }
     kind = FIELDS["kind"]
     assert (kind.initial, kind.required, kind.choices) == (
         "small",
@@ -68,7 +72,7 @@ def test_texts_limits_and_defaults() -> None:
         (Choice("small", "small"), Choice("large", "large")),
     )
     assert (FIELDS["label"].placeholder, FIELDS["label"].required, FIELDS["label"].initial) == ("$.name", False, None)
-    assert FIELDS["tags"].constraints == Constraints(min_length=0, max_length=3)
+    assert FIELDS["tags"].constraints == {"minItems": 0, "maxItems": 3}
     assert FIELDS["hidden"].visible is False
     assert FIELDS["settings"].initial == {"a": 1}
 
@@ -105,7 +109,7 @@ def test_contexts_narrow_the_fields_of_a_new_object() -> None:
     catalog = Describer(WorldCatalog())
     chosen = Filler(catalog).new_object(FIELDS["spare"], "t.BigHost", "n")
     size = next(f for s in chosen.sections for f in s.fields if f.name == "size")
-    assert size.constraints.exclusive_minimum == 7
+    assert size.constraints == {"exclusiveMinimum": 7}
 
 
 @pytest.mark.parametrize(

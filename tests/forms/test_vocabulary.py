@@ -10,7 +10,7 @@ from referencing import Registry, Resource
 
 from tests.forms.world import describer
 from vetro.forms.checking import compiled
-from vetro.forms.model import Choice, Constraints, Field, Form, Page, Section
+from vetro.forms.model import Choice, Field, Form, Page, Section
 from vetro.forms.vocabulary import META_SCHEMA, VOCABULARY, meta_schema, to_json_schema, vocabulary_schema
 
 SHOP = describer().of("t.Shop")
@@ -44,7 +44,7 @@ def test_every_word_is_described() -> None:
         for key in ("items", "additionalProperties", "propertyNames"):
             found |= words(schema.get(key)) if isinstance(schema, dict) else set()
         if isinstance(schema, dict):
-            for part in [*schema.get("anyOf", ()), *schema.get("properties", {}).values()]:
+            for part in [*schema.get("anyOf", ()), *schema.get("allOf", ()), *schema.get("properties", {}).values()]:
                 found |= words(part)
         return found
 
@@ -67,7 +67,7 @@ def test_a_secret_is_a_value_or_the_marker() -> None:
 
 def test_forms_of_definitions_have_a_schema_too() -> None:
     fields = (
-        Field("size", "integer", "Size", required=True, constraints=Constraints(minimum=1), help="how many"),
+        Field("size", "integer", "Size", required=True, constraints={"minimum": 1}, help="how many"),
         Field("zone", "choice", "Zone", choices=(Choice("a", "Zone A"), Choice("b", "Zone B", disabled=True))),
         Field("net", "choice", "Network", choices_source="networks"),
         Field("off", "string", "Off", required=True, enabled=False, visible=False),

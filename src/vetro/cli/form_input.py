@@ -9,7 +9,7 @@ from vetro.cli import output as out
 from vetro.cli.form_talk import LITERAL, Talk, entered
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field
-from vetro.forms.texts import message_of
+from vetro.forms.validation import limits_in_words
 from vetro.forms.values import ABSENT
 
 #: Choices that are listed at once; more by search.
@@ -34,19 +34,10 @@ def explanation(field: Field) -> list[str]:
         del told[0]
     if field.placeholder and field.kind != "boolean" and field.placeholder != "Optional":
         told.append(f"without an answer: {field.placeholder}")
-    for name, code in (
-        ("min_length", "min_length"),
-        ("max_length", "max_length"),
-        ("minimum", "minimum"),
-        ("maximum", "maximum"),
-        ("exclusive_minimum", "exclusive_minimum"),
-        ("exclusive_maximum", "exclusive_maximum"),
-    ):
-        limit = getattr(limits, name)
-        if limit is not None:
-            kind = {"list": "array", "tuple": "array", "map": "object", "object": "object"}.get(field.kind, "string")
-            told.append(message_of({"code": code, "limit": limit}, kind))
-    told += [pattern.message or f"It must match {pattern.regex}" for pattern in limits.patterns]
+    told += limits_in_words(limits)
+    for part in (limits, *limits.get("allOf", ())):
+        if "regex" in part:
+            told.append(part.get("messages", {}).get("pattern") or f"It must match {part['regex']}")
     told.append("An answer is needed." if field.required else "It may stay empty.")
     return [line for text in dict.fromkeys(told) if text for line in text.splitlines()]
 

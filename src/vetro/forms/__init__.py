@@ -16,6 +16,6 @@ Generated forms, step by step (docs/forms/developing.md has an example)::
     changed = Merger(describer, new_id).merge(described, stored, answers)                # answers: the object model
     problems = problems_of(errors, answers)              # contracts: what a `check_model` task says, at the fields
 
-`rules` has what browsers check, `vocabulary` the JSON Schema, `builders` model builders and actions, `which` the choice
-between definition and class form.
+`vocabulary` has the JSON Schema that answers must meet, `validation` applies it, `builders` has model builders and
+actions, `which` the choice between definition and class form.
 """

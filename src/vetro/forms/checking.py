@@ -20,8 +20,8 @@ from vetro.forms.keywords import Schema
 from vetro.forms.model import Field, Form, Picker, Problem
 from vetro.forms.objects import Objects, id_of, type_of, walk
 from vetro.forms.removal import removed_by, still_used
-from vetro.forms.rules import evaluate_form, form_rules
 from vetro.forms.secrets import is_marker, kept
+from vetro.forms.validation import evaluate_form
 from vetro.forms.values import ABSENT, deeper_than, is_list, pointer
 
 #: Steps of a pattern before it counts as not matched.
@@ -35,14 +35,14 @@ class Validator:
     """The schema of one form, compiled; thread-safe."""
 
     def __init__(self, form: Form) -> None:
-        self.rules = form_rules(form)
-        self._compiled = compiled(form.schema or {})
+        self._schema: Schema = form.schema or {}
+        self._compiled = compiled(self._schema)
 
     def problems(self, answers: Mapping[str, Any]) -> list[Problem]:
         """What is wrong with the answers as JSON values."""
-        found = evaluate_form(self.rules, answers)
+        found = evaluate_form(self._schema, answers)
         if not found:
-            # Never reached as long as rules and schema agree (a test holds that); if not, the schema wins.
+            # Never reached as long as both read the schema in the same way (a test holds that).
             found = [
                 Problem(pointer(*error.instance_path), error.message, "invalid")
                 for error in self._compiled.iter_errors(dict(answers))

@@ -17,8 +17,9 @@ from vetro.forms.generated import of_property
 from vetro.forms.keywords import Schema, together
 from vetro.forms.model import Picker, Problem
 from vetro.forms.objects import header_of, id_of, type_of
-from vetro.forms.rules import evaluate, rules_of
+from vetro.forms.validation import evaluate
 from vetro.forms.values import ABSENT, pointer
+from vetro.forms.vocabulary import field_schema
 
 #: An object by id with its pointer in the answers (None: it is not among them); None for unknown ids.
 Find = Callable[[str], "tuple[Mapping[str, Any], str | None] | None"]
@@ -79,7 +80,7 @@ class Contexts:
             if "properties" in schema or any("properties" in part for part in schema.get("allOf", ())):
                 yield from self._through(schema, value, here, field, (*trail, name), depth)
             else:
-                for problem in evaluate(rules_of(field_of(name, schema)), value):
+                for problem in evaluate(field_schema(field_of(name, schema)), value):
                     yield (*trail, name), problem.message, here, id_of(data)
 
     def _through(

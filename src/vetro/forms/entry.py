@@ -59,7 +59,7 @@ def choice_key(value: Any) -> str:
 
 
 def html_attributes(field: Field) -> dict[str, str]:
-    """Constraints that native controls know in the same sense; the rules of `rules` are what counts.
+    """Constraints that native controls know in the same sense; the schema is what counts.
 
     There is no ``maxlength`` (it counts UTF-16 units) and no ``pattern`` (it wants the whole text).
     """
@@ -69,10 +69,11 @@ def html_attributes(field: Field) -> dict[str, str]:
     if field.kind in ("integer", "number"):
         limits = field.constraints
         made["step"] = "1" if field.kind == "integer" else "any"
-        low = [limits.minimum, _beyond(limits.exclusive_minimum, 1)]
-        high = [limits.maximum, _beyond(limits.exclusive_maximum, -1)]
+        least, most = limits.get("exclusiveMinimum"), limits.get("exclusiveMaximum")
+        low = [limits.get("minimum"), _beyond(least, 1)]
+        high = [limits.get("maximum"), _beyond(most, -1)]
         if field.kind == "number":  # just above a limit is nothing that ``min`` can say
-            low[1], high[1] = limits.exclusive_minimum, limits.exclusive_maximum
+            low[1], high[1] = least, most
         lows, highs = [v for v in low if v is not None], [v for v in high if v is not None]
         if lows:
             made["min"] = _written(math.ceil(max(lows)) if field.kind == "integer" else max(lows))

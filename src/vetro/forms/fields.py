@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from vetro.forms.keywords import Schema, flat
-from vetro.forms.model import Choice, Constraints, Field, Kind, Pattern, Picker, Section
-from vetro.forms.regexes import to_ecmascript
+from vetro.forms.model import Choice, Field, Kind, Picker, Section
 from vetro.forms.values import is_list, json_type
+from vetro.forms.vocabulary import patterns_of
 
 #: Types that a schema without ``type`` allows.
 _EVERY: Final = ("null", "boolean", "number", "string", "array", "object")
@@ -95,22 +95,15 @@ def _widget(facts: Mapping[str, Any], kind: Kind, secret: bool) -> str:
     return widget or ("password" if secret and kind == "string" else "")
 
 
-def _constraints(facts: Mapping[str, Any], kind: Kind) -> Constraints:
+def _constraints(facts: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     unit = "Items" if kind in ("list", "tuple") else "Properties" if kind in ("map", "object") else "Length"
-    number = kind in ("integer", "number", "choice", "json")
-    return Constraints(
-        min_length=facts.get(f"min{unit}"),
-        max_length=facts.get(f"max{unit}"),
-        minimum=facts.get("minimum") if number else None,
-        maximum=facts.get("maximum") if number else None,
-        exclusive_minimum=facts.get("exclusiveMinimum") if number else None,
-        exclusive_maximum=facts.get("exclusiveMaximum") if number else None,
-        patterns=tuple(
-            Pattern(regex, message, in_browser=to_ecmascript(regex) is not None)
-            for regex, message in facts.get("patterns", ())
-        ),
-        unique=bool(facts.get("uniqueItems")),
-    )
+    keywords = [f"min{unit}", f"max{unit}"]
+    if kind in ("integer", "number", "choice", "json"):
+        keywords += ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+    made = {keyword: facts[keyword] for keyword in keywords if facts.get(keyword) is not None}
+    if facts.get("uniqueItems"):
+        made["uniqueItems"] = True
+    return {**made, **patterns_of(facts.get("patterns", ()))}
 
 
 def _choices(facts: Mapping[str, Any], types: Sequence[str]) -> tuple[Choice, ...]:

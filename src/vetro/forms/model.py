@@ -45,32 +45,6 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
-    """A regular expression that must be found somewhere in the text, in Python's syntax.
-
-    ``in_browser`` says that JavaScript understands it, too, in the same sense.
-    """
-
-    regex: str
-    message: str = ""
-    in_browser: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Constraints:
-    """Limits a client can check by itself. Lengths count characters of texts, items of lists and keys of maps."""
-
-    min_length: int | None = None
-    max_length: int | None = None
-    minimum: float | int | None = None
-    maximum: float | int | None = None
-    exclusive_minimum: float | int | None = None
-    exclusive_maximum: float | int | None = None
-    patterns: Sequence[Pattern] = ()
-    unique: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Picker:
     """What may stand in a ``reference`` field: objects of a class.
 
@@ -120,7 +94,8 @@ class Field:
     initial: Any = None
     value: Any = None
     answered: bool = False
-    constraints: Constraints = field(default_factory=Constraints)
+    #: What a client can check by itself: keywords of JSON Schema and of our vocabulary (`vocabulary`).
+    constraints: Mapping[str, Any] = field(default_factory=dict)
     choices: Sequence[Choice] = ()
     #: Name of a source of choices that is searched page by page; empty: `choices` is all there is.
     choices_source: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vetro.forms.model import Choice, Constraints, Field, Form, Page, Pattern, Picker, Problem, Section
+from vetro.forms.model import Choice, Field, Form, Page, Picker, Problem, Section
 
 
 def form_of(data: Mapping[str, Any]) -> Form:
@@ -25,10 +25,6 @@ def _section(data: Mapping[str, Any]) -> Section:
 def field_of(data: Mapping[str, Any]) -> Field:
     """One field."""
     made = dict(data)
-    if "constraints" in made:
-        limits = made["constraints"]
-        patterns = [Pattern(**item) for item in limits.get("patterns", ())]
-        made["constraints"] = Constraints(**{**limits, "patterns": patterns})
     for name in ("choices",):
         if name in made:
             made[name] = _choices(made[name])

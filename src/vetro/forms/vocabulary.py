@@ -6,14 +6,14 @@ cannot know is that a text in a ``muranoType`` field must be the id of an object
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from vetro.forms.keywords import Schema
-from vetro.forms.model import Constraints, Field, Form
+from vetro.forms.model import Field, Form
 from vetro.forms.regexes import to_ecmascript
+from vetro.muranopl.schema_draft import DRAFT_2020_12
 
-DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 VOCABULARY: Final = "urn:vetro:forms:vocabulary:1"
 META_SCHEMA: Final = "urn:vetro:forms:schema:1"
 #: What stands for a secret that the server keeps. ``at`` names where it stood when the form was made.
@@ -26,12 +26,6 @@ KEPT: Final[Mapping[str, Any]] = {
 _STANDARD: Final = (
     "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "content",
 )  # fmt: skip
-_NUMBERS: Final = (
-    ("minimum", "minimum"),
-    ("maximum", "maximum"),
-    ("exclusive_minimum", "exclusiveMinimum"),
-    ("exclusive_maximum", "exclusiveMaximum"),
-)
 _TYPES: Final = {"string": "string", "text": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
 _NOT_NULL: Final = ["boolean", "number", "string", "array", "object"]
 _TEXTS: Final = (
@@ -49,7 +43,7 @@ def meta_schema() -> dict[str, Any]:
     """The meta-schema that published schemas name: draft 2020-12 and, optional for validators, our vocabulary."""
     base = "https://json-schema.org/draft/2020-12/"
     return {
-        "$schema": DRAFT,
+        "$schema": DRAFT_2020_12,
         "$id": META_SCHEMA,
         "$vocabulary": {**{f"{base}vocab/{name}": True for name in _STANDARD}, VOCABULARY: False},
         "$dynamicAnchor": "meta",
@@ -64,7 +58,7 @@ def vocabulary_schema() -> dict[str, Any]:
     text, flag = {"type": "string"}, {"type": "boolean"}
     number = {"type": "integer"}
     return {
-        "$schema": DRAFT,
+        "$schema": DRAFT_2020_12,
         "$id": VOCABULARY,
         "$dynamicAnchor": "meta",
         "title": "Words of Vetro forms",
@@ -78,7 +72,7 @@ def vocabulary_schema() -> dict[str, Any]:
             "level": {"enum": ["basic", "advanced"]},
             "choiceLabels": {"type": "array", "items": text},
             "messages": {"type": "object", "additionalProperties": text},
-            "serverPatterns": {"type": "array", "items": text},
+            "regex": text,
             "version": text,
             "owned": {"type": ["boolean", "null"]},
             "excludedProperties": {"type": "array", "items": text},
@@ -92,7 +86,7 @@ def vocabulary_schema() -> dict[str, Any]:
 def to_json_schema(form: Form, *, made_by: Schema | None = None) -> dict[str, Any]:
     """The JSON Schema of the answers of ``form``. ``made_by``: further members of the root."""
     sections = [section for page in form.pages for section in page.sections]
-    schema: dict[str, Any] = {"$schema": DRAFT, "type": "object", "title": form.title}
+    schema: dict[str, Any] = {"$schema": DRAFT_2020_12, "type": "object", "title": form.title}
     if form.description:
         schema["description"] = form.description
     if form.help:
@@ -148,8 +142,34 @@ def field_schema(field: Field) -> dict[str, Any]:
     if field.attributes.get("data-server-checks"):
         schema["serverChecks"] = True
     if field.messages:
-        schema["messages"] = dict(field.messages)
+        schema["messages"] = {**schema.get("messages", {}), **field.messages}
     return schema
+
+
+def checks_of(field: Field) -> dict[str, Any]:
+    """The part of a field's schema that says what values are right: nothing for people, nothing about secrets."""
+    schema = _SHAPES.get(field.kind, _scalar)(field)
+    if field.messages:
+        schema["messages"] = {**schema.get("messages", {}), **field.messages}
+    return schema
+
+
+def patterns_of(patterns: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Keywords for regular expressions (Python's) with their messages; ECMAScript's text stands beside it if any."""
+    parts = [_pattern(regex, message) for regex, message in patterns]
+    if len(parts) == 1:
+        return parts[0]
+    return {"allOf": parts} if parts else {}
+
+
+def _pattern(regex: str, message: str) -> dict[str, Any]:
+    part: dict[str, Any] = {"regex": regex}
+    text = to_ecmascript(regex)
+    if text is not None:
+        part["pattern"] = text
+    if message:
+        part["messages"] = {"pattern": message}
+    return part
 
 
 def _or_null(field: Field, kind: str) -> Any:
@@ -157,21 +177,11 @@ def _or_null(field: Field, kind: str) -> Any:
 
 
 def _scalar(field: Field) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": _or_null(field, _TYPES[field.kind])}
-    if _TYPES[field.kind] == "string":
-        _lengths(schema, field.constraints, "Length")
-        _patterns(schema, field.constraints)
-    else:
-        _range(schema, field.constraints)
-    return schema
+    return {"type": _or_null(field, _TYPES[field.kind]), **field.constraints}
 
 
 def _json(field: Field) -> dict[str, Any]:
-    schema: dict[str, Any] = {} if field.nullable else {"type": list(_NOT_NULL)}
-    _lengths(schema, field.constraints, "Length")
-    _patterns(schema, field.constraints)
-    _range(schema, field.constraints)
-    return schema
+    return {**({} if field.nullable else {"type": list(_NOT_NULL)}), **field.constraints}
 
 
 def _choice(field: Field) -> dict[str, Any]:
@@ -179,13 +189,12 @@ def _choice(field: Field) -> dict[str, Any]:
     schema: dict[str, Any] = {}
     if not field.choices_source:
         schema["enum"] = [*values, None] if field.nullable else values
+    elif not field.nullable:
+        schema["type"] = list(_NOT_NULL)
     labels = [choice.label for choice in field.choices if not choice.disabled]
     if labels != values:
         schema["choiceLabels"] = labels
-    _lengths(schema, field.constraints, "Length")
-    _patterns(schema, field.constraints)
-    _range(schema, field.constraints)
-    return schema
+    return {**schema, **field.constraints}
 
 
 def _list(field: Field) -> dict[str, Any]:
@@ -193,10 +202,7 @@ def _list(field: Field) -> dict[str, Any]:
     if field.leading:
         schema["prefixItems"] = [field_schema(item) for item in field.leading]
     schema["items"] = field_schema(field.items) if field.items is not None else not field.leading
-    _lengths(schema, field.constraints, "Items")
-    if field.constraints.unique:
-        schema["uniqueItems"] = True
-    return schema
+    return {**schema, **field.constraints}
 
 
 def _object(field: Field) -> dict[str, Any]:
@@ -207,9 +213,8 @@ def _object(field: Field) -> dict[str, Any]:
     schema["additionalProperties"] = field_schema(field.items) if field.items is not None else False
     if field.keys is not None:
         keys = field_schema(field.keys)
-        schema["propertyNames"] = {"anyOf": [{"enum": list(properties)}, keys]} if properties else keys
-    _lengths(schema, field.constraints, "Properties")
-    return schema
+        schema["propertyNames"] = {"anyOf": [keys, {"enum": list(properties)}]} if properties else keys
+    return {**schema, **field.constraints}
 
 
 def _reference(field: Field) -> dict[str, Any]:
@@ -243,30 +248,3 @@ _SHAPES: Final = {
     "object": _object,
     "reference": _reference,
 }
-
-
-def _lengths(schema: dict[str, Any], limits: Constraints, unit: str) -> None:
-    if limits.min_length is not None:
-        schema[f"min{unit}"] = limits.min_length
-    if limits.max_length is not None:
-        schema[f"max{unit}"] = limits.max_length
-
-
-def _range(schema: dict[str, Any], limits: Constraints) -> None:
-    for attribute, keyword in _NUMBERS:
-        limit = getattr(limits, attribute)
-        if limit is not None:
-            schema[keyword] = limit
-
-
-def _patterns(schema: dict[str, Any], limits: Constraints) -> None:
-    """Each pattern that ECMAScript can say; the others are named, and checked by the server."""
-    texts = [(pattern.regex, to_ecmascript(pattern.regex)) for pattern in limits.patterns]
-    known = [text for _, text in texts if text is not None]
-    if len(known) == 1:
-        schema["pattern"] = known[0]
-    elif known:
-        schema["allOf"] = [{"pattern": text} for text in known]
-    unknown = [regex for regex, text in texts if text is None]
-    if unknown:
-        schema["serverPatterns"] = unknown

@@ -48,11 +48,6 @@ def test_flags_are_part_of_the_text() -> None:
     assert read_pattern("a").text == "a"
 
 
-def test_browsers_get_what_they_understand() -> None:
-    assert read_pattern("^[a-z]+$").in_browser
-    assert not read_pattern("(a)\\1").in_browser
-
-
 @pytest.mark.parametrize("text", ["a" * 60 + "b", "a" * 800_000 + "b"])
 def test_bombs_do_not_hang(text: str) -> None:
     began = time.process_time()

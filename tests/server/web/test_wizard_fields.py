@@ -10,8 +10,9 @@ import pytest
 from django.http import QueryDict
 
 from tests.server.web.pagekit import Page
-from vetro.forms.model import Choice, Constraints, Field, Pattern, Picker, Section
+from vetro.forms.model import Choice, Field, Picker, Section
 from vetro.forms.model import Page as FormPage
+from vetro.forms.vocabulary import patterns_of
 from vetro.server.errors import Invalid
 from vetro.server.web.views.wizard.attributes import attributes_of
 from vetro.server.web.views.wizard.control import top
@@ -193,14 +194,13 @@ def test_attributes_of_authors_do_no_harm() -> None:
         "data-v-open": "x",
         "data-own": "1", "data-confirm": "x",
     }  # fmt: skip
-    limits = Constraints(
-        min_length=2, max_length=5, patterns=(Pattern("^a$", "m"), Pattern("(?<x>)", in_browser=False))
-    )
+    limits = {"minLength": 2, "maxLength": 5, **patterns_of([("^a", "m"), (r"(a)\1", "only the server")])}
     made = str(attributes_of(Field("a", "string", "A", attributes=wild, constraints=limits, required=True), "f-a"))
     assert set(re.findall(r"([a-z-]+)=", made)) == {
-        "title", "data-own", "required", "data-v-min-length", "data-v-max-length", "data-v-patterns",
+        "title", "data-own", "required", "data-v-schema",
     }  # fmt: skip
-    assert "a&quot;b" in made and json.dumps([["^a$", "m"]]).replace('"', "&quot;") in made
+    assert "a&quot;b" in made and json.dumps({"pattern": "m"}).replace('"', "&quot;") in made
+    assert "only the server" in made and "regex" not in made
 
 
 def test_ids_tell_all_paths_apart() -> None:

@@ -10,9 +10,9 @@ from vetro.forms.dynamic.definition import BUILT_IN_FORM, FormDefinition
 from vetro.forms.dynamic.names import ALL
 from vetro.forms.dynamic.surroundings import Surroundings
 from vetro.forms.dynamic.types.base import KEPT, Resolved
-from vetro.forms.model import Choice, Constraints, Field, Page, Pattern, Problem, Section
+from vetro.forms.model import Choice, Field, Page, Problem, Section
+from vetro.forms.vocabulary import patterns_of
 
-_NOTHING: Constraints = Constraints()
 #: Kinds of controls with a place for a placeholder.
 _TYPED = frozenset({"", "textarea", "password", "ipv4", "names"})
 
@@ -108,21 +108,18 @@ def _field(field: Resolved, form: str, answers: Mapping[str, Any] | None, errors
     return made
 
 
-def _constraints(field: Resolved) -> Constraints:
-    patterns = [
-        Pattern(rule.pattern.text, "" if rule.stock else rule.message, rule.pattern.in_browser)
-        for rule in field.rules
-        if rule.pattern is not None
-    ]
-    if not patterns and field.min_length is field.max_length is field.minimum is field.maximum is None:
-        return _NOTHING
-    return Constraints(
-        min_length=field.min_length,
-        max_length=field.max_length,
-        minimum=field.minimum,
-        maximum=field.maximum,
-        patterns=patterns,
+def _constraints(field: Resolved) -> dict[str, Any]:
+    unit = "Items" if field.definition.type.kind == "list" else "Length"
+    limits = {
+        f"min{unit}": field.min_length,
+        f"max{unit}": field.max_length,
+        "minimum": field.minimum,
+        "maximum": field.maximum,
+    }
+    patterns = patterns_of(
+        (rule.pattern.text, "" if rule.stock else rule.message) for rule in field.rules if rule.pattern is not None
     )
+    return {**{keyword: limit for keyword, limit in limits.items() if limit is not None}, **patterns}
 
 
 def _depends(field: Resolved, form: str) -> Sequence[str]:

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 
 from vetro.forms.dynamic.expressions import LIMITS, plain_dialect
-from vetro.forms.regexes import to_ecmascript
 from vetro.yaql.context import CodeContext, Execution
 from vetro.yaql.errors import LimitExceeded, Stop
 from vetro.yaql.regex.pattern import Regex, compile_regex
@@ -34,11 +33,6 @@ class FormPattern:
     def text(self) -> str:
         """The expression with its flags inside."""
         return f"(?{self.flags}){self.source}" if self.flags else self.source
-
-    @property
-    def in_browser(self) -> bool:
-        """Whether browsers can check it in the same sense (`vetro.forms.regexes`)."""
-        return to_ecmascript(self.text) is not None
 
     def found_in(self, text: str, context: CodeContext) -> bool:
         """Whether it matches anywhere. Raises `TooMuchToCheck`."""

@@ -1,16 +1,37 @@
 // Fields of forms: checks before anything is sent, drawers for objects in objects, searching choices, showing secrets.
 // Everything here makes a form nicer; the server checks all of it again, and reading needs none of it.
+import { evaluate, typesOf } from "./schema.js";
+
 const form = document.getElementById("form");
 const TEXTS = JSON.parse(form?.dataset.texts ?? "{}");
-const INTEGER = /^[+-]?[0-9]{1,4000}$/;
-const NUMBER = /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?$/;
+/** How numbers are typed. */
+const NUMBERS = {
+  integer: /^[+-]?[0-9]{1,4000}$/,
+  number: /^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?$/,
+};
 
 const field = (input) => input.closest(".field");
 const inputs = () => [...form.querySelectorAll("input[id$='-i'], select[id$='-i'], textarea[id$='-i'], [data-v-key]")];
 
-function words(input, code, limit) {
-  const own = JSON.parse(input.dataset.vMessages ?? "{}");
-  return (own[code] ?? own[code.startsWith("m") ? "" : "invalid"] ?? TEXTS[code]).replace("{limit}", limit);
+/** What a problem is called: in the author's words, else in the page's. */
+function words(schema, { code, message, limit, exclusive }) {
+  if (limit !== undefined && typesOf(schema).includes("integer")) {
+    // "At least 8" is easier to read than "more than 7".
+    limit = code === "minimum" ? (exclusive ? Math.floor(limit) + 1 : Math.ceil(limit)) : exclusive ? Math.ceil(limit) - 1 : Math.floor(limit);
+    exclusive = false;
+  }
+  const own = message ?? schema.messages?.[code] ?? (limit === undefined ? schema.messages?.invalid : undefined);
+  return (own ?? TEXTS[exclusive ? `exclusive_${code}` : code]).replace("{limit}", limit);
+}
+
+/** What is wrong with a text for a value of `schema`; undefined where nothing is. */
+function problemOf(schema, text) {
+  const kind = typesOf(schema).find((type) => type in NUMBERS);
+  if (!kind) return evaluate(schema, text)[0];
+  const trimmed = text.trim();
+  if (!NUMBERS[kind].test(trimmed)) return { code: kind };
+  const largest = Number.MAX_VALUE; // beyond it JSON has no number
+  return evaluate(schema, Math.max(-largest, Math.min(largest, Number(trimmed))))[0];
 }
 
 /** What is wrong with one input, in words; "" where nothing is. */
@@ -18,28 +39,18 @@ function wrong(input) {
   const data = input.dataset;
   if (input.disabled || input.readOnly || input.type === "checkbox") return "";
   const text = input.value;
+  const schema = JSON.parse(data.vSchema ?? "{}");
   if (data.vKey !== undefined) {
     const keys = [...document.getElementById(data.vKey).querySelectorAll(`[data-v-key="${data.vKey}"]`)];
     return keys.some((other) => other !== input && other.value === text && keys.indexOf(other) < keys.indexOf(input)) ? TEXTS.unique : "";
   }
   if (data.vConfirms) {
     const first = [...form.elements].find((other) => other.name?.endsWith(`.${data.vConfirms}`) && other.type !== "hidden");
-    if (first && first.value !== text) return words(input, "confirms");
+    if (first && first.value !== text) return words(schema, { code: "confirms" });
   }
-  if (text === "") return input.required ? words(input, "required") : "";
-  if (data.vKind) {
-    const trimmed = text.trim();
-    if (!(data.vKind === "integer" ? INTEGER : NUMBER).test(trimmed)) return words(input, data.vKind);
-    if (data.vMin !== undefined && Number(trimmed) < Number(data.vMin)) return words(input, "minimum", data.vMin);
-    if (data.vMax !== undefined && Number(trimmed) > Number(data.vMax)) return words(input, "maximum", data.vMax);
-  }
-  const length = [...text].length;
-  if (data.vMinLength && length < Number(data.vMinLength)) return words(input, "min_length", data.vMinLength);
-  if (data.vMaxLength && length > Number(data.vMaxLength)) return words(input, "max_length", data.vMaxLength);
-  for (const [regex, message] of JSON.parse(data.vPatterns ?? "[]")) {
-    if (!new RegExp(regex, "u").test(text)) return message || words(input, "pattern");
-  }
-  return "";
+  if (text === "") return input.required ? words(schema, { code: "required" }) : "";
+  const problem = problemOf(schema, text);
+  return problem ? words(schema, problem) : "";
 }
 
 /** Says at a field what is wrong with it; "" takes it back. */

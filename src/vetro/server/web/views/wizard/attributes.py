@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from vetro.forms.entry import html_attributes
 from vetro.forms.model import Field
+from vetro.forms.vocabulary import checks_of
 from vetro.server.web.rule_words import in_words
 
 #: What `widgetAttrs` may set: nothing that runs, loads, names or hides anything.
@@ -21,6 +24,9 @@ _AUTHORS = frozenset(
 )  # fmt: skip
 _DATA = re.compile(r"data-(?!v-|hx-|bs-|field|copy|confirm|live)[a-z][a-z0-9-]*")
 _INPUT = {"integer": "numeric", "number": "decimal"}
+_TEXTS = frozenset(("string", "text"))
+#: Kinds of fields whose one input is checked before anything is sent.
+_CHECKED = _TEXTS | _INPUT.keys()
 
 
 def attributes_of(item: Field, id: str) -> SafeString:
@@ -37,20 +43,10 @@ def attributes_of(item: Field, id: str) -> SafeString:
     if item.kind in ("integer", "number"):
         # A field for numbers would swallow what is none; checks are ours, so a text will do.
         made["inputmode"] = _INPUT[item.kind]
-        made["data-v-kind"] = item.kind
-        made |= {f"data-v-{name}": made.pop(name) for name in ("min", "max", "step") if name in made}
-    limits = item.constraints
-    if item.kind in ("string", "text") and limits.min_length:
-        made["data-v-min-length"] = str(limits.min_length)
-    if item.kind in ("string", "text") and limits.max_length is not None:
-        made["data-v-max-length"] = str(limits.max_length)
-    otherwise = item.messages.get("invalid", "")
-    patterns = [[p.regex, in_words(p.message) or otherwise] for p in limits.patterns if p.in_browser]
-    if patterns:
-        made["data-v-patterns"] = json.dumps(patterns)
-    texts = {code: text for code, text in item.messages.items() if code != "instead"}
-    if texts:
-        made["data-v-messages"] = json.dumps(texts)
+        made = {name: value for name, value in made.items() if name not in ("min", "max", "step")}
+    checks = _checks(item)
+    if checks:
+        made["data-v-schema"] = json.dumps(checks, ensure_ascii=False)
     if item.confirms:
         made["data-v-confirms"] = item.confirms
     described = [f"{id}-help"] if item.help or item.description else []
@@ -60,3 +56,20 @@ def attributes_of(item: Field, id: str) -> SafeString:
     if described:
         made["aria-describedby"] = " ".join(described)
     return format_html_join("", ' {}="{}"', made.items())
+
+
+def _checks(item: Field) -> dict[str, Any]:
+    """The schema that `fields.js` checks; empty where any text will do. Its texts are in the language of the page."""
+    schema: dict[str, Any] = {}
+    if item.kind in _CHECKED:
+        schema = checks_of(item)
+    elif item.messages:
+        schema = {"messages": item.messages}
+    return {} if schema.keys() == {"type"} and item.kind in _TEXTS else _said(schema)
+
+
+def _said(schema: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: value for name, value in schema.items() if name not in ("messages", "allOf", "regex")}
+    texts = {code: in_words(text) for code, text in schema.get("messages", {}).items() if code != "instead"}
+    parts = [_said(part) for part in schema.get("allOf", ())]
+    return {**said, **({"messages": texts} if texts else {}), **({"allOf": parts} if parts else {})}

@@ -168,7 +168,7 @@ class _Maker:
             made.items.append(control)
             made.hidden.append((f"{ITEMS}.{made.place}", str(number)))
         template = item.leading[len(rows)] if len(rows) < fixed else item.items
-        most = item.constraints.max_length
+        most = item.constraints.get("maxItems")
         if template is not None and (most is None or len(rows) < most):
             made.add = _do("add", made.place, _blank(template))
 
@@ -187,7 +187,7 @@ class _Maker:
             control.remove = _do("remove", control.place)
             made.items.append(control)
             made.hidden.append((f"{ENTRIES}.{made.place}", f"+{number}"))
-        most = item.constraints.max_length
+        most = item.constraints.get("maxProperties")
         if item.items is not None and (most is None or len(rows) < most):
             # An entry without value would count as none, and be gone with the next look at the form.
             made.add = _do("add", made.place, {"key": item.items.initial or ""})
@@ -264,11 +264,11 @@ def _picks(picker: Picker, value: Any, class_name: str, *, required: bool) -> li
 
 
 def _mark(made: Control) -> str:
-    item, limits = made.field, made.field.constraints
+    item = made.field
     # Attributes hold what native checks need; `text` is what somebody may be typing just now.
     about: tuple[Any, ...] = (
         made.template, item.label, item.description, item.help, item.required, item.enabled, made.attributes,
-        limits.unique, len(made.items), made.creates, made.add, made.search, made.class_name,
+        item.constraints.get("uniqueItems"), len(made.items), made.creates, made.add, made.search, made.class_name,
         [(heading, [(o.value, o.label, o.disabled) for o in rows]) for heading, rows in made.options],
         [value for name, value in made.hidden if name[0] == HEADER],
     )  # fmt: skip

@@ -25,6 +25,8 @@ def script_texts() -> dict[str, str]:
         "number": _("Enter a number."),
         "minimum": _("Enter {limit} or more."),
         "maximum": _("Enter {limit} or less."),
+        "exclusive_minimum": _("Enter more than {limit}."),
+        "exclusive_maximum": _("Enter less than {limit}."),
         "min_length": _("Enter at least {limit} characters."),
         "max_length": _("Enter at most {limit} characters."),
         "pattern": _("This does not have the form that is wanted."),

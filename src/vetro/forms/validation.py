@@ -1,0 +1,154 @@
+"""Values against the published schema of a form: the same rules run in the browser (`server/web/static/web/schema.js`).
+
+The schema is that of `vocabulary`: JSON Schema 2020-12 in the keywords that forms use, where ``messages`` and ``regex``
+are words of ours. A problem has the place of the value, a code and a text for people. Lengths of texts count characters
+(code points, not UTF-16 units). docs/forms/schema.md has the table of codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from vetro.forms.keywords import CODES, Schema
+from vetro.forms.model import Problem
+from vetro.forms.regexes import found
+from vetro.forms.secrets import is_marker
+from vetro.forms.texts import message_of
+from vetro.forms.values import ABSENT, contains, json_type, pointer
+
+#: Keywords about the length of a value -> the JSON type they are about.
+_LENGTHS: Final = {
+    "minLength": "string", "minItems": "array", "minProperties": "object",
+    "maxLength": "string", "maxItems": "array", "maxProperties": "object",
+}  # fmt: skip
+_LIMITS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_EXCLUSIVE: Final = {"exclusiveMinimum": "exclusive_minimum", "exclusiveMaximum": "exclusive_maximum"}
+_NOTHING: Final[Mapping[str, str]] = {}
+
+
+def evaluate_form(schema: Schema, answers: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the answers to a form, without what only the server can know."""
+    given = {key: value for key, value in answers.items() if key != "?"}
+    return list(_entries(schema, given, ""))
+
+
+def evaluate(
+    schema: Schema | bool, value: Any, path: str = "", messages: Mapping[str, str] = _NOTHING
+) -> Iterator[Problem]:
+    """What is wrong with one value. ``messages``: texts of the author for what has none of its own."""
+    if isinstance(schema, bool):
+        if not schema:
+            yield Problem(path, message_of({"code": "extra"}), "extra")
+        return
+    if "messages" in schema:
+        messages = {**messages, **schema["messages"]}
+    if schema.get("secret"):
+        if not is_marker(value):
+            yield from evaluate(schema["anyOf"][0], value, path, messages)
+        return
+    kind = json_type(value)
+    if not _fits(schema, value, kind):
+        # Null where a value must be is "nothing entered", not a wrong one.
+        code = "required" if value is None else "type"
+        yield Problem(path, message_of({"code": code, "types": _types(schema)}), code)
+        return
+    yield from _own(schema, value, kind, path, messages)
+    if "anyOf" in schema:
+        branch = next(part for part in schema["anyOf"] if _fits(part, value, kind))
+        yield from evaluate(branch, value, path, messages)
+    for part in schema.get("allOf", ()):
+        yield from evaluate(part, value, path, messages)
+    if kind == "array":
+        if schema.get("uniqueItems") and any(contains(value[:i], item) for i, item in enumerate(value)):
+            yield _problem(path, messages, {"code": "unique"}, kind)
+        yield from _items(schema, value, path)
+    elif kind == "object" and "properties" in schema:
+        yield from _entries(schema, value, path)
+
+
+def _types(schema: Schema) -> list[str]:
+    """The JSON types of values that a schema lets through."""
+    if "anyOf" in schema:
+        return [kind for part in schema["anyOf"] for kind in _types(part)]
+    types = schema.get("type", ())
+    return [types] if isinstance(types, str) else list(types)
+
+
+def _fits(schema: Schema, value: Any, kind: str) -> bool:
+    if value is None and "enum" in schema:
+        return None in schema["enum"]
+    types = _types(schema)
+    return not types or kind in types or (kind == "integer" and "number" in types)
+
+
+def _own(schema: Schema, value: Any, kind: str, path: str, messages: Mapping[str, str]) -> Iterator[Problem]:
+    """The keywords about the value itself, in the order in which people are told."""
+    for keyword, about in _LENGTHS.items():
+        limit = schema.get(keyword)
+        if limit is None or kind != about:
+            continue
+        if len(value) < limit if keyword.startswith("min") else len(value) > limit:
+            yield _problem(path, messages, {"code": CODES[keyword], "limit": limit}, kind)
+    if kind in ("integer", "number"):
+        for keyword in _LIMITS:
+            limit = schema.get(keyword)
+            if limit is not None and not _within(keyword, value, limit):
+                yield _problem(path, messages, {"code": _EXCLUSIVE.get(keyword, keyword), "limit": limit}, kind)
+    if "enum" in schema and not contains(schema["enum"], value):
+        values = [one for one in schema["enum"] if one is not None]
+        yield _problem(path, messages, {"code": "invalid_choice", "values": values}, kind)
+    if "regex" in schema and kind == "string" and not found(schema["regex"], value):
+        yield _problem(path, messages, {"code": "pattern"}, kind)
+
+
+def _problem(path: str, messages: Mapping[str, str], rule: Mapping[str, Any], kind: str) -> Problem:
+    code = str(rule["code"]).removeprefix("exclusive_")
+    own = messages.get(code) or ("" if "limit" in rule else messages.get("invalid"))
+    return Problem(path, own or message_of(rule, kind), code)
+
+
+def _within(keyword: str, value: Any, limit: Any) -> bool:
+    if keyword == "minimum":
+        return bool(value >= limit)
+    if keyword == "maximum":
+        return bool(value <= limit)
+    if keyword == "exclusiveMinimum":
+        return bool(value > limit)
+    return bool(value < limit)
+
+
+def limits_in_words(schema: Schema) -> list[str]:
+    """What the limits of a value are, for people."""
+    told = []
+    for keyword in (*_LENGTHS, *_LIMITS):
+        if keyword in schema:
+            code = _EXCLUSIVE.get(keyword) or CODES[keyword]
+            told.append(message_of({"code": code, "limit": schema[keyword]}, _LENGTHS.get(keyword, "")))
+    return told
+
+
+def _items(schema: Schema, values: Any, path: str) -> Iterator[Problem]:
+    leading = schema.get("prefixItems", ())
+    for i, value in enumerate(values):
+        part = leading[i] if i < len(leading) else schema.get("items", True)
+        yield from evaluate(part, value, path + pointer(i))
+
+
+def _entries(schema: Schema, values: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    own = schema.get("properties", {})
+    required = schema.get("required", ())
+    for name, part in own.items():
+        value = values.get(name, ABSENT)
+        if value is not ABSENT:
+            yield from evaluate(part, value, path + pointer(name))
+        elif name in required:
+            yield Problem(path + pointer(name), message_of({"code": "required"}), "required")
+    others = schema.get("additionalProperties", True)
+    for key, value in values.items():
+        if key in own:
+            continue
+        here = path + pointer(key)
+        if others is not False and "propertyNames" in schema:
+            yield from evaluate(schema["propertyNames"], key, here)
+        yield from evaluate(others, value, here)
