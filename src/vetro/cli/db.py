@@ -102,7 +102,6 @@ def check(
 @command.command("move")
 @click.option("--from", "source", metavar="URL", help="The database that is in use [setting database.url].")
 @click.option("--to", "target", metavar="URL", required=True, help="An empty one: postgresql://… or sqlite:///PATH.")
-@click.option("--again", is_flag=True, help="Replace an earlier copy of this installation.")
 @click.option("--dry-run", is_flag=True, help="Copy and compare, then undo it.")
 @click.option(
     "--data", type=click.Path(file_okay=False), metavar="DIR", help="Data directory [~/.local/share/vetro/server]."
@@ -112,7 +111,6 @@ def check(
 def move(
     source: str | None,
     target: str,
-    again: bool,
     dry_run: bool,
     data: str | None,
     config: str | None,
@@ -120,8 +118,8 @@ def move(
 ) -> None:
     """Move an installation to another database, with everything in it.
 
-    Stop the service and its workers before. All is copied in one transaction, read again and compared; if anything
-    fails, or the command is interrupted, the target is as it was and the move can be begun again. Afterwards the old
+    Stop the service and its workers before, and make a backup. All is written in one transaction; if anything fails,
+    or the command is interrupted, the target is as empty as it was and the move can be begun again. Afterwards the old
     database is kept, and marked so that no service starts on it by mistake. Keys and package archives stay where they
     are.
 
@@ -136,7 +134,7 @@ def move(
         from vetro.server.dbtools import move as moving
 
         moving.add_target(settings, target)
-        moved = moving.move(moving.named(target), again=again, dry_run=dry_run, say=out.note)
+        moved = moving.move(moving.named(target), dry_run=dry_run, say=out.note)
     keys = settings.path("secrets.key_file")
     store = str(settings["storage.blobs"])
     archives = store if "://" in store else str(settings.path("storage.blobs"))
@@ -160,7 +158,7 @@ def move(
 def reopen(data: str | None, config: str | None, database: str | None) -> None:
     """Make a database that was moved away the installation again.
 
-    What was done in the other one since then is not in here: to keep it, move back with 'vetro db move --again'.
+    What was done in the other one since then is not in here: to keep it, move from there into an empty database.
     """
     with installation(data, config, {"database.url": database}):
         from vetro.server.dbtools import schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import asdict
 from typing import Any
 
@@ -25,9 +26,9 @@ def backup(
     """Save an installation into one file, while it runs: its database and its package archives.
 
     The file holds everything as it was at one moment, and is whole when it appears. Encrypted values stay encrypted:
-    without --with-keys keep the file of keys elsewhere, or nothing can be read. FILE may be '-' for a pipe. The
-    file can be restored into SQLite and into PostgreSQL, whichever it came from. Not in it: settings, and servers of
-    the local cloud. The exit status is 1 when archives that the catalog names were missing.
+    without --with-keys keep the file of keys elsewhere, or nothing can be read. FILE may be '-' for a pipe. A
+    PostgreSQL is read by pg_dump, which has to be installed. Not in the file: settings, and servers of the local
+    cloud. The exit status is 1 when archives that the catalog names were missing.
 
     \b
     Examples:
@@ -47,7 +48,7 @@ def backup(
         out.print_data({**asdict(saved), "seconds": round(saved.seconds, 2), "file": file}, output)
     else:
         told = (
-            f"{out.plural(saved.rows, 'row')} of {saved.tables} tables and {out.plural(saved.blobs, 'archive')} were"
+            f"a database of {_size(saved.database_bytes)} and {out.plural(saved.blobs, 'archive')} were"
             f" saved in {saved.seconds:.1f} s: {_size(saved.size)}"
         )
         out.echo(told, err=file == "-")
@@ -69,10 +70,10 @@ def backup(
 def restore(file: str, dry_run: bool, data: str | None, config: str | None, database: str | None, output: str) -> None:
     """Make an installation out of a backup, in an empty database.
 
-    Everything is written in one transaction, read again and compared; if anything fails, or the command is interrupted,
-    the database is as empty as before, and restoring can be begun again. A backup of an older version is brought up to
-    date. Bring the file of keys along (setting secrets.key_file) unless the backup holds it. Tasks that were running
-    are continued once a worker starts: see that those of the old installation do not.
+    The database has to be of the kind that was saved: 'vetro db move' brings an installation from SQLite to PostgreSQL.
+    It is filled in one transaction; if anything fails, or the command is interrupted, begin it again. A backup of an
+    older version is brought up to date. Bring the file of keys along (setting secrets.key_file) unless the backup holds
+    it. Tasks that were running are continued once a worker starts: see that those of the old installation do not.
 
     \b
     Examples:
@@ -80,45 +81,53 @@ def restore(file: str, dry_run: bool, data: str | None, config: str | None, data
       vetro db restore vetro.tar --data /srv/vetro
       gpg --decrypt vetro.tar.gpg | vetro db restore - --database postgresql://vetro:SECRET@db/vetro
     """
-    if dry_run:
-        with out.explained():
-            from vetro.server.dbtools.backup_reading import examine, opened
+    from vetro.server.dbtools.backup_file import opened
 
-            with opened(file) as opened_file:
-                found = examine(opened_file)
-        problems: list[Any] = []
-    else:
-        from vetro.server.config import Config
-
-        with out.explained():
-            fresh = not Config.load(data, config).path("secrets.key_file").exists()
-            from vetro.server.dbtools.backup_reading import opened
-
-            with opened(file) as opened_file:
-                found, problems = _restored(opened_file, fresh, data, config, database)
+    problems: list[Any] = []
+    with out.explained(), opened(file) as opened_file:
+        if dry_run:
+            found = _examined(opened_file)
+        else:
+            found, problems = _restored(opened_file, data, config, database)
     if output != "table":
-        shown = {**asdict(found), "seconds": round(found.seconds, 2), "file": file, "dry_run": dry_run}
+        shown = {**found, "seconds": round(found["seconds"], 2), "file": file, "dry_run": dry_run}
         out.print_data({**shown, "findings": [finding.as_json() for finding in problems]}, output)
     else:
         word = "are whole" if dry_run else "were restored"
-        out.echo(f"{out.plural(found.rows, 'row')} of {found.tables} tables and {out.plural(found.blobs, 'archive')}"
-                 f" of {found.made}, Vetro {found.version}, {word}")  # fmt: skip
-        for text in (*found.notes, *(f"{finding.level}: {finding.text}" for finding in problems)):
+        out.echo(f"a database of {_size(found['database_bytes'])} and {out.plural(found['blobs'], 'archive')}"
+                 f" of {found['made']}, Vetro {found['version']}, {word}")  # fmt: skip
+        for text in (*found["notes"], *(f"{finding.level}: {finding.text}" for finding in problems)):
             out.note(text)
         if dry_run:
-            out.note("the keys are in it" if found.keys else "the keys are not in it: bring the file of keys along")
+            out.note("the keys are in it" if found["keys"] else "the keys are not in it: bring the file of keys along")
     if any(finding.level == "error" for finding in problems):
         raise SystemExit(out.FAILED)
 
 
-def _restored(file: Any, fresh: bool, data: str | None, config: str | None, database: str | None) -> tuple[Any, Any]:
+def _examined(file: Any) -> dict[str, Any]:
+    """What is in a backup that is whole."""
+    from vetro.server.dbtools.backup_file import KEYS, examine
+
+    began = time.monotonic()
+    head, end = examine(file)
+    return {
+        "made": head.made, "version": head.version, "database_bytes": end.size, "blobs": end.blobs,
+        "missing": end.missing, "keys": KEYS in end.digests, "migrations": [], "notes": [],
+        "seconds": time.monotonic() - began,
+    }  # fmt: skip
+
+
+def _restored(file: Any, data: str | None, config: str | None, database: str | None) -> tuple[dict[str, Any], Any]:
     """What was restored, and what is wrong with the installation now."""
+    from vetro.server.config import Config
+
+    fresh = not Config.load(data, config).path("secrets.key_file").exists()
     with installation(data, config, {"database.url": database}, make=True) as settings:
         from vetro.server.dbtools import restore as restoring
         from vetro.server.dbtools.check import examine
 
         found = restoring.restore(settings, file, fresh_keys=fresh, say=out.note)
-        return found, [finding for finding in examine(settings) if finding.level != "ok"]
+        return asdict(found), [finding for finding in examine(settings) if finding.level != "ok"]
 
 
 def _size(count: int) -> str:

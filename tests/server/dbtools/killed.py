@@ -1,6 +1,7 @@
 """A command that is killed by itself: ``python -m tests.server.dbtools.killed STEP WORDS...`` runs ``vetro WORDS``
-and ends as ``kill -9`` ends it before the step with this number: a statement for the database, or a file that gets its
-name. With step 0 it runs to its end and says on the last line of standard error how many steps there were.
+and ends as ``kill -9`` ends it before the step with this number: a statement for the database, a copy of it that is
+opened, a program of PostgreSQL that is started, or a file that gets its name. With step 0 it runs to its end and says
+on the last line of standard error how many steps there were.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import signal
 import sys
 from typing import Any
 
-_FILES = frozenset({"os.rename", "os.link", "os.remove"})
+_EVENTS = frozenset({"os.rename", "os.link", "os.remove", "sqlite3.connect", "subprocess.Popen"})
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
             return plain(self, *args, **more)
 
         setattr(CursorWrapper, name, counted)
-    sys.addaudithook(lambda event, _: step() if event in _FILES else None)
+    sys.addaudithook(lambda event, _: step() if event in _EVENTS else None)
     from vetro.cli.main import main as vetro
 
     status: Any = 0

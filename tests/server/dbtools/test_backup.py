@@ -1,23 +1,23 @@
-"""`vetro db backup` and `vetro db restore`: what is saved comes back whole or not at all, on either database."""
+"""`vetro db backup` and `vetro db restore`: what is saved comes back whole or not at all, on both databases."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import shutil
-import signal
+import sqlite3
 import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from tests.server.dbtools.kit import ROOT, Installation, once
-from tests.server.servekit import until
 
 New = Callable[[], str]
 Change = Callable[[str, bytes], tuple[str, bytes] | None]
@@ -45,6 +45,21 @@ def changed(file: Path, change: Change) -> Path:
     return target
 
 
+def with_database(file: Path, data: bytes) -> Path:
+    """A copy of a backup with another database, of which its end knows."""
+
+    def change(name: str, old: bytes) -> tuple[str, bytes]:
+        if name == "database":
+            return name, data
+        if name != "end.json":
+            return name, old
+        end = json.loads(old)
+        end["digests"]["database"], end["size"] = hashlib.sha256(data).hexdigest(), len(data)
+        return name, json.dumps(end).encode()
+
+    return changed(file, change)
+
+
 def rows_of(installation: Installation, database: str = "") -> dict[str, list[Any]]:
     found = installation.dump(database)
     audit = [row for row in found.pop(OWN) if '"action": "database.' not in row]
@@ -52,40 +67,50 @@ def rows_of(installation: Installation, database: str = "") -> dict[str, list[An
 
 
 @pytest.mark.slow
-def test_to_postgresql_and_back_to_sqlite(installation: Installation, tmp_path: Path, postgresql: New) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_was_saved_comes_back(installation: Installation, tmp_path: Path, postgresql: New, kind: str) -> None:
     before = rows_of(installation)
-    file = saved(installation, tmp_path / "a.tar")
+    urls = ["", ""]
+    if kind == "postgresql":
+        urls = [postgresql(), postgresql()]
+        installation.run("db", "move", "--to", urls[0])
+    source = Installation(installation.data, **({"VETRO_DATABASE__URL": urls[0]} if urls[0] else {}))
+    file = saved(source, tmp_path / "a.tar")
     assert file.stat().st_mode & 0o777 == 0o600
-    whole = installation.run("db", "restore", str(file), "--dry-run", "-o", "json")
-    report = json.loads(whole.stdout)
-    assert (report["rows"], report["keys"]) == (sum(len(rows) for rows in before.values()), False)
+    report = json.loads(source.run("db", "restore", str(file), "--dry-run", "-o", "json").stdout)
+    assert (report["blobs"], report["keys"], report["database_bytes"] > 100_000) == (5, False, True)
 
-    elsewhere = Installation(tmp_path / "elsewhere", VETRO_DATABASE__URL=postgresql())
+    elsewhere = Installation(tmp_path / "elsewhere", **({"VETRO_DATABASE__URL": urls[1]} if urls[1] else {}))
     refused = elsewhere.run("db", "restore", str(file), status=1)
     assert "SRV511" in refused.stderr and f"copy the file of keys of the installation that was saved to {tmp_path}" in (
         refused.stderr
     )
     shutil.copy(installation.data / "keys", elsewhere.data / "keys")
     done = elsewhere.run("db", "restore", str(file))
-    assert "all rows and checksums agree" in done.stderr
-    assert rows_of(elsewhere, elsewhere.environment["VETRO_DATABASE__URL"]) == before
+    assert "the file is whole: all checksums agree" in done.stderr
+    assert rows_of(elsewhere, urls[1]) == before
     levels = json.loads(elsewhere.run("db", "check", "--all", "-o", "json").stdout)
     assert {finding["level"] for finding in levels} <= {"ok", "warning"}
-    # Numbers that were given before are not given again.
-    with psycopg.connect(elsewhere.environment["VETRO_DATABASE__URL"]) as connection:
-        (seq,) = connection.execute("SELECT nextval(pg_get_serial_sequence('dispatch_event', 'seq'))").fetchone() or (
-            0,
-        )
-    assert seq > len(before["dispatch_event"]) and f'"seq": {seq - 1},' not in "".join(before["dispatch_event"])
+    with_keys = saved(source, tmp_path / "b.tar", "--with-keys")
+    third = Installation(tmp_path / "third", **({"VETRO_DATABASE__URL": postgresql()} if urls[1] else {}))
+    said = third.run("db", "restore", str(with_keys))
+    assert f"the keys are in {third.data / 'keys'}" in said.stderr
+    assert (third.data / "keys").read_text() == (installation.data / "keys").read_text()
+    assert (third.data / "keys").stat().st_mode & 0o777 == 0o600
+    assert "ann" in third.run("admin", "user", "list").stdout
+    # Nothing is left beside the files.
+    assert not [path for path in (*tmp_path.iterdir(), *third.data.iterdir()) if "vetro-draft" in path.name]
 
-    back = Installation(tmp_path / "back")
-    again = saved(elsewhere, tmp_path / "b.tar", "--with-keys")
-    said = back.run("db", "restore", str(again))
-    assert f"the keys are in {back.data / 'keys'}" in said.stderr
-    assert (back.data / "keys").read_text() == (installation.data / "keys").read_text()
-    assert (back.data / "keys").stat().st_mode & 0o777 == 0o600
-    assert rows_of(back) == before
-    assert "ann" in back.run("admin", "user", "list").stdout
+
+@pytest.mark.slow
+def test_another_kind_of_database_is_refused_with_the_way(
+    installation: Installation, tmp_path: Path, postgresql: New
+) -> None:
+    file = saved(installation, tmp_path / "a.tar", "--with-keys")
+    target = Installation(tmp_path / "target", VETRO_DATABASE__URL=postgresql())
+    refused = target.run("db", "restore", str(file), status=1).stderr
+    assert "SRV592" in refused and "the backup is of SQLite; the database here is PostgreSQL" in refused
+    assert "restore it into SQLite; 'vetro db move' brings the installation to another database" in refused
 
 
 @pytest.mark.slow
@@ -129,16 +154,19 @@ def test_what_is_damaged_is_not_restored(installation: Installation, tmp_path: P
     refused(b"", "SRV590")
     refused(content[: len(content) // 2], "SRV590")
     end = content.rindex(b"end.json")
-    refused(content[:end], "the backup is cut off: its end is missing")
+    refused(content[:end], "cut off")
     archive = content.index(b"PK\x03\x04")
     refused(content[: archive + 40] + b"!" + content[archive + 41 :], "package archive", "is damaged")
 
     def later(name: str, data: bytes) -> tuple[str, bytes] | None:
         head = name == "vetro-backup.json"
-        return name, json.dumps({**json.loads(data), "format": 2, "version": "9.0"}).encode() if head else data
+        return name, json.dumps({**json.loads(data), "format": 3, "version": "9.0"}).encode() if head else data
 
-    refused(changed(file, later), "SRV591", "made by Vetro 9.0, in format 2")
-    refused(changed(file, lambda n, d: None if n.startswith("tables/dispatch_report") else (n, d)), "dispatch_report")
+    refused(changed(file, later), "SRV591", "made by Vetro 9.0, in format 3")
+    refused(changed(file, lambda n, d: None if n == "database" else (n, d)), "its database is missing")
+    refused(
+        changed(file, lambda n, d: (n, d[:5000] + b"!" + d[5001:] if n == "database" else d)), "its checksum is not"
+    )
     refused(changed(file, lambda n, d: (n, d + b"\n" if n == "keys" else d)), "the keys in the backup are not")
 
     def unknown(name: str, data: bytes) -> tuple[str, bytes] | None:
@@ -148,47 +176,11 @@ def test_what_is_damaged_is_not_restored(installation: Installation, tmp_path: P
         return name, json.dumps({**head, "migrations": [*head["migrations"], "dispatch.0999_far"]}).encode()
 
     assert "dispatch.0999_far" in target.run("db", "restore", str(changed(file, unknown)), status=1).stderr
+    no_database = b"SQLite format 3\0" + b"\xff" * 8000
+    assert "SRV59" in target.run("db", "restore", str(with_database(file, no_database)), status=1).stderr
     # After all of these the target is as empty as before.
     assert target.run("db", "restore", str(file)).returncode == 0
     assert rows_of(target) == rows_of(installation)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_restoring_that_is_killed_is_begun_again(
-    installation: Installation, tmp_path: Path, postgresql: New, kind: str
-) -> None:
-    file = saved(installation, tmp_path / "a.tar", "--with-keys")
-    content = file.read_bytes()
-    settings = {"VETRO_DATABASE__URL": postgresql()} if kind == "postgresql" else {}
-    target = Installation(tmp_path / "target", **settings)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "vetro.cli.main", "db", "restore", "-"],
-        env=target.environment, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=False,
-    )  # fmt: skip
-    assert process.stdin is not None and process.stderr is not None
-    # It gets everything but the end, and so has written most of the tables when it is killed.
-    process.stdin.write(content[: content.rindex(b"end.json")])
-    process.stdin.flush()
-    try:
-        for line in process.stderr:
-            if b"catalog_package: " in line:
-                break
-        else:
-            raise AssertionError("it ended before it had come that far")
-        process.send_signal(signal.SIGKILL)
-    finally:
-        process.kill()
-        process.wait(60)
-        process.stdin.close()
-        process.stderr.close()
-    if kind == "postgresql":
-        with psycopg.connect(settings["VETRO_DATABASE__URL"], autocommit=True) as watcher:
-            others = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            until(lambda: not watcher.execute(others).fetchone())
-    assert not rows_of(target, settings.get("VETRO_DATABASE__URL", ""))["accounts_user"]
-    target.run("db", "restore", str(file))
-    assert rows_of(target, settings.get("VETRO_DATABASE__URL", "")) == rows_of(installation)
 
 
 @pytest.mark.slow
@@ -228,28 +220,34 @@ def test_archives_that_are_gone_are_told(installation: Installation, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_backup_of_an_older_version_is_brought_up_to_date(
-    installation: Installation, tmp_path: Path, postgresql: New
-) -> None:
+def test_a_backup_of_an_older_version_is_brought_up_to_date(installation: Installation, tmp_path: Path) -> None:
     """As if made before the audit had its second index."""
-
-    def older(name: str, data: bytes) -> tuple[str, bytes] | None:
-        if name != "vetro-backup.json":
-            return name, data
-        head = json.loads(data)
-        head["migrations"].remove("audit.0002_of_project")
-        return name, json.dumps(head).encode()
-
-    file = changed(saved(installation, tmp_path / "a.tar", "--with-keys"), older)
-    url = postgresql()
-    target = Installation(tmp_path / "target", VETRO_DATABASE__URL=url)
-    done = json.loads(target.run("db", "restore", str(file), "-o", "json").stdout)
+    file = saved(installation, tmp_path / "a.tar", "--with-keys")
+    with tarfile.open(file) as tar:
+        database = tar.extractfile("database")
+        assert database is not None
+        older = tmp_path / "older.db"
+        older.write_bytes(database.read())
+    with closing(sqlite3.connect(older)) as connection:
+        connection.execute("DROP INDEX audit_of_project")
+        connection.execute("DELETE FROM django_migrations WHERE app = 'audit' AND name = '0002_of_project'")
+        connection.commit()
+    target = Installation(tmp_path / "target")
+    target.run("db", "migrate")
+    restored = target.run("db", "restore", str(with_database(file, older.read_bytes())), "-o", "json")
+    done = json.loads(restored.stdout)
     assert done["migrations"] == ["audit.0002_of_project"]
     assert not [finding for finding in done["findings"] if finding["topic"] == "schema"]
-    with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT 1 FROM pg_class WHERE relname = 'audit_of_project'").fetchone()
-    assert rows_of(target, url) == rows_of(installation)
-    current = Installation(tmp_path / "current")
-    current.run("db", "migrate")
-    newer = current.run("db", "restore", str(file), status=1)
-    assert "the tables here are newer than those of the backup: audit.0002_of_project" in newer.stderr
+    with closing(sqlite3.connect(target.data / "vetro.db")) as connection:
+        assert connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit_of_project'").fetchone()
+    assert rows_of(target) == rows_of(installation)
+
+
+@pytest.mark.slow
+def test_without_the_programs_of_postgresql(installation: Installation, tmp_path: Path, postgresql: New) -> None:
+    url = postgresql()
+    installation.run("db", "migrate", "--database", url)
+    failed = installation.run("db", "backup", str(tmp_path / "a.tar"), "--database", url, status=1, PATH="/nowhere")
+    assert "SRV594" in failed.stderr and "pg_dump cannot be started: No such file" in failed.stderr
+    assert "install PostgreSQL's client programs" in failed.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]

@@ -2,106 +2,110 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-from collections.abc import Callable
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vetro.server.dbtools import backup_file
-from vetro.server.dbtools.backup_file import End, Head, Reader, Writer
-from vetro.server.dbtools.backup_reading import examine
-from vetro.server.dbtools.errors import BackupUnusable
-from vetro.server.dbtools.tables import Column, Sum, Table
+from vetro.server.dbtools.backup_file import DATABASE, End, Head, Reader, Writer, examine
+from vetro.server.dbtools.errors import BackupNewer, BackupUnusable
 
-_TABLE = Table("things", (Column("id", "int", None, "BigAutoField"), Column("name", "text", 20)), "id")
-_ROWS = [[1, "one"], [2, "two"]]
+_DATA = bytes(range(256)) * 5000
+_HEAD = Head("1.0", "2026-01-01T00:00:00+00:00", "sqlite", ("a.0001_b",), "canary")
 
 
-def backup(piece: bytes | None = None, head: Callable[[dict[str, Any]], object] | None = None) -> io.BytesIO:
-    """A backup of two rows; ``piece``: what stands where they should; ``head`` changes what the head says."""
-    file, total = io.BytesIO(), Sum(_TABLE)
+def backup(folder: Path, head: bytes | None = None, end: dict[str, Any] | None = None) -> io.BytesIO:
+    """A backup; ``head``: what stands there instead; ``end``: what the end says otherwise."""
+    copy = folder / "copy"
+    copy.write_bytes(_DATA)
+    file = io.BytesIO()
     writer = Writer(file)
-    about = Head("1.0", "2026-01-01T00:00:00+00:00", (), (_TABLE,), "canary", False)
     if head is None:
-        writer.head(about)
+        writer.head(_HEAD)
     else:
-        # What asdict makes of it; an attacker writes what he likes.
-        plain = io.BytesIO()
-        Writer(plain).head(about)
-        data = json.loads(plain.getvalue()[512:].partition(b"\0")[0])
-        head(data)
-        writer.member(backup_file.HEAD, json.dumps(data).encode())
-    if piece is None:
-        writer.rows(_TABLE, _ROWS)
+        writer.member(backup_file.HEAD, head)
+    size, digest = writer.database(copy)
+    if end is None:
+        writer.end(End(size, digests={DATABASE: digest}))
     else:
-        writer.member("tables/things/000000", piece)
-    for row in _ROWS:
-        total.add(row)
-    writer.end(End({"things": (total.count, total.checksum, 2)}))
+        about = {"size": size, "blobs": 0, "blob_bytes": 0, "missing": [], "digests": {DATABASE: digest}, **end}
+        writer.member(backup_file.END, json.dumps(about).encode())
+        writer._tar.close()
     file.seek(0)
     return file
 
 
-def test_an_honest_one_is_read() -> None:
-    assert list(_rows(backup())) == _ROWS
-    assert examine(backup()).rows == 2
-
-
-def _rows(file: io.BytesIO) -> list[list[Any]]:
-    reader = Reader(file)
-    return list(reader.rows(reader.head.tables[0]))
+def test_an_honest_one_is_read(tmp_path: Path) -> None:
+    head, end = examine(backup(tmp_path))
+    assert (head, end.size, end.blobs) == (_HEAD, len(_DATA), 0)
+    reader, there = Reader(backup(tmp_path)), io.BytesIO()
+    assert (reader.files(), list(reader.blobs())) == ({}, [])
+    reader.database(there)
+    assert reader.finish() == end
+    assert there.getvalue() == _DATA
 
 
 @pytest.mark.parametrize(
-    "piece",
+    ("end", "said"),
     [
-        gzip.compress(b"[" * 100_000),
-        gzip.compress(b"[[1, {}]]"),
-        gzip.compress(b'[[1, "one"]]')[:-4],
-        gzip.compress(b'[[1, "one"]]') + b"more",
-        gzip.compress(b'[[1, "one", 3]]'),
-        gzip.compress(b"{}x"),
-        b"no gzip",
+        ({"digests": {DATABASE: "0" * 64}}, "its checksum is not that"),
+        ({"size": 1}, "its checksum is not that"),
+        ({"digests": {}}, "its checksum is not that"),
+        ({"blobs": 1}, "holds 0 package archives; its end says 1"),
+        ({"blobs": "many"}, "the end of the backup is damaged"),
+        ({"digests": 5}, "the end of the backup is damaged"),
+        ({"missing": None}, "the end of the backup is damaged"),
     ],
-    ids=["nested", "mapping", "cut off", "continued", "too long", "no JSON", "plain"],
 )
-def test_rows_that_are_none(piece: bytes) -> None:
-    with pytest.raises(BackupUnusable, match="tables/things/000000 in the backup is damaged"):
-        examine(backup(piece))
-
-
-def test_what_grows_when_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backup_file, "_MOST", 1 << 20)
-    with pytest.raises(BackupUnusable, match="does not end where it should"):
-        examine(backup(gzip.compress(b" " * (2 << 20) + b"[]")))
+def test_ends_that_say_something_else(tmp_path: Path, end: dict[str, Any], said: str) -> None:
+    with pytest.raises(BackupUnusable, match=said):
+        examine(backup(tmp_path, end=end))
 
 
 @pytest.mark.parametrize(
-    ("part", "value"),
-    [("integer", "Ship"), ("most", "many"), ("kind", "code"), ("name", 'id"; DROP TABLE x; --'), ("name", 7)],
+    "head",
+    [b'{"a":' * 100_000, b"[]", b'{"format": 2}', b'{"format": 2, "migrations": 5}', b"\xff"],
+    ids=["nested", "list", "empty", "number", "no text"],
 )
-def test_columns_that_are_none(part: str, value: object) -> None:
-    def change(head: dict[str, Any]) -> None:
-        head["tables"][0]["columns"][0][part] = value
-
-    with pytest.raises(BackupUnusable, match="the head of the backup"):
-        examine(backup(head=change))
-
-
-def test_a_head_without_a_bottom() -> None:
-    file = io.BytesIO()
-    writer = Writer(file)
-    writer.member(backup_file.HEAD, b'{"a":' * 100_000)
-    writer.end(End())
-    file.seek(0)
+def test_heads_that_are_none(tmp_path: Path, head: bytes) -> None:
     with pytest.raises(BackupUnusable, match="damaged"):
-        examine(file)
+        examine(backup(tmp_path, head))
 
 
-def test_all_types_of_integers_are_known() -> None:
-    from django.db.backends.base.operations import BaseDatabaseOperations
+def test_other_formats(tmp_path: Path) -> None:
+    with pytest.raises(BackupNewer, match="made by Vetro 9, in format 3; this knows 2"):
+        examine(backup(tmp_path, b'{"format": 3, "version": "9"}'))
+    with pytest.raises(BackupUnusable, match=r"of the first format, which Vetro 0\.1\.0\.dev0 wrote") as old:
+        examine(backup(tmp_path, b'{"format": 1, "version": "0.1.0.dev0"}'))
+    assert "with Vetro 0.1.0.dev0 'vetro db restore FILE --data DIR', then with this version" in str(old.value.hint)
 
-    assert set(BaseDatabaseOperations.integer_field_ranges) == backup_file._INTEGERS
+
+def test_members_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database is never in memory; anything else that claims to be larger than any archive is refused at its name."""
+    monkeypatch.setattr(backup_file, "_MOST", 1 << 20)
+    assert examine(backup(tmp_path))[1].size > 1 << 20
+    with pytest.raises(BackupUnusable, match="is too large: 1048577 bytes"):
+        examine(backup(tmp_path, b" " * ((1 << 20) + 1)))
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
+def test_members_that_are_no_files(kind: bytes) -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        info = tarfile.TarInfo(backup_file.HEAD)
+        info.type, info.linkname = kind, "/etc/passwd"
+        tar.addfile(info)
+    file.seek(0)
+    with pytest.raises(BackupUnusable, match="is no file"):
+        Reader(file)
+
+
+def test_what_is_cut_off(tmp_path: Path) -> None:
+    whole = backup(tmp_path).getvalue()
+    for length in (600, 5000, len(_DATA) // 2, len(_DATA) + 1024):
+        with pytest.raises(BackupUnusable):
+            examine(io.BytesIO(whole[:length]))

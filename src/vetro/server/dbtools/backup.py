@@ -1,9 +1,9 @@
-"""`backup`: an installation into one file, while it runs: all tables as they were at one moment, and the package
-archives that they name.
+"""`backup`: an installation into one file, while it runs: its database as it was at one moment, and the package
+archives that it names.
 
-The moment is a snapshot of the database, which keeps nobody from writing: a transaction that only reads, on SQLite in
-WAL mode as on PostgreSQL. Archives never change and are written before the rows that name them; one that is removed
-between the snapshot and its turn makes the backup begin with a new snapshot.
+The moment is a snapshot of the database, which keeps nobody from writing. Archives never change and are written before
+the database that names them; one that is removed between the snapshot and its turn makes the backup begin with a new
+snapshot.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from django.db import DEFAULT_DB_ALIAS, Error
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from vetro import __version__
 from vetro.server.config import Config
-from vetro.server.dbtools import copying, drafts, schema
-from vetro.server.dbtools.backup_file import KEYS, SIGNING, End, Head, Writer
+from vetro.server.dbtools import drafts, engines, schema
+from vetro.server.dbtools.backup_file import DATABASE, KEYS, SIGNING, End, Head, Writer
 from vetro.server.dbtools.errors import BackupFailed
 from vetro.server.dbtools.snapshot import snapshot
-from vetro.server.dbtools.tables import Sum, rows, tables
 
 #: What `audit` calls a backup that was made; `vetro doctor` looks for the newest.
 ACTION = "database.backup"
@@ -41,8 +40,7 @@ Say = Callable[[str], None]
 class Saved:
     """What is in the file. ``missing``: archives that the catalog names and the store does not have."""
 
-    rows: int
-    tables: int
+    database_bytes: int
     blobs: int
     blob_bytes: int
     missing: tuple[str, ...]
@@ -60,27 +58,29 @@ def backup(config: Config, place: str, *, with_keys: bool = False, replace: bool
     began = time.monotonic()
     schema.require()
     keys = _keys(config, with_keys)
-    with _opened(place, replace) as file:
+    with _opened(config, place, replace) as (file, copy):
         counted = _Counted(file)
-        end = _write(config, Writer(counted), keys, say)  # type: ignore[arg-type]
-    total = sum(count for count, _, _ in end.tables.values())
-    _note(total, end, with_keys)
-    return Saved(total, len(end.tables), end.blobs, end.blob_bytes, tuple(end.missing), with_keys, counted.size,
+        try:
+            end = _write(Writer(counted), keys, copy, say)  # type: ignore[arg-type]
+        except BaseException:
+            counted.stop()
+            raise
+    _note(end, with_keys)
+    return Saved(end.size, end.blobs, end.blob_bytes, tuple(end.missing), with_keys, counted.size,
                  time.monotonic() - began)  # fmt: skip
 
 
-def _write(config: Config, writer: Writer, keys: dict[str, bytes], say: Say) -> End:
+def _write(writer: Writer, keys: dict[str, bytes], copy: Path, say: Say) -> End:
     from vetro.server.crypto import keyring
 
-    everything = tables()
-    migrations = tuple(schema.of_the_data(schema.state().done))
-    canary = keyring().encrypt(CANARY).decode("ascii")
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    writer.head(Head(__version__, made, migrations, tuple(everything), canary, bool(keys)))
+    canary = keyring().encrypt(CANARY).decode("ascii")
+    kind = connections[DEFAULT_DB_ALIAS].vendor
+    writer.head(Head(__version__, made, kind, schema.state().done, canary))
     end = End()
     for name, data in keys.items():
         writer.member(name, data)
-        end.files[name] = hashlib.sha256(data).hexdigest()
+        end.digests[name] = hashlib.sha256(data).hexdigest()
     written: set[str] = set()
     for attempt in range(_TRIES):
         with snapshot():
@@ -89,14 +89,9 @@ def _write(config: Config, writer: Writer, keys: dict[str, bytes], say: Say) -> 
                 continue
             end.missing = sorted(missing)
             say(f"{end.blobs} package archives")
-            for number, table in enumerate(everything, 1):
-                total = Sum(table)
-                writer.rows(table, copying.summed(total, rows(DEFAULT_DB_ALIAS, table)))
-                last = copying.last_number(DEFAULT_DB_ALIAS, table) if table.numbered else 0
-                end.tables[table.name] = (total.count, total.checksum, last)
-                if total.count:
-                    say(f"[{number}/{len(everything)}] {table.name}: {total.count} rows")
+            engines.copy_to(copy)
             break
+    end.size, end.digests[DATABASE] = writer.database(copy)
     writer.end(end)
     return end
 
@@ -159,49 +154,53 @@ def _keys(config: Config, wanted: bool) -> dict[str, bytes]:
 
 
 @contextmanager
-def _opened(place: str, replace: bool) -> Iterator[IO[bytes]]:
-    """The file to write to. It gets its name when all is in it and on the disk."""
-    if place == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    path = Path(place).absolute()
-    if path.exists() and not replace:
+def _opened(config: Config, place: str, replace: bool) -> Iterator[tuple[IO[bytes], Path]]:
+    """The file to write to, which gets its name when all is in it and on the disk; and a file for the database's copy,
+    which is removed."""
+    path = config.data / "backup" if place == "-" else Path(place).absolute()
+    if place != "-" and path.exists() and not replace:
         refused = BackupFailed(f"{path} is there already")
         refused.hint = "choose another name; --replace replaces it"
         raise refused
     try:
-        with drafts.signals_end(), drafts.draft_of(path) as file:
-            yield file
+        with drafts.signals_end(), drafts.scratch(path.with_name(f"{path.name}.database")) as copy:
+            if place == "-":
+                yield sys.stdout.buffer, copy
+                sys.stdout.buffer.flush()
+                return
+            with drafts.draft_of(path) as file:
+                yield file, copy
     except OSError as error:
         failed = BackupFailed(f"{path} cannot be written: {error.strerror or error}")
         failed.hint = "name a folder with room that this user may write to"
         raise failed from None
 
 
-def _note(total: int, end: End, with_keys: bool) -> None:
+def _note(end: End, with_keys: bool) -> None:
     """The audit says when everything was read; that a backup was made does not depend on it."""
     from vetro.server.audit.record import record
     from vetro.server.caller import SYSTEM
 
     with suppress(Error):
-        record(SYSTEM, ACTION, rows=total, archives=end.blobs, keys=with_keys)
+        record(SYSTEM, ACTION, bytes=end.size, archives=end.blobs, keys=with_keys)
 
 
 class _Counted:
-    """A file that knows how much was written to it. After an error nothing more is: an archive that is thrown away
+    """A file that knows how much was written to it. Once stopped, nothing more is: an archive that is thrown away
     writes what it still holds."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
-        self._failed = False
+        self._stopped = False
         self.size = 0
+
+    def stop(self) -> None:
+        """Drops what is written from now on."""
+        self._stopped = True
 
     def write(self, data: bytes) -> int:
         """As a file's."""
-        if not self._failed:
-            self._failed = True
+        if not self._stopped:
             self._file.write(data)
-            self._failed = False
             self.size += len(data)
         return len(data)

@@ -1,44 +1,38 @@
-"""The file of a backup: a tar archive with a head, keys (if wanted), package archives, rows of tables, and an end.
+"""The file of a backup: a tar archive of a head, keys (if wanted), package archives, the database, and an end.
 
 ======================== =====================================================================================
-``vetro-backup.json``    the head (`Head`): format, version, migrations, tables with their columns
+``vetro-backup.json``    the head (`Head`): format, version, kind of database, migrations
 ``keys``, ``signing``    the files of keys, where they were asked for
 ``blobs/SHA256``         package archives
-``tables/NAME/NUMBER``   rows, as many as fit into a piece: JSON, compressed by gzip
-``end.json``             the end (`End`): sums of rows and keys; a file without it is cut off
+``database``             a database of SQLite, or what ``pg_dump --format=custom`` wrote
+``end.json``             the end (`End`): checksums and counts; a file without it is cut off
 ======================== =====================================================================================
 
-Everything is written and read once from front to back, so it goes through pipes, and memory holds one piece at a time.
-Ciphertext stays ciphertext: the file is as secret as the database, and with the keys as secret as what is in it.
+Everything is written and read once from front to back, so it goes through pipes. Ciphertext stays ciphertext: the file
+is as secret as the database, and with the keys as secret as what is in it.
 """
 
 from __future__ import annotations
 
-import gzip
+import hashlib
 import io
 import json
-import re
+import sys
 import tarfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import IO, Any, Final
 
 from vetro.server.dbtools.errors import BackupNewer, BackupUnusable
-from vetro.server.dbtools.tables import KINDS, Column, Table, as_json, from_json
 
-#: Version of the format; files of a higher one are refused.
-FORMAT: Final = 1
-HEAD, END, KEYS, SIGNING = "vetro-backup.json", "end.json", "keys", "signing"
-#: Bytes of JSON after which a piece of a table ends, before compression.
-_PIECE = 4 << 20
-#: Largest member that is read: no row and no archive comes near.
+#: Version of the format; files of a higher one are refused, and those of the first one name the way to convert them.
+FORMAT: Final = 2
+HEAD, END, KEYS, SIGNING, DATABASE = "vetro-backup.json", "end.json", "keys", "signing", "database"
+#: Largest member that is read into memory: no archive and no head comes near.
 _MOST = 1 << 30
-#: Types of integers: Django's names.
-_INTEGERS = frozenset(
-    f"{size}{kind}Field" for size in ("", "Big", "Small") for kind in ("Auto", "Integer")
-) | frozenset(f"Positive{size}IntegerField" for size in ("", "Big", "Small"))
-_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,206 +42,228 @@ class Head:
     version: str
     #: When it was begun, ISO 8601 in UTC.
     made: str
+    #: ``sqlite`` or ``postgresql``.
+    database: str
     #: ``app.name`` of the migrations that the tables have.
     migrations: tuple[str, ...]
-    tables: tuple[Table, ...]
     #: A text that the keys of the installation open.
     canary: str
-    with_keys: bool
 
 
 @dataclass(slots=True)
 class End:
     """What must have been read."""
 
-    #: table -> [rows, checksum, last number]
-    tables: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    #: Bytes of the database.
+    size: int = 0
     blobs: int = 0
     blob_bytes: int = 0
     #: Digests of archives that were not in the store.
     missing: list[str] = field(default_factory=list)
-    #: name -> SHA-256 of the files of keys.
-    files: dict[str, str] = field(default_factory=dict)
+    #: Name of a member -> SHA-256, for the files of keys and the database.
+    digests: dict[str, str] = field(default_factory=dict)
 
 
 class Writer:
     """Writes the parts, in their order, to a file or pipe."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._tar = tarfile.open(fileobj=file, mode="w|", format=tarfile.USTAR_FORMAT)  # noqa: SIM115 - `end` does
+        self._tar = tarfile.open(fileobj=file, mode="w|", format=tarfile.GNU_FORMAT)  # noqa: SIM115 - `end` does
 
     def head(self, head: Head) -> None:
         """The first member."""
         self.member(HEAD, _json({"format": FORMAT, **asdict(head)}))
 
     def member(self, name: str, data: bytes) -> None:
-        """Any member."""
-        info = tarfile.TarInfo(name)
-        info.size = len(data)
-        info.mode = 0o600
-        self._tar.addfile(info, io.BytesIO(data))
+        """A member that is in memory."""
+        self._add(name, len(data), io.BytesIO(data))
 
-    def rows(self, table: Table, rows: Iterable[list[Any]]) -> None:
-        """All rows of a table, in pieces."""
-        piece: list[str] = []
-        size = number = 0
-
-        def write() -> None:
-            data = ("[" + ",\n".join(piece) + "]").encode("ascii")
-            self.member(f"tables/{table.name}/{number:06}", gzip.compress(data, 1, mtime=0))
-
-        for row in rows:
-            text = json.dumps([as_json(value) for value in row], separators=(",", ":"))
-            piece.append(text)
-            size += len(text)
-            if size >= _PIECE:
-                write()
-                piece, size, number = [], 0, number + 1
-        if piece:
-            write()
+    def database(self, path: Path) -> tuple[int, str]:
+        """Writes the copy of the database in the file ``path``; its size and SHA-256."""
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(0)
+            self._add(DATABASE, size, file)
+        return size, digest
 
     def end(self, end: End) -> None:
         """The last member; nothing may follow."""
         self.member(END, _json(asdict(end)))
         self._tar.close()
 
+    def _add(self, name: str, size: int, file: IO[bytes]) -> None:
+        info = tarfile.TarInfo(name)
+        info.size = size
+        info.mode = 0o600
+        self._tar.addfile(info, file)
+
 
 class Reader:
-    """Reads the parts, in their order, from a file or pipe. Everything raises `BackupUnusable` for what is damaged."""
+    """Reads the parts, in their order, from a file or pipe. Everything raises `BackupUnusable` for what is damaged.
+
+    ``head`` is read at once; then call `files`, `blobs`, `database` and `finish`, each once and in this order.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         try:
             self._tar = tarfile.open(fileobj=file, mode="r|")  # noqa: SIM115 - the file is the caller's
         except (tarfile.TarError, EOFError, OSError) as error:
             raise BackupUnusable(f"this is no backup of Vetro: {error}") from None
-        self._next: tuple[str, bytes] | None = None
-        self.end: End | None = None
+        self._next: tarfile.TarInfo | None = None
+        self._digests: dict[str, str] = {}
+        self._blobs = self._blob_bytes = self._size = 0
         self.head = self._head()
 
     def _head(self) -> Head:
         found = self._peek()
-        if found is None or found[0] != HEAD:
+        if found is None or found.name != HEAD:
             raise BackupUnusable("this is no backup of Vetro: it does not begin with a head")
-        self._next = None
-        data = _parsed(HEAD, found[1])
-        version = data.get("version")
-        if not isinstance(data.get("format"), int) or data["format"] > FORMAT:
+        data = _parsed(HEAD, self._bytes())
+        version = str(data.get("version"))[:40]
+        if data.get("format") == 1:
+            raise _old(version)
+        if data.get("format") != FORMAT:
             raise BackupNewer(
-                f"the backup was made by Vetro {version}, in format {data.get('format')}; this knows {FORMAT}"
+                f"the backup was made by Vetro {version}, in format {str(data.get('format'))[:10]}; this knows {FORMAT}"
             )
         try:
-            tables = tuple(
-                Table(
-                    _name(table["name"]),
-                    tuple(_column(c) for c in table["columns"]),
-                    _name(table["numbered"]) if table["numbered"] else "",
-                )
-                for table in data["tables"]
-            )
-            return Head(str(version), str(data["made"]), tuple(map(str, data["migrations"])), tables,
-                        str(data["canary"]), bool(data["with_keys"]))  # fmt: skip
+            migrations = tuple(str(name) for name in data["migrations"])
+            return Head(version, str(data["made"]), str(data["database"]), migrations, str(data["canary"]))
         except (KeyError, TypeError, ValueError) as error:
             raise BackupUnusable(f"the head of the backup is damaged: {error}") from None
 
     def files(self) -> dict[str, bytes]:
         """The files of keys, by name."""
         found = {}
-        while (member := self._peek()) is not None and member[0] in (KEYS, SIGNING):
-            found[member[0]] = member[1]
-            self._next = None
+        while (member := self._peek()) is not None and member.name in (KEYS, SIGNING):
+            found[member.name] = self._bytes()
+            self._digests[member.name] = hashlib.sha256(found[member.name]).hexdigest()
         return found
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Package archives: (digest, bytes)."""
-        while (member := self._peek()) is not None and member[0].startswith("blobs/"):
-            self._next = None
-            yield member[0].removeprefix("blobs/"), member[1]
+        """Package archives: (digest, bytes), each compared with its digest."""
+        while (member := self._peek()) is not None and member.name.startswith("blobs/"):
+            digest, data = member.name.removeprefix("blobs/"), self._bytes()
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise BackupUnusable(f"package archive {digest[:12]}… in the backup is damaged")
+            self._blobs += 1
+            self._blob_bytes += len(data)
+            yield digest, data
 
-    def rows(self, table: Table) -> Iterator[list[Any]]:
-        """The rows of a table. Tables come in the order of the head."""
-        kinds = [column.kind for column in table.columns]
-        while (member := self._peek()) is not None and member[0].startswith(f"tables/{table.name}/"):
-            self._next = None
-            name, data = member
-            try:
-                piece = json.loads(_unpacked(data))
-                for row in piece:
-                    yield [from_json(value, kind) for value, kind in zip(row, kinds, strict=True)]
-            except (EOFError, zlib.error, ValueError, TypeError, AttributeError, RecursionError) as error:
-                raise BackupUnusable(f"{name} in the backup is damaged: {error}") from None
+    def database(self, target: IO[bytes] | None = None) -> None:
+        """Writes the database to ``target``, or only reads it. What it is worth is known when `finish` has returned."""
+        member = self._peek()
+        if member is None or member.name != DATABASE:
+            raise BackupUnusable("the backup is cut off: its database is missing")
+        digest = hashlib.sha256()
+        for chunk in self._chunks():
+            digest.update(chunk)
+            self._size += len(chunk)
+            if target is not None:
+                target.write(chunk)
+        self._digests[DATABASE] = digest.hexdigest()
 
     def finish(self) -> End:
-        """The end. Raises `BackupUnusable` when something else is there, or nothing."""
+        """The end, compared with everything that was read."""
         member = self._peek()
         if member is None:
             raise BackupUnusable("the backup is cut off: its end is missing")
-        if member[0] != END:
-            raise BackupUnusable(f"the backup holds {member[0]} where its end should be")
-        data = _parsed(END, member[1])
+        if member.name != END:
+            raise BackupUnusable(f"the backup is damaged: {member.name[:80]} stands where its end should")
+        data = _parsed(END, self._bytes())
         try:
-            tables = {
-                str(name): (int(n), str(checksum), int(last)) for name, (n, checksum, last) in data["tables"].items()
-            }
-            return End(tables, int(data["blobs"]), int(data["blob_bytes"]), list(data["missing"]), dict(data["files"]))
+            end = End(int(data["size"]), int(data["blobs"]), int(data["blob_bytes"]),
+                      [str(digest) for digest in data["missing"]], dict(data["digests"]))  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise BackupUnusable(f"the end of the backup is damaged: {error}") from None
+        if self._digests.get(DATABASE) != end.digests.get(DATABASE) or self._size != end.size:
+            raise BackupUnusable("the database in the backup is damaged: its checksum is not that which its end names")
+        if self._digests != end.digests:
+            raise BackupUnusable("the keys in the backup are not those that its end names")
+        if (self._blobs, self._blob_bytes) != (end.blobs, end.blob_bytes):
+            raise BackupUnusable(f"the backup holds {self._blobs} package archives; its end says {end.blobs}")
+        return end
 
-    def _peek(self) -> tuple[str, bytes] | None:
+    def _peek(self) -> tarfile.TarInfo | None:
+        """The next member, which stays the next one until it is read."""
         if self._next is None:
             try:
-                info = self._tar.next()
-                if info is None:
-                    return None
-                file = self._tar.extractfile(info)
-                if file is None or info.size > _MOST:
-                    raise BackupUnusable(f"{info.name[:100]} in the backup is nothing that a backup holds")
-                data = file.read()
-                if len(data) != info.size:
-                    raise BackupUnusable(f"the backup is cut off within {info.name[:100]}")
+                self._next = self._tar.next()
             except (tarfile.TarError, EOFError, OSError, ValueError) as error:
                 raise BackupUnusable(f"the backup is damaged or cut off: {error}") from None
-            self._next = (info.name, data)
+            if self._next is not None and not self._next.isreg():
+                raise BackupUnusable(f"{self._next.name[:80]} in the backup is no file")
         return self._next
 
+    def _bytes(self) -> bytes:
+        assert self._next is not None
+        if self._next.size > _MOST:
+            raise BackupUnusable(f"{self._next.name[:80]} in the backup is too large: {self._next.size} bytes")
+        return b"".join(self._chunks())
 
-def _json(data: Mapping[str, Any]) -> bytes:
-    return json.dumps(data, indent=1).encode("ascii")
+    def _chunks(self) -> Iterator[bytes]:
+        assert self._next is not None
+        member, self._next = self._next, None
+        try:
+            file = self._tar.extractfile(member)
+            assert file is not None
+            left = member.size
+            while left:
+                chunk = file.read(min(left, _CHUNK))
+                if not chunk:
+                    raise BackupUnusable(f"the backup is cut off in {member.name[:80]}")
+                left -= len(chunk)
+                yield chunk
+        except (tarfile.TarError, EOFError) as error:
+            raise BackupUnusable(f"the backup is damaged or cut off: {error}") from None
 
 
-def _parsed(name: str, data: bytes) -> dict[str, Any]:
+@contextmanager
+def opened(place: str) -> Iterator[IO[bytes]]:
+    """The file of a backup, ``-`` for standard input. Raises `BackupUnusable`."""
+    if place == "-":
+        yield sys.stdin.buffer
+        return
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise BackupUnusable(f"{name} in the backup is damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise BackupUnusable(f"{name} in the backup is damaged: it holds no object")
-    return found
+        file = Path(place).open("rb")  # noqa: SIM115 - closed below, and errors in between are not its own
+    except OSError as error:
+        raise BackupUnusable(f"{place} cannot be read: {error.strerror}") from None
+    with file:
+        yield file
 
 
-def _unpacked(data: bytes) -> bytes:
-    """Raises EOFError, zlib.error for what is cut off, damaged, or larger than a member may be."""
-    stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    found = stream.decompress(data, _MOST)
-    if not stream.eof or stream.unused_data:
-        raise EOFError("it does not end where it should")
-    return found
+def examine(file: IO[bytes]) -> tuple[Head, End]:
+    """Reads all of a backup and compares it with its checksums; changes nothing, needs no installation and no keys.
+
+    Raises `BackupUnusable`, `BackupNewer`.
+    """
+    reader = Reader(file)
+    reader.files()
+    for _ in reader.blobs():
+        pass
+    reader.database()
+    return reader.head, reader.finish()
 
 
-def _column(data: Any) -> Column:
-    most, integer = data["most"], data["integer"]
-    if integer and integer not in _INTEGERS:
-        raise ValueError(f"{str(integer)[:80]!r} is no type of integers")
-    return Column(_name(data["name"]), _kind(data["kind"]), None if most is None else int(most), str(integer))
+def _old(version: str) -> BackupUnusable:
+    error = BackupUnusable(f"the backup is of the first format, which Vetro {version} wrote and this one does not read")
+    error.hint = (
+        f"convert it: with Vetro {version} 'vetro db restore FILE --data DIR', then with this version"
+        " 'vetro db migrate --data DIR' and 'vetro db backup NEW --data DIR'"
+    )
+    return error
 
 
-def _name(text: Any) -> str:
-    """A name that may stand in SQL."""
-    if not isinstance(text, str) or not _NAME.fullmatch(text):
-        raise BackupUnusable(f"the head of the backup names {str(text)[:80]!r}, which is no table or column")
-    return text
+def _json(data: Any) -> bytes:
+    return json.dumps(data, indent=1).encode()
 
 
-def _kind(text: Any) -> str:
-    if text not in KINDS:
-        raise BackupUnusable(f"the head of the backup names {str(text)[:80]!r}, which is no kind of column")
-    return str(text)
+def _parsed(name: str, data: bytes) -> Mapping[str, Any]:
+    try:
+        parsed = json.loads(data)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise BackupUnusable(f"{name} in the backup is damaged")
+    return parsed

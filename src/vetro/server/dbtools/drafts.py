@@ -46,6 +46,24 @@ def draft_of(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
+def scratch(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` that is removed in the end, with what SQLite puts beside it; the caller writes to it.
+
+    Raises `BackupFailed` while somebody else has the same one, `OSError`.
+    """
+    draft = path.with_name(f".{path.name}{_SUFFIX}")
+    files = [draft, *(draft.with_name(f"{draft.name}{end}") for end in ("-journal", "-wal", "-shm"))]
+    with _begun(draft, path):
+        try:
+            for beside in files[1:]:  # left by somebody who was killed
+                beside.unlink(missing_ok=True)
+            yield draft
+        finally:
+            for file in files:
+                file.unlink(missing_ok=True)
+
+
+@contextmanager
 def signals_end() -> Iterator[None]:
     """SIGTERM and SIGHUP end this process as an exception does: what it began is cleaned up. For the main thread."""
     if threading.current_thread() is not threading.main_thread():

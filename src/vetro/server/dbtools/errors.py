@@ -82,7 +82,7 @@ class RestoreRefused(VetroError):
 
 
 class RestoreFailed(VetroError):
-    """Restoring failed; the database is as empty as it was before, and restoring can be begun again."""
+    """Restoring failed or was broken off, and can be begun again; until then nothing else works on the database."""
 
     kind = "error"
     code = "SRV593"

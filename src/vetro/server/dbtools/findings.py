@@ -128,6 +128,9 @@ def tables() -> list[Finding]:
     if found.moved:
         hint = "set 'database.url' to it; 'vetro db reopen' makes this one the installation again"
         return [Finding("schema", ERROR, f"the installation was moved to {found.moved}", hint)]
+    if found.restoring:
+        hint = "begin it again: 'vetro db restore FILE'"
+        return [Finding("schema", ERROR, "restoring a backup into this database has not ended", hint)]
     if found.unknown:
         text = f"a newer Vetro changed the tables: {', '.join(found.unknown)}"
         return [Finding("schema", ERROR, text, "use the newer version here, too")]

@@ -1,35 +1,53 @@
-"""`restore`: an installation out of the file of a backup, into an empty database; SQLite or PostgreSQL, whichever the
-backup was made of.
+"""`restore`: an installation out of the file of a backup, into an empty database of the kind that it was saved from.
 
-All rows are written in one transaction, read again and compared with the sums in the file before it is committed. What
-is broken off before leaves the database as empty as it was; archives and keys that were written by then are no harm:
-archives are named after what is in them, and keys are added to. The transaction also notes which backup it was, so that
-what is broken off afterwards is brought to its end when the same backup is restored again.
+The database is filled in one transaction. What is broken off before leaves it as empty as it was; archives and keys
+that were written by then are no harm: archives are named after what is in them, and keys are added to. What is broken
+off afterwards leaves a mark, with which nothing but another restoring begins on that database.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from django.db import DEFAULT_DB_ALIAS, Error, IntegrityError, connections, transaction
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from vetro.server.config import Config
-from vetro.server.dbtools import copying, schema
-from vetro.server.dbtools.backup_file import KEYS, SIGNING, End, Head, Reader
-from vetro.server.dbtools.backup_reading import Restored, compare, compare_blob, told
-from vetro.server.dbtools.errors import BackupUnusable, MoveFailed, RestoreFailed
-from vetro.server.dbtools.restore_checks import RESTORED, refuse, tried_keys
-from vetro.server.dbtools.tables import Sum, Table, rows
-from vetro.server.keyfile import write_keys
+from vetro.server.dbtools import drafts, engines, schema
+from vetro.server.dbtools.backup import CANARY
+from vetro.server.dbtools.backup_file import KEYS, SIGNING, Head, Reader
+from vetro.server.dbtools.busy import users
+from vetro.server.dbtools.errors import BackupNewer, RestoreRefused
+from vetro.server.keyfile import KeysUnusable, read_keys, write_keys
 
-#: Tables whose rows are of the machines of the installation that was saved.
-_OF_MACHINES = ("dispatch_workerprocess",)
+#: What `audit` calls a backup that was restored.
+RESTORED = "database.restore"
+#: Tables in which migrations write rows.
+MADE = frozenset({"auth_permission", "catalog_category", "django_content_type"})
+#: Seconds until a connection of somebody who was killed has ended.
+_GOING = 5.0
+_KINDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was in the file. ``migrations``: what was done to tables of an older version afterwards."""
+
+    made: str
+    version: str
+    database_bytes: int
+    blobs: int
+    missing: tuple[str, ...]
+    keys: bool
+    migrations: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float
 
 
 def restore(config: Config, file: IO[bytes], *, fresh_keys: bool = False, say: Say = print) -> Restored:
@@ -41,119 +59,115 @@ def restore(config: Config, file: IO[bytes], *, fresh_keys: bool = False, say: S
     began = time.monotonic()
     reader = Reader(file)
     head = reader.head
-    filled = schema.state().filled == _name(head)
-    refuse(head, filled)
+    _refuse(head)
     files = reader.files()
-    keys = tried_keys(config, head, files, fresh_keys)
-    count = _put_archives(reader, say)
-    notes: tuple[str, ...]
-    if filled:
-        end, notes = _passed(reader), ("its rows had been written before: what was left to do is done",)
-    else:
-        end, notes = _written(config, reader, files, keys, count, say)
-    migrations = schema.migrate()
-    if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
-        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.execute("ANALYZE")
-    found = told(head, end, tuple(migrations), notes, began)
+    keys = _tried_keys(config, head, files, fresh_keys)
+    with drafts.scratch(config.data / "restored.database") as copy:
+        _put_archives(reader, say)
+        with copy.open("wb") as target:
+            reader.database(target)
+        end = reader.finish()
+        say("the file is whole: all checksums agree")
+        notes = _install_keys(config, files, keys)
+        engines.fill_from(copy, head.made)
+    migrations = schema.migrate(restoring=True)
     with transaction.atomic(using=DEFAULT_DB_ALIAS):
-        _note(found)
-        schema.forget_filled(_name(head))
-    return found
+        _note(head)
+        engines.clear_mark()
+    return Restored(head.made, head.version, end.size, end.blobs, tuple(end.missing), KEYS in files,
+                    tuple(migrations), notes, time.monotonic() - began)  # fmt: skip
 
 
-def _name(head: Head) -> str:
-    """What tells a backup from all others."""
-    return f"{head.made} {hashlib.sha256(head.canary.encode()).hexdigest()[:32]}"
+def _refuse(head: Head) -> None:
+    """Whatever can be seen before anything is written."""
+    if who := _users():
+        error = RestoreRefused(f"the database is in use: {'; '.join(who[:5])}")
+        error.hint = "stop the service, its workers and everything else that uses it"
+        raise error
+    connection = connections[DEFAULT_DB_ALIAS]
+    if head.database != connection.vendor:
+        theirs, ours = (_KINDS.get(kind, "something else") for kind in (head.database, connection.vendor))
+        error = RestoreRefused(f"the backup is of {theirs}; the database here is {ours}")
+        error.hint = f"restore it into {theirs}; 'vetro db move' brings the installation to another database"
+        raise error
+    found = schema.state()
+    schema.refuse_foreign(found, restoring=True)
+    known = {*found.done, *found.missing}
+    if strange := [name for name in schema.of_the_data(head.migrations) if name not in known]:
+        raise BackupNewer(f"the backup was made by Vetro {head.version}, whose tables this one does not know:"
+                          f" {', '.join(strange[:3])}")  # fmt: skip
+    if found.restoring:
+        return
+    counts = filled(DEFAULT_DB_ALIAS)
+    if counts:
+        shown = ", ".join(f"{name}: {count}" for name, count in list(counts.items())[:5])
+        error = RestoreRefused(f"the database is not empty ({shown})")
+        if not found.missing and (when := _restored_before(head)):
+            error = RestoreRefused(f"this backup was restored here already, at {when}; nothing was changed")
+        error.hint = "take an empty one, or another data directory: nothing is replaced"
+        raise error
 
 
-def _put_archives(reader: Reader, say: Say) -> int:
+def filled(alias: str) -> dict[str, int]:
+    """The tables with rows that people or tasks made, and how many each has."""
+    there = set(connections[alias].introspection.table_names())
+    counts = {}
+    for model in apps.get_models(include_auto_created=True):
+        table = model._meta.db_table
+        if table in there - MADE and (count := model._base_manager.using(alias).count()):
+            counts[table] = count
+    return counts
+
+
+def _users() -> list[str]:
+    """Who uses the database. PostgreSQL notices a moment later that somebody was killed."""
+    until = time.monotonic() + (_GOING if connections[DEFAULT_DB_ALIAS].vendor == "postgresql" else 0)
+    while (who := users(DEFAULT_DB_ALIAS)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return who
+
+
+def _restored_before(head: Head) -> str:
+    """When the backup was restored into this database; empty: never."""
+    from vetro.server.audit.models import AuditRecord
+
+    for row in AuditRecord.objects.filter(action=RESTORED).order_by("-id"):
+        if row.details.get("made") == head.made:
+            return row.at.isoformat(timespec="seconds")
+    return ""
+
+
+def _tried_keys(config: Config, head: Head, files: dict[str, bytes], fresh: bool) -> list[str]:
+    """The keys that the installation will have. Raises `KeysUnusable` unless they open what is in the backup."""
+    from vetro.server.crypto import Keyring
+
+    path = config.path("secrets.key_file")
+    here = [] if fresh else read_keys(path, make=False) if path.exists() else []
+    if KEYS in files:
+        theirs = files[KEYS].decode("ascii", "replace").split()
+        # Ours stay the newest, should something have been encrypted with them; theirs include the oldest.
+        keys = [*(key for key in here if key not in theirs), *theirs]
+    else:
+        keys = here or read_keys(path, make=False)
+    try:
+        if Keyring(keys).decrypt(head.canary.encode()) != CANARY:
+            raise KeysUnusable("the backup says of its keys what they do not say")
+    except KeysUnusable:
+        others = "those it brings do not, either" if KEYS in files else "it brings none"
+        error = KeysUnusable(f"the keys in {path} do not open what is in the backup, and {others}")
+        error.hint = f"copy the file of keys of the installation that was saved to {path}, then restore again"
+        raise error from None
+    return keys
+
+
+def _put_archives(reader: Reader, say: Say) -> None:
     from vetro.server.catalog import blobs
 
     count = 0
-    for digest, data in reader.blobs():
-        compare_blob(digest, data)
+    for _, data in reader.blobs():
         blobs.put(data)
         count += 1
     say(f"{count} package archives")
-    return count
-
-
-def _passed(reader: Reader) -> End:
-    """The end of the file, without a look at the rows before it."""
-    for table in reader.head.tables:
-        for _ in reader.rows(table):
-            pass
-    return reader.finish()
-
-
-def _written(
-    config: Config, reader: Reader, files: dict[str, bytes], keys: list[str], archives: int, say: Say
-) -> tuple[End, tuple[str, ...]]:
-    """Makes the tables and writes all rows; what has to be said of the keys."""
-    head = reader.head
-    _make_tables(head)
-    try:
-        with transaction.atomic(using=DEFAULT_DB_ALIAS):
-            _lock(head.tables)
-            end = _fill(reader, say)
-            compare(end, files, archives, None, BackupUnusable)
-            _read_again(head.tables, end)
-            for name in _OF_MACHINES:
-                with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-                    cursor.execute(f"DELETE FROM {connections[DEFAULT_DB_ALIAS].ops.quote_name(name)}")
-            notes = _install_keys(config, files, keys)
-            schema.note_filled(_name(head))
-    except MoveFailed as error:
-        raise RestoreFailed(error.message) from None
-    except IntegrityError as error:
-        raise RestoreFailed(f"the backup holds references to rows that are gone: {_line(error)}") from None
-    except Error as error:
-        raise RestoreFailed(f"restoring was broken off: {_line(error)}") from None
-    say("what was written was read again: all rows and checksums agree")
-    return end, notes
-
-
-def _make_tables(head: Head) -> None:
-    """The tables of the version that made the backup, where there are none."""
-    found = schema.state()
-    if not found.done or set(head.migrations) - set(found.done):
-        with schema.migration_lock():
-            schema.migrate_to(head.migrations)
-
-
-def _lock(everything: tuple[Table, ...]) -> None:
-    connection = connections[DEFAULT_DB_ALIAS]
-    if connection.vendor == "postgresql":
-        names = ", ".join(connection.ops.quote_name(table.name) for table in everything)
-        with connection.cursor() as cursor:
-            cursor.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
-
-
-def _fill(reader: Reader, say: Say) -> End:
-    everything = reader.head.tables
-    with copying.quietly(DEFAULT_DB_ALIAS):
-        copying.empty(DEFAULT_DB_ALIAS, everything)
-        for number, table in enumerate(everything, 1):
-            total = Sum(table)
-            copying.fill(DEFAULT_DB_ALIAS, table, copying.summed(total, reader.rows(table)))
-            if total.count:
-                say(f"[{number}/{len(everything)}] {table.name}: {total.count} rows")
-        end = reader.finish()
-        for table in everything:
-            if table.numbered:
-                copying.set_last_number(DEFAULT_DB_ALIAS, table, end.tables.get(table.name, (0, "", 0))[2])
-        connections[DEFAULT_DB_ALIAS].check_constraints()
-    return end
-
-
-def _read_again(everything: tuple[Table, ...], end: End) -> None:
-    sums = {}
-    for table in everything:
-        sums[table.name] = Sum(table)
-        for row in rows(DEFAULT_DB_ALIAS, table):
-            sums[table.name].add(row)
-    compare(end, None, None, sums, RestoreFailed)
 
 
 def _install_keys(config: Config, files: dict[str, bytes], keys: list[str]) -> tuple[str, ...]:
@@ -189,12 +203,8 @@ def _write_private(path: Path, data: bytes) -> None:
     os.rename(draft, path)
 
 
-def _note(found: Restored) -> None:
+def _note(head: Head) -> None:
     from vetro.server.audit.record import record
     from vetro.server.caller import SYSTEM
 
-    record(SYSTEM, RESTORED, made=found.made, rows=found.rows, version=found.version)
-
-
-def _line(error: Exception) -> str:
-    return str(error).splitlines()[0][:300]
+    record(SYSTEM, RESTORED, made=head.made, version=head.version)

@@ -1,7 +1,7 @@
 """The tables: which changes (migrations) are in the database, bringing it up to date, and refusing what does not fit.
 
 A database that was moved away (`vetro.server.dbtools.move`) is sealed: a row of the table of migrations says where to.
-Another one says which backup it was filled from, until restoring has ended (`vetro.server.dbtools.restore`).
+One in which restoring a backup has not ended has a mark (`vetro.server.dbtools.engines`).
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from vetro.server.dbtools.errors import DatabaseMoved, SchemaNewer, SchemaOlder
+from vetro.server.dbtools.errors import DatabaseMoved, RestoreFailed, SchemaNewer, SchemaOlder
 from vetro.server.dispatch.backends import labels_of_plugins
 
 #: Any number will do as long as nobody else locks it.
 _LOCK = 7630942018
 #: What stands in the column for the app, in the row that seals.
 _SEAL = "moved to"
-#: The same, in the row that says what restoring has written.
-_FILLED = "restored from"
+#: A table that is there from when a database is filled from a backup until restoring has ended.
+MARK = "vetro_restoring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Schema:
     unknown: tuple[str, ...]
     #: Where the installation was moved to; empty: nowhere.
     moved: str = ""
-    #: The backup whose rows are in it, while restoring has more to do; empty: none.
-    filled: str = ""
+    #: Whether restoring a backup was begun and has not ended.
+    restoring: bool = False
 
     @property
     def current(self) -> bool:
         """Whether this version of Vetro and the tables fit."""
-        return not (self.missing or self.unknown or self.moved)
+        return not (self.missing or self.unknown or self.moved or self.restoring)
 
 
 def state(alias: str = DEFAULT_DB_ALIAS) -> Schema:
@@ -51,42 +51,47 @@ def state(alias: str = DEFAULT_DB_ALIAS) -> Schema:
     loader = MigrationLoader(connections[alias])
     applied, disk = set(loader.applied_migrations), set(loader.disk_migrations)
     moved = next((name for app, name in applied if app == _SEAL), "")
-    filled = next((name for app, name in applied if app == _FILLED), "")
-    done = {key for key in applied if key[0] not in (_SEAL, _FILLED)}
+    restoring = MARK in connections[alias].introspection.table_names()
+    done = {key for key in applied if key[0] != _SEAL}
     unknown = done - disk
     if unknown:  # tables of a dispatcher are no data: where another one is in use, nobody minds that they are there
         plugins = labels_of_plugins()
         unknown = {key for key in unknown if key[0] not in plugins}
-    return Schema(_named(done & disk), _named(disk - done), _named(unknown), moved, filled)
+    return Schema(_named(done & disk), _named(disk - done), _named(unknown), moved, restoring)
 
 
 def require(alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Raises `SchemaNewer`, `SchemaOlder` or `DatabaseMoved` unless tables and program fit."""
+    """Raises `SchemaNewer`, `SchemaOlder`, `DatabaseMoved` or `RestoreFailed` unless tables and program fit."""
     found = state(alias)
     refuse_foreign(found)
     if found.missing:
         raise SchemaOlder(f"the database lacks {len(found.missing)} changes of this version ({_some(found.missing)})")
 
 
-def refuse_foreign(found: Schema) -> None:
-    """Raises `DatabaseMoved` and `SchemaNewer`: what bringing it up to date does not mend."""
+def refuse_foreign(found: Schema, *, restoring: bool = False) -> None:
+    """Raises `DatabaseMoved`, `SchemaNewer`, and `RestoreFailed` unless ``restoring``: what bringing it up to date does
+    not mend."""
+    if found.restoring and not restoring:
+        error = RestoreFailed("restoring a backup into this database has not ended")
+        error.hint = "begin it again: 'vetro db restore FILE' with the same settings"
+        raise error
     if found.moved:
         raise DatabaseMoved(f"this installation was moved to {found.moved}")
     if found.unknown:
         raise SchemaNewer(f"the database was changed by a newer Vetro ({_some(found.unknown)})")
 
 
-def migrate(alias: str = DEFAULT_DB_ALIAS, *, sealed: bool = False) -> list[str]:
+def migrate(alias: str = DEFAULT_DB_ALIAS, *, restoring: bool = False) -> list[str]:
     """Brings the tables up to date; which migrations that took. Two at once wait for each other.
 
-    ``sealed``: also those of a database that was moved away. Raises `SchemaNewer`, `DatabaseMoved`, and errors of the
-    database: then the last of the migrations is undone.
+    ``restoring``: also while restoring has not ended. Raises `SchemaNewer`, `DatabaseMoved`, `RestoreFailed`, and
+    errors of the database: then the last of the migrations is undone.
     """
     from vetro.server.dbtools.executor import migrate_all
 
     with migration_lock(alias):
         found = state(alias)
-        refuse_foreign(replace(found, moved="") if sealed else found)
+        refuse_foreign(found, restoring=restoring)
         if found.missing:
             migrate_all(connections[alias])
     return list(found.missing)
@@ -96,21 +101,6 @@ def of_the_data(migrations: Iterable[str]) -> list[str]:
     """Those of them that make tables of the installation; the others' tables are made anew from these."""
     plugins = labels_of_plugins()
     return [name for name in migrations if name.partition(".")[0] not in plugins]
-
-
-def migrate_to(names: Iterable[str], alias: str = DEFAULT_DB_ALIAS) -> None:
-    """Makes tables as they were with these migrations (``app.name``) and no others, in a database that has none beyond.
-
-    Raises errors of the database.
-    """
-    from vetro.server.dbtools.executor import Executor
-
-    executor = Executor(connections[alias])
-    nodes = executor.loader.graph.node_map
-    wanted = {key for key in nodes if ".".join(key) in set(names)}
-    # The newest of each app: those before it come with it.
-    ends = [key for key in wanted if not any(c.key[0] == key[0] and c.key in wanted for c in nodes[key].children)]
-    executor.migrate(sorted(ends))
 
 
 @contextmanager
@@ -148,16 +138,6 @@ def reopen(alias: str = DEFAULT_DB_ALIAS) -> str:
     if found:
         _recorder(alias).record_unapplied(_SEAL, found)
     return found
-
-
-def note_filled(backup: str) -> None:
-    """Marks the database as filled from a backup, inside the caller's transaction."""
-    _recorder(DEFAULT_DB_ALIAS).record_applied(_FILLED, backup[:255])
-
-
-def forget_filled(backup: str) -> None:
-    """Takes that mark away: restoring has ended."""
-    _recorder(DEFAULT_DB_ALIAS).record_unapplied(_FILLED, backup[:255])
 
 
 def _recorder(alias: str) -> Any:
