@@ -10,7 +10,7 @@ Keys and package archives stay where they are: the database does not hold them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -152,7 +152,7 @@ def _copy_rows(model: type[models.Model]) -> int:
     return count
 
 
-def _insert(model: type[models.Model], rows: Sequence[models.Model]) -> None:
+def _insert(model: type[models.Model], rows: list[models.Model]) -> None:
     """Writes rows as they are: no time of now, no default."""
     fields = list(model._meta.local_concrete_fields)
     most = connections[TARGET].ops.bulk_batch_size(fields, rows)
