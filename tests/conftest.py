@@ -2,6 +2,8 @@
 
 Tests of real servers need root. Without it they are left out, and the last lines of script/test list them as not run.
 Campaigns (tests marked so) take minutes each and run with VETRO_TEST_ALL=1 only, which `script/test --all` sets.
+A run on PostgreSQL (`script/with-postgresql`) keeps to tests that are marked ``database``, unless VETRO_TEST_ALL=1.
+Several processes share the tests by groups (see `group_of`).
 """
 
 from __future__ import annotations
@@ -30,14 +32,63 @@ ROOT_ONLY = (
 )
 
 
+#: Fixtures of a whole run that take seconds to make, by folder: tests that use one stay in one process.
+SHARED = {
+    "acceptance": "site",
+    "agent": "broker",
+    "browser": "service",
+    "cli": "installation",
+    "plugins": "install",
+}
+#: Where tests take longest. They begin first, so that no process is left alone with one of them at the end.
+LONG = (
+    "faults",
+    "clouds",
+    "acceptance",
+    "browser",
+    "cli",
+    "agent",
+    "hostile",
+    "engine",
+    "operations",
+    "docs",
+    "plugins",
+)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what only root can run, and campaigns unless everything is asked for; says what runs with what."""
+    """Leaves out what does not run here, says what stays together, and puts long tests first."""
+    everything = os.environ.get("VETRO_TEST_ALL") == "1"
     left_out: list[pytest.Item] = []
     if os.geteuid() != 0:
         left_out += [item for item in items if any(item.path.is_relative_to(place) for place in ROOT_ONLY)]
-    if os.environ.get("VETRO_TEST_ALL") != "1":
+    if not everything:
         left_out += [item for item in items if item.get_closest_marker("campaign")]
+        if os.environ.get("VETRO_DATABASE__URL", "").startswith("postgresql"):
+            left_out += [item for item in items if not item.get_closest_marker("database")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
+    if hasattr(config, "workerinput"):  # one of several processes
+        for item in items:
+            if item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group(group_of(item)))
+        items.sort(key=rank_of)
+
+
+def group_of(item: pytest.Item) -> str:
+    """Tests of one file run in one process; so do those that share a costly fixture, and all with real servers."""
+    path = item.path.relative_to(TESTS)
+    shared = SHARED.get(path.parts[0])
+    if shared in getattr(item, "fixturenames", ()):
+        return f"{path.parts[0]}: {shared}"
+    if any(item.path.is_relative_to(place) for place in ROOT_ONLY):
+        return "real servers"
+    return path.as_posix()
+
+
+def rank_of(item: pytest.Item) -> int:
+    """Where an item stands: long ones first, else as they were found."""
+    folder = item.path.relative_to(TESTS).parts[0]
+    return LONG.index(folder) if folder in LONG else len(LONG)
