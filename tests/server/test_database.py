@@ -11,6 +11,8 @@ from django.db import connection
 from vetro.server.config import Config, ConfigError
 from vetro.server.database import database_settings
 
+pytestmark = pytest.mark.database
+
 
 def settings(folder: Path, url: str, **more: Any) -> dict[str, Any]:
     given = {"database.url": url, **{name.replace("__", "."): value for name, value in more.items()}}

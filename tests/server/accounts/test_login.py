@@ -21,7 +21,7 @@ from vetro.server.caller import SYSTEM
 from vetro.server.errors import NotSignedIn, TooMany
 from vetro.server.serving_hosts import network_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 Later = Change = Callable[..., None]
 
 

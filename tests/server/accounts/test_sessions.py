@@ -19,7 +19,7 @@ from vetro.server.setup import config
 
 __all__ = ["browser"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 Browser = Callable[[Any], Client]
 
 

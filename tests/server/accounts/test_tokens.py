@@ -15,7 +15,7 @@ from vetro.server.accounts.models import Token
 from vetro.server.caller import SYSTEM
 from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def made(person: Any, **more: Any) -> tuple[Token, str]:

@@ -9,7 +9,7 @@ from django.test import Client
 
 from vetro.server.dispatch.models import WorkerProcess
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def worker(seconds: float, **more: bool) -> None:

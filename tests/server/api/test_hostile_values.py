@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from django.db import transaction
 
-pytestmark = pytest.mark.attack("database", "hostile values")
+pytestmark = [pytest.mark.database, pytest.mark.attack("database", "hostile values")]
 
 #: As they stand in JSON.
 VALUES = {

@@ -10,6 +10,8 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.dispatch.models import Task
 
+pytestmark = pytest.mark.database
+
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(

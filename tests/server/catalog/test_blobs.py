@@ -21,6 +21,8 @@ from vetro.server.catalog.importing import import_packages
 from vetro.server.config import ConfigError
 from vetro.server.errors import Unavailable
 
+pytestmark = pytest.mark.database
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: Any) -> Folder:

@@ -13,6 +13,8 @@ from vetro.server.catalog.importing import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
 
+pytestmark = pytest.mark.database
+
 
 def chosen(packages: list[Package]) -> list[str]:
     return sorted(f"{p.fqn} {p.version}" for p in packages)

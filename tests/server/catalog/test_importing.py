@@ -21,6 +21,8 @@ from vetro.server.catalog.requirements import RequirementMissing
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import Conflict, Forbidden, Invalid
 
+pytestmark = pytest.mark.database
+
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 
 

@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.database
+
 
 def test_an_import_that_is_killed_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}

@@ -16,6 +16,8 @@ from vetro.server.catalog.models import Package
 from vetro.server.catalog.search import Query
 from vetro.server.errors import Invalid
 
+pytestmark = pytest.mark.database
+
 Asked = Callable[[], Query]
 ASKED: dict[str, Asked] = {
     "name": lambda: Query(order_by=["name"], limit=3),

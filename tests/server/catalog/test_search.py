@@ -20,6 +20,8 @@ from vetro.server.catalog.writing import NewPackage, store_changed, store_new
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.queries import fetch, write
 
+pytestmark = pytest.mark.database
+
 WORDS = ["web", "data", "base", "cluster", "héron", "mail", "100%", "under_score", "back\\slash", "queue"]
 ME, OTHER = "p1", "p2"
 ANN = Caller("u", "ann", ME, "one")

@@ -13,6 +13,8 @@ from vetro.server.catalog.importing import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 
+pytestmark = pytest.mark.database
+
 
 @pytest.fixture
 def mine(ann: Any) -> Package:

@@ -15,6 +15,8 @@ from vetro.server.dispatch.ask import ask, close, warm_up
 from vetro.server.dispatch.gate import Gate
 from vetro.server.errors import Unavailable
 
+pytestmark = pytest.mark.database
+
 SHOP = {"name": "test.Shop", "version": None, "package": "test.shop"}
 
 

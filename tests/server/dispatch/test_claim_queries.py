@@ -12,7 +12,7 @@ from vetro.server.dispatch.claim import SHORT, claim
 from vetro.server.dispatch.claim_queries import ClaimQueries
 from vetro.server.dispatch.models import Task
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def tasks(count: int, state: str = "queued", **more: Any) -> None:

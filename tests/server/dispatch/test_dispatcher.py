@@ -15,6 +15,8 @@ from vetro.server.dispatch import backends, conformance
 from vetro.server.dispatch.backends import Backend, backend, django_settings, labels_of_plugins
 from vetro.server.dispatch.dispatcher import DatabaseDispatcher, dispatcher
 
+pytestmark = pytest.mark.database
+
 
 class TestEmbedded(conformance.DispatcherConformance):
     backend = "embedded"

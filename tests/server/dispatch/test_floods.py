@@ -15,7 +15,7 @@ from vetro.server.dispatch.clock import read as now
 from vetro.server.dispatch.models import Event, JournalEntry, JournalNote, JournalTask, Report, Task
 from vetro.server.setup import config
 
-pytestmark = [pytest.mark.django_db, pytest.mark.attack("database", "M6")]
+pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.attack("database", "M6")]
 
 FLOOD = """\
 Name: Shop

@@ -15,7 +15,7 @@ from vetro.server.dispatch.journal import DbJournal
 from vetro.server.dispatch.models import Event, JournalEntry, JournalTask, Report, Task
 
 SPEC = {"id": "t", "model": {"a": [1, None]}, "packages": ["/here/x.zip"]}
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def entry(number: int) -> Entry:

@@ -18,7 +18,7 @@ from vetro.server.api.v2 import stream
 from vetro.server.dispatch import dispatcher, listening, wait, wakeup
 from vetro.server.dispatch.models import Event, Task
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from vetro.server.dispatch.models import Task
 from vetro.server.environments.models import Environment
 from vetro.server.ids import new_id
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def task(environment: str = "", kind: str = "deploy", state: str = "done") -> str:

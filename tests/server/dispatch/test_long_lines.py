@@ -15,7 +15,7 @@ from vetro.server.dispatch import log, long_lines, reports
 from vetro.server.dispatch.models import Report, ReportPart, Task
 
 __all__ = ["browser"]
-pytestmark = [pytest.mark.django_db, pytest.mark.attack("streams", "H7")]
+pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.attack("streams", "H7")]
 LONG = "ä" * 300_000
 
 

@@ -18,6 +18,8 @@ from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.task_runner import TaskRunner
 from vetro.server.setup import config
 
+pytestmark = pytest.mark.database
+
 LEASE = 600.0
 
 

@@ -17,7 +17,7 @@ from vetro.server.dispatch.pool import WorkerPool
 from vetro.server.dispatch.task_runner import TaskRunner
 from vetro.server.setup import config
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def steal() -> None:

@@ -19,7 +19,7 @@ from vetro.server.dispatch.models import Task
 from vetro.server.keyfile import KeysUnusable, read_keys, write_keys
 from vetro.server.setup import config
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

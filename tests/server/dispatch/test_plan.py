@@ -15,6 +15,8 @@ from tests.server.dispatch import shop
 from vetro.server.dispatch.plan import plan, scratch, tidy
 from vetro.server.environments.models import State
 
+pytestmark = pytest.mark.database
+
 AGENT = """\
 Name: Shop
 Namespaces:

@@ -16,6 +16,8 @@ from vetro.server.dispatch.claim import Lease
 from vetro.server.dispatch.pool import WorkerPool
 from vetro.server.setup import config
 
+pytestmark = pytest.mark.database
+
 PATIENCE = 60.0
 
 

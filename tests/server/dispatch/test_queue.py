@@ -29,7 +29,7 @@ from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.setup import config
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def task(id: str, environment: str = "", project: str = "p", **more: Any) -> Task:

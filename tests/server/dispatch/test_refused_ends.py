@@ -17,7 +17,7 @@ from vetro.server.dispatch.models import Task
 from vetro.server.environments import ends
 from vetro.server.setup import config
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 ODD = """\
 Name: Shop

@@ -16,6 +16,8 @@ from vetro.server.config import Config
 from vetro.server.dispatch import spec
 from vetro.server.dispatch.models import Task
 
+pytestmark = pytest.mark.database
+
 BROKER = {"host": "mq", "login": "vetro", "password": "S3CRET", "management": {"url": "http://mq:15672"}}
 OPENSTACK = {"auth_url": "http://keystone/v3", "username": "vetro", "password": "x", "project_name": "p"}
 

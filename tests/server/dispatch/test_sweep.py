@@ -28,6 +28,8 @@ from vetro.server.dispatch.models import (
 from vetro.server.environments.models import Environment
 from vetro.server.setup import config
 
+pytestmark = pytest.mark.database
+
 
 @pytest.mark.django_db
 def test_a_machine_whose_clock_is_years_ahead_drops_nothing(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:

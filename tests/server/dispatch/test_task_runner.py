@@ -17,7 +17,7 @@ from vetro.server.dispatch.claim import claim
 from vetro.server.dispatch.models import Task
 from vetro.server.observe import traces
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 STUBBORN = """\
 Name: Shop

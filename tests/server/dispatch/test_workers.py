@@ -13,7 +13,7 @@ from tests.server.dbtools.kit import once
 from tests.server.dispatch.fleet import PATIENCE, Fleet, database
 
 __all__ = ["cluster"]
-pytestmark = [once, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.database, once, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 class WorkerCases:

@@ -21,7 +21,7 @@ from vetro.server.doctor import backups, growth, workers
 from vetro.server.environments.models import Environment
 
 Make = Callable[..., Config]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 def worker(name: str, **more: Any) -> None:

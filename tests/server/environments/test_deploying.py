@@ -13,6 +13,8 @@ from vetro.server.environments.errors import Busy, NotYours
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Conflict, Forbidden, NotFound
 
+pytestmark = pytest.mark.database
+
 
 def test_a_deployment_from_draft_to_state(planting: Any) -> None:
     garden = planting()

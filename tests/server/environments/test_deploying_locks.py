@@ -18,7 +18,7 @@ from vetro.server.dispatch.models import Task
 from vetro.server.environments import deploying, reading
 from vetro.server.environments.models import Environment
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
 
 def until_somebody_waits(over: threading.Event) -> None:

@@ -13,6 +13,8 @@ from vetro.server.environments import deploying, deployments, service
 from vetro.server.environments.errors import NotYours
 from vetro.server.errors import Invalid, NotFound
 
+pytestmark = pytest.mark.database
+
 
 def test_deployments_are_listed_newest_first_with_what_was_deployed(planting: Any) -> None:
     garden = planting(plant())

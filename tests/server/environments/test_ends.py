@@ -12,6 +12,8 @@ from vetro.server.environments import deploying, ends
 from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
 from vetro.server.setup import config
 
+pytestmark = pytest.mark.database
+
 
 def newest(garden: Any) -> State:
     return State.objects.filter(environment_id=garden.id).order_by("-number")[0]

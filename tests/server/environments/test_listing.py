@@ -13,6 +13,8 @@ from vetro.server.dispatch.models import Task
 from vetro.server.environments import listing, reading, service, sessions
 from vetro.server.environments.models import Environment
 
+pytestmark = pytest.mark.database
+
 
 @pytest.fixture
 def made(ann: Any, eve: Any) -> dict[str, str]:

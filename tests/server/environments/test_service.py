@@ -10,6 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from vetro.server.environments import drafts, service, sessions
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 
+pytestmark = pytest.mark.database
+
 
 def test_what_is_given_is_echoed_and_kept_in_the_model(ann: Any) -> None:
     made = service.create(ann.caller, {"name": "e", "custom": {"a": 1}, "region": "R", "description_text": "d"})

@@ -17,6 +17,8 @@ from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.errors import Conflict, Invalid
 
+pytestmark = pytest.mark.database
+
 
 def test_an_archive_is_an_environment_of_a_workspace(planting: Any, tmp_path: Path) -> None:
     garden = planting(plant())

@@ -15,6 +15,8 @@ from vetro.server.environments import usage
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import Environment, InstanceUsage
 
+pytestmark = pytest.mark.database
+
 
 def test_what_a_deployment_tracks_is_counted_once(planting: Any) -> None:
     garden = planting(plant())

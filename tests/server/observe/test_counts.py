@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from vetro.server.dispatch.models import Task
 from vetro.server.observe import counts
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ from vetro.server.errors import Forbidden
 from vetro.server.quotas import checking, limits, service
 from vetro.server.quotas.models import ProjectQuota
 
-pytestmark = [pytest.mark.django_db, pytest.mark.attack("quotas", "H3")]
+pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.attack("quotas", "H3")]
 
 MIB = 1 << 20
 

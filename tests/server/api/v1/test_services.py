@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.database
+
 APP = {"?": {"type": "my.App", "id": "a"}, "name": "n", "list": [{"x": 1}]}
 
 

@@ -14,6 +14,8 @@ from django.test import Client
 from tests.server.api.v2.test_auth import browser
 from tests.server.servekit import Service
 
+pytestmark = pytest.mark.database
+
 
 class Listening:
     """A client that reads a stream event by event."""

@@ -14,6 +14,8 @@ from vetro.server.dispatch.models import Event
 from vetro.server.errors import NotSignedIn
 from vetro.server.serving_streams import RUN
 
+pytestmark = pytest.mark.database
+
 
 class Clock:
     """Time that passes by sleeping."""

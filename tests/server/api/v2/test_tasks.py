@@ -12,6 +12,8 @@ from vetro.server import holding
 from vetro.server.audit.models import AuditRecord
 from vetro.server.dispatch.models import Task
 
+pytestmark = pytest.mark.database
+
 Deploy = Callable[..., Any]
 
 
