@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -219,4 +221,21 @@ def test_the_example_with_a_database(place: Place) -> None:
     assert place.servers() == ["shop-2", "shop-1"] and len(place.plans()) == count + 1
     assert "books" in place.ok("env", "show", "shop").stdout
     place.ok("env", "destroy", "shop")
+    assert place.servers() == [] and place.data("env", "list") == []
+
+
+def test_an_environment_is_not_gone_while_its_servers_are_not(place: Place) -> None:
+    """Errors of a ``.destroy`` stop nothing, yet what the cloud refuses there must not be forgotten."""
+    place.deploy()
+    (database,) = place.folder.rglob("cloud.db")
+    with contextlib.closing(sqlite3.connect(database)) as cloud:
+        cloud.execute("CREATE TRIGGER held BEFORE DELETE ON resources BEGIN SELECT RAISE(ABORT, 'it is held'); END")
+        cloud.commit()
+    said = place.refused("env", "destroy", "e")
+    assert "is gone" not in said and "held" in said
+    assert [env["name"] for env in place.data("env", "list")] == ["e"]
+    with contextlib.closing(sqlite3.connect(database)) as cloud:
+        cloud.execute("DROP TRIGGER held")
+        cloud.commit()
+    assert "environment 'e' is gone" in place.ok("env", "destroy", "e").output
     assert place.servers() == [] and place.data("env", "list") == []

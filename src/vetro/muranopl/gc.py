@@ -61,6 +61,11 @@ class GarbageCollector:
                 return
             self.destroy(doomed)
 
+    @property
+    def destroying(self) -> bool:
+        """Whether objects are being destroyed: errors of package code stop nothing then."""
+        return bool(self._round)
+
     def is_doomed(self, obj: Any) -> bool:
         """Whether the object goes, or went, in this round."""
         found = _object(obj)

@@ -186,10 +186,13 @@ class Stack:
         """Puts a push off until the next one, until somebody asks for outputs, or until the end of the run."""
         self.read()
         if self.dirty:
-            self.pending = True
-            if not self._waits_for_end:
-                self._waits_for_end = True
-                self.session.at_end(self._at_end)
+            self._put_off()
+
+    def _put_off(self) -> None:
+        self.pending = True
+        if not self._waits_for_end:
+            self._waits_for_end = True
+            self.session.at_end(self._at_end)
 
     def _at_end(self) -> None:
         self._waits_for_end = False
@@ -233,7 +236,16 @@ class Stack:
             if isinstance(error, Exception):
                 _name(error)
                 self._failed = (self._begun, error)
+                self._try_again()
             raise
+
+    def _try_again(self) -> None:
+        """What fails in a ``.destroy`` is tried once more at the end of the run, which ends with that error then.
+
+        The errors of a ``.destroy`` stop nothing: else what is still in the cloud would be forgotten without a word.
+        """
+        if self.session.gc.destroying:
+            self._put_off()
 
     def _send(self, touched: set[Part]) -> None:
         target = self._target()
@@ -300,7 +312,12 @@ class Stack:
     def delete(self) -> None:
         """Deletes the stack and waits for it."""
         with self.session.scheduler.mutex(("push stack", id(self))):
-            self.effect("stack.delete")
+            try:
+                self.effect("stack.delete")
+            except Exception:
+                self.template, self.dirty = FDict(), True
+                self._try_again()
+                raise
             self.forget()
             self.template = FDict()
 
