@@ -267,8 +267,8 @@ admin   POST         /app/people/users/{user}/tokens/{token}/revoke
 admin   POST         /app/people/users/{user}/unlock
 reader  POST         /app/project
 member  GET          /app/quick/{package}
-reader  GET          /app/results/{task}/
-reader  GET          /app/results/{task}/download
+member  GET          /app/results/{task}/
+member  GET          /app/results/{task}/download
 reader  GET          /app/templates/
 member  GET POST     /app/templates/new
 reader  GET          /app/templates/{template}/

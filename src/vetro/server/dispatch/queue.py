@@ -17,6 +17,7 @@ from vetro.engine.kinds import Policy
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker_ports import Policies
 from vetro.server import large
+from vetro.server.accounts.policy import allows
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.dispatch import clock, reports, spec
@@ -111,6 +112,12 @@ def get(caller: Caller, task_id: str, *, locked: bool = False) -> Task:
 
 
 @transaction.atomic
+def result_of(caller: Caller, task: Task) -> Any:
+    """What a task returned. None where the caller may not read it: results of actions are for those who may call
+    actions (rule ``execute_action``)."""
+    return task.result if task.kind not in ("action", "static") or allows(caller, "execute_action") else None
+
+
 def cancel(caller: Caller, task_id: str, reason: str = "") -> Task:
     """Ends a task: at once when nobody runs it, else at its next safe point, by force after the grace.
 

@@ -100,7 +100,8 @@ def _time(text: str) -> datetime:
 def show_task(caller: Caller, task_id: str) -> dict[str, Any]:
     """A task with what it returned or how it failed."""
     task = queue.get(caller, own.task(caller, task_id))
-    return task_json(task, queue.undecided(caller, task_id) if task.state == Task.NEEDS_PERSON else ())
+    decisions = queue.undecided(caller, task_id) if task.state == Task.NEEDS_PERSON else ()
+    return {**task_json(task, decisions), "result": queue.result_of(caller, task)}
 
 
 def cancel_task(caller: Caller, task_id: str, *, reason: str = "") -> dict[str, Any]:

@@ -61,7 +61,9 @@ class TaskShown(TaskRow):
     """A task."""
 
     action: Any = Field(None, description="{object_id, method, args} of actions and deployments; secrets marked.")
-    result: Any = Field(None, description="What it returned; of a plan, the plan.")
+    result: Any = Field(
+        None, description="What it returned; of a plan, the plan. Of an action with rule `execute_action` only."
+    )
     error: Any = Field(None, description="How it failed: {kind, code, message, hint, names, position, frames}.")
     waiting: str | None = Field(
         None, description="Why nobody begins it or goes on with it, where no worker that lives may."

@@ -41,7 +41,7 @@ class Shape:
     cut: bool = False
 
 
-@page(rule="show_task")
+@page(rule="execute_action")
 def show(request: HttpRequest, caller: Caller, task: str) -> HttpResponse:
     """The page; of a task that runs it comes again by itself."""
     row = _task(caller, task)
@@ -59,7 +59,7 @@ def show(request: HttpRequest, caller: Caller, task: str) -> HttpResponse:
     return render(request, "actions/result_part.html" if part else "actions/result.html", context)
 
 
-@page(rule="show_task")
+@page(rule="execute_action")
 def download(request: HttpRequest, caller: Caller, task: str) -> HttpResponse:
     """The result as a file: what the action made one of, text as text, anything else as JSON."""
     row = _task(caller, task)

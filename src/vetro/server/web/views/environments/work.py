@@ -58,7 +58,7 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         "timeline": story.timeline(),
         "unserved": labels.lacks_label(config(), row),
         "error": row.error,
-        "result": _result(row),
+        "result": _result(caller, row),
         "state_number": State.objects.filter(environment_id=environment, task_id=row.id)
         .values_list("number", flat=True)
         .first(),
@@ -171,8 +171,9 @@ def _retriable(environment: str, row: Task) -> bool:
     return row.state != "done" and newest == row.id
 
 
-def _result(row: Task) -> str:
+def _result(caller: Caller, row: Task) -> str:
     """What an action returned, as text."""
-    if row.kind != "action" or row.state != "done" or row.result is None:
+    found = queue.result_of(caller, row) if row.kind == "action" and row.state == "done" else None
+    if found is None:
         return ""
-    return row.result if isinstance(row.result, str) else json.dumps(row.result, ensure_ascii=False, indent=1)
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, indent=1)
