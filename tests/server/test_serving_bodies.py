@@ -152,6 +152,20 @@ def test_a_project_has_as_many_as_its_quota_says() -> None:
     assert not places.taken
 
 
+@pytest.mark.parametrize("threads", [2, 4, 8, 16, 64])
+@pytest.mark.parametrize("wanted", [None, 1, 1000])
+def test_bodies_that_come_slowly_leave_threads(threads: int, wanted: int | None) -> None:
+    """Whoever sends them, and whatever is set: each holds a thread while it is waited for."""
+    set_so = {"server.threads": threads, **({} if wanted is None else {"server.body_places": wanted})}
+    bodies, taken = Bodies(setup.config().changed(set_so)), 0
+    for places in (bodies.begun, bodies.places):
+        with pytest.raises(Unavailable):
+            for number in range(1000):
+                places.take(f"project {number}", False)
+                taken += 1
+    assert 0 < taken <= threads - max(threads // 4, 1)
+
+
 def test_strangers_leave_half_of_them() -> None:
     places = Places(16, 4)
     with held(places, *(f"address {number}" for number in range(8)), stranger=True):

@@ -48,7 +48,13 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("server.max_body_mib", int, 64, "largest body of a request, in MiB", least=1),
     Setting("server.body_seconds", float, 300.0, "how long a body may take to arrive", least=1),
     Setting("server.body_rate_kib", int, 8, "KiB of a body that have to arrive in a second, on average", least=1),
-    Setting("server.body_places", int, 16, "bodies that a process receives at once while they arrive slowly", least=1),
+    Setting(
+        "server.body_places",
+        int,
+        8,
+        "bodies that a process receives at once while they arrive slowly; at most half of its threads",
+        least=1,
+    ),
     Setting(
         "server.body_places_each",
         int,

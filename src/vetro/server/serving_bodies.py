@@ -57,8 +57,11 @@ class Bodies:
         self.largest = int(settings["server.max_body_mib"]) << 20
         self.seconds = float(settings["server.body_seconds"])
         self.rate = int(settings["server.body_rate_kib"]) << 10
-        self.begun = Places(max(int(settings["server.threads"]) // 2, 4 * _FEW), _FEW)
-        self.places = Places(int(settings["server.body_places"]), int(settings["server.body_places_each"]))
+        # Whatever is set, bodies that are waited for leave a quarter of the threads.
+        threads = int(settings["server.threads"])
+        self.begun = Places(threads // 4, _FEW)
+        places = min(int(settings["server.body_places"]), max(threads // 2, 1))
+        self.places = Places(places, int(settings["server.body_places_each"]))
 
     def prepare(self, environ: dict[str, Any]) -> None:
         """Sees to it that a body has a ``CONTENT_LENGTH`` of at most ``largest`` bytes. Raises `BodyRefused`.
