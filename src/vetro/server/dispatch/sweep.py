@@ -19,6 +19,7 @@ from vetro.server.catalog import garbage, retired
 from vetro.server.config import Config
 from vetro.server.dispatch import clock, journal, logins, old_tasks
 from vetro.server.dispatch.models import Event, JournalTask, SweepMark, Task
+from vetro.server.environments import removal
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")
@@ -85,6 +86,9 @@ def _clean(config: Config) -> None:
             _log.warning("more than a day has passed since anything was dropped, or the clock is wrong: not for a day")
             return
         sweep(config)
+        count = removal.drop_leftovers()
+        if count:
+            _log.info("%d rows of environments that are gone are removed", count)
         count = garbage.collect()
         if count:
             _log.info("%d blobs that nothing names are removed", count)

@@ -16,7 +16,7 @@ from vetro.server.caller import Caller
 from vetro.server.dispatch.ending import close
 from vetro.server.dispatch.models import Task
 from vetro.server.dispatch.queue import cancel, enqueue
-from vetro.server.environments import consts, content, drafts, limits, packages, reading, sessions
+from vetro.server.environments import consts, content, drafts, limits, packages, reading, removal, sessions
 from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.service import announce
@@ -202,6 +202,6 @@ def _action(root: Any, action_id: str) -> tuple[str, str]:
 
 
 def _remove(caller: Caller, found: reading.Found, action: str) -> None:
-    Environment.objects.filter(id=found.id).delete()
+    removal.remove(found.id)
     record(caller, action, found.id, found.name)
     announce(found.project_id, found.id, "removed")

@@ -9,7 +9,7 @@ from vetro.engine.outcome import Outcome
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
 from vetro.server.dispatch.models import Task
-from vetro.server.environments import content, packages, usage
+from vetro.server.environments import content, packages, removal, usage
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce
 from vetro.server.setup import config
@@ -31,7 +31,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     well = done and not task.errors  # whoever reports an error says that it did not go well
     usage.count(row.id, task)
     if task.kind == "destroy" and done:
-        row.delete()
+        removal.remove(row.id)
         record(SYSTEM, "environment.destroyed", task.environment_id, row.name, task=task.id)
         announce(task.project_id, task.environment_id, "removed", task=task.id)
         return
