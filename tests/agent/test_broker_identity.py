@@ -26,6 +26,7 @@ from tests.agent.agentworld import (
 from tests.agent.broker import Broker
 from tests.agent.relay import Relay
 from tests.support.certificates import self_signed
+from tests.support.needs import need
 from vetro.agent.amqp import AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import BrokerUnavailable
@@ -130,7 +131,7 @@ def test_a_broker_with_an_address_of_ipv6(broker: Broker, tmp_path: Path, progra
     try:
         relay = Relay(broker.port, "::1")
     except OSError:
-        pytest.skip("this machine has no IPv6")
+        need("an address of IPv6 (::1)")
     with relay:
         told = {"host": "::1", "port": relay.port}
         _round_trip(broker, BrokerSettings("::1", relay.port), tmp_path, program, told)

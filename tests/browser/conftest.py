@@ -6,7 +6,6 @@ Whatever the browser complains about fails the test, at its end.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from tests.browser.kit import WIDE, Complaints
 from tests.browser.kit_filled import fill
 from tests.server.servekit import Service
+from tests.support.needs import need
 
 _CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: Cut off from the network, and slow machines: waiting costs nothing where all is well.
@@ -103,9 +103,7 @@ def filled(service: Running) -> dict[str, str]:
 def chromium() -> Iterator[Any]:
     """The browser."""
     if _CHROMIUM is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("no Chromium: install Debian's package chromium")
-        pytest.skip("no Chromium")
+        need("Chromium (Debian's package chromium)")
     from playwright import sync_api as api
 
     api.expect.set_options(timeout=_PATIENCE)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.library.deploying import Deployed, server
+from tests.support.needs import needs
 
 BWRAP = shutil.which("bwrap")
 #: What the sandbox takes from the host, read-only. Everything that the script writes is in folders of the test.
@@ -55,7 +56,7 @@ def usable() -> bool:
     return subprocess.run(probe, capture_output=True, timeout=60, check=False).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not usable(), reason="needs bubblewrap and user namespaces")
+pytestmark = needs(usable(), "bubblewrap and user namespaces")
 
 
 def script() -> str:

@@ -15,6 +15,7 @@ import click
 import pytest
 import yaml
 
+from tests.support.needs import need
 from vetro.cli.main import main
 from vetro.server.config import Config
 
@@ -141,8 +142,7 @@ def test_units_run_commands(unit: str) -> None:
 
 def test_units_are_valid(tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
-    if program is None:
-        pytest.skip("needs systemd-analyze")
+    need(None if program else "systemd-analyze")
     vetro = tmp_path / "bin" / "vetro"
     vetro.parent.mkdir()
     vetro.touch(mode=0o755)
@@ -185,8 +185,7 @@ def test_every_file_is_listed() -> None:
 
 def test_the_user_is_made() -> None:
     program = shutil.which("systemd-sysusers")
-    if program is None:
-        pytest.skip("needs systemd-sysusers")
+    need(None if program else "systemd-sysusers")
     file = DEPLOY / "systemd" / "vetro.sysusers"
     done = subprocess.run([program, "--dry-run", str(file)], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,8 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
+from tests.support.needs import need
 from vetro.clouds.drivers.base import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
 from vetro.clouds.images.build import build
 from vetro.clouds.images.store import ImageStore
@@ -16,14 +15,6 @@ from vetro.clouds.kinds import nspawn_missing
 from vetro.clouds.nspawn.links import taken
 
 OWNER = Owner("project", "e1f2")
-
-
-def need(lack: str | None) -> None:
-    """Skips the test when this machine lacks something; in CI that is a failure."""
-    if lack is not None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI must be able to run this, but: {lack}")
-        pytest.skip(lack)
 
 
 def image_store() -> ImageStore:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import image_store, need
+from tests.support.needs import need
+from tests.support.servers import image_store
 from vetro.clouds.drivers.errors import HostFailed, ImageBuildFailed, ImageBusy, ImageDamaged, ImageMissing
 from vetro.clouds.images import build as building
 from vetro.clouds.images import shift

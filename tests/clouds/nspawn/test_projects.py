@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from tests.clouds.stacks.world import World, hot
-from tests.support.servers import need, network, real_servers, traces
+from tests.support.needs import need
+from tests.support.servers import network, real_servers, traces
 from vetro.clouds.drivers.base import GroupSpec, SecurityRule
 from vetro.clouds.drivers.errors import AddressTaken, HostFailed
 from vetro.clouds.interface import CloudError, Owner, StackFailed

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import image_store, need, server
+from tests.support.needs import need
+from tests.support.servers import image_store, server
 from vetro.clouds import kinds
 from vetro.clouds.drivers.base import DriverError
 from vetro.clouds.drivers.tools import which

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.needs import needs
 from vetro.engine.sandbox.calls import CHECKED, DEADLY, FREE, MACHINES
 from vetro.engine.sandbox.filter import install, program
 
@@ -137,7 +138,7 @@ def test_another_calling_convention_kills(machine: str) -> None:
         assert verdict(machine, 0x40000000) == KILL  # x32
 
 
-@pytest.mark.skipif(not Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h").exists(), reason="no kernel headers here")
+@needs(Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h").exists(), "the headers of the kernel")
 def test_the_numbers_are_those_of_the_kernel() -> None:
     def numbers(path: str, pattern: str) -> dict[str, int]:
         return {m[1]: int(m[2]) for m in re.finditer(pattern, Path(path).read_text(), re.MULTILINE)}

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.server.dbtools.kit import ROOT, Installation
+from tests.support.needs import need
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +38,7 @@ def cluster() -> Iterator[str]:
         yield given
         return
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
-        pytest.skip("PostgreSQL's programs are not installed")
+        need("PostgreSQL's programs")
     server = subprocess.Popen(
         [str(ROOT / "script" / "with-postgresql"), "sh", "-c", 'echo "$VETRO_DATABASE__URL"; cat'],
         stdin=subprocess.PIPE,

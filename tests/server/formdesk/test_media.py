@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.support.needs import needs
 from vetro.server.formdesk import media
 from vetro.server.formdesk.media_files import BUILT_IN, find_in
 
@@ -121,7 +122,7 @@ console.log(JSON.stringify([before, hidden()]));
 """
 
 
-@pytest.mark.skipif(which("node") is None, reason="there is no node to run scripts with")
+@needs(which("node"), "Node")
 @pytest.mark.parametrize("ticked", [True, False])
 def test_the_password_is_shown_while_its_box_is_ticked(ticked: bool, tmp_path: Path) -> None:
     script = tmp_path / "run.mjs"
