@@ -66,7 +66,7 @@ def service(workers: int = 0) -> Iterator[Running]:
         with open(folder / "log", "wb") as log:
             process = subprocess.Popen(command, env=environment, stderr=log)
         try:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 300
             while not ready.exists():
                 if process.poll() is not None or time.monotonic() > until:
                     raise RuntimeError((folder / "log").read_text()[-2000:])

@@ -20,7 +20,7 @@ from tests.server.servekit import Service, until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.attack("data", "full disk"),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk"),
 ]
@@ -55,7 +55,7 @@ def full(disk: Path) -> Iterator[None]:
 
 def vetro(service: Service, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "vetro.cli.main", *words]
-    return subprocess.run(command, env=service.environment, capture_output=True, text=True, timeout=100)
+    return subprocess.run(command, env=service.environment, capture_output=True, text=True, timeout=240)
 
 
 def asked(user: User, method: str, path: str, body: Any = None) -> tuple[int, Any]:
@@ -68,7 +68,7 @@ def asked(user: User, method: str, path: str, body: Any = None) -> tuple[int, An
 def test_a_service_goes_on_when_there_is_room_again(disk: Path, tmp_path: Path) -> None:
     service = Service(disk, VETRO_CLOUD__DRIVER="record")
     try:
-        service.await_ready(150)
+        service.await_ready()
         user = User(service)
         user.upload(shop.archive())
         environment = user.post("/v1/environments", {"name": "before"})["id"]
@@ -103,7 +103,7 @@ def test_a_service_goes_on_when_there_is_room_again(disk: Path, tmp_path: Path) 
         known = {row["name"] for row in user.send("GET", "/v1/environments")["environments"]}
         assert "before" in known
         user.post(f"/v1/environments/{environment}/sessions/{session}/deploy")
-        until(lambda: asked(user, "GET", f"/v1/environments/{environment}")[1]["status"] == "ready", 100)
+        until(lambda: asked(user, "GET", f"/v1/environments/{environment}")[1]["status"] == "ready")
         assert asked(user, "POST", "/v1/environments", {"name": "after"})[0] == 200
         checked = vetro(service, "db", "check", "-o", "json")
         assert not [found for found in json.loads(checked.stdout) if found["level"] == "error"], checked.stdout
@@ -117,13 +117,13 @@ def test_a_deployment_waits_for_room(disk: Path) -> None:
     """The disk fills while it runs: journal, checkpoints and reports wait, nothing is done twice."""
     service = Service(disk, VETRO_CLOUD__DRIVER="record")
     try:
-        service.await_ready(150)
+        service.await_ready()
         user = User(service)
         user.upload(shop.archive())
         environment = user.post("/v1/environments", {"name": "e"})["id"]
         session = user.post(f"/v1/environments/{environment}/configure")["id"]
         head = {"x-configuration-session": session}
-        model = {"?": {"type": "test.Shop", "id": "shop-1"}, "title": "corner", "wait": 3}
+        model = {"?": {"type": "test.Shop", "id": "shop-1"}, "title": "corner", "wait": 12}
         user.post(f"/v1/environments/{environment}/services", model, **head)
         user.post(f"/v1/environments/{environment}/sessions/{session}/deploy")
         path = f"/v1/environments/{environment}/deployments"
@@ -132,8 +132,8 @@ def test_a_deployment_waits_for_room(disk: Path) -> None:
             shutil.copyfile("/dev/null", disk / "nothing")  # a name costs no room
             status, answer = asked(user, "GET", f"/v1/environments/{environment}")
             assert (status, answer["status"]) == (200, "deploying")
-            until(lambda: refused(user), 60)
-        until(lambda: asked(user, "GET", f"/v1/environments/{environment}")[1]["status"] != "deploying", 100)
+            until(lambda: refused(user))
+        until(lambda: asked(user, "GET", f"/v1/environments/{environment}")[1]["status"] != "deploying")
         assert asked(user, "GET", f"/v1/environments/{environment}")[1]["status"] == "ready", service.errors.read_text()
         texts = [row["text"] for row in reports(user, path)]
         assert texts.count("opening corner") == 1 and texts.count("open") == 1

@@ -261,6 +261,7 @@ def _chosen(foreign: Mapping[str, str], place: Any, number: int, every: bool) ->
 
 
 @pytest.mark.attack("effects", "another project's ids")
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.campaign)], ids=["some", "all"])
 def test_no_property_of_a_template_reaches_another_project(neighbours: Neighbours, every: bool) -> None:
     for number, place in enumerate(places()):

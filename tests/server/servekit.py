@@ -27,7 +27,7 @@ class Service:
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen([*command, *options], env=self.environment, stderr=errors)
 
-    def await_ready(self, seconds: float = 60) -> dict[str, Any]:
+    def await_ready(self, seconds: float = 180) -> dict[str, Any]:
         until(lambda: self.ready.exists() or self.process.poll() is not None, seconds)
         assert self.ready.exists(), self.errors.read_text()
         found: dict[str, Any] = json.loads(self.ready.read_text())
@@ -38,7 +38,7 @@ class Service:
 
     def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         url = json.loads(self.ready.read_text())["url"]
-        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
@@ -49,7 +49,7 @@ class Service:
     def admin(self, *words: str, input: str | None = None) -> str:
         command = [sys.executable, "-m", "vetro.cli.main", "admin", *words]
         done = subprocess.run(
-            command, env=self.environment, text=True, input=input, stdout=subprocess.PIPE, check=True, timeout=60
+            command, env=self.environment, text=True, input=input, stdout=subprocess.PIPE, check=True, timeout=180
         )
         return done.stdout.strip()
 
@@ -57,7 +57,7 @@ class Service:
         """Ends it as an operator would; its exit status."""
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.wait(60)
+        return self.process.wait(180)
 
     def everybody(self) -> set[int]:
         """Ids of all processes below the service."""
@@ -86,7 +86,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def until(met: Callable[[], Any], seconds: float = 60) -> None:
+def until(met: Callable[[], Any], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not met():
         assert time.monotonic() < end, "it did not happen in time"

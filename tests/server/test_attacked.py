@@ -15,7 +15,7 @@ def test_a_neighbour_goes_on_working() -> None:
     with service() as running:
         found = attacked(running, *tenants(running), 15.0)
     before, during = found["before"], found["during"]
-    assert during["failed"] == 0 and during["requests"] > 60, found
+    assert during["failed"] == 0 and during["requests"] > 15, found
     # Of what it takes without an attack on this machine, as busy as it is: an interpreter that is held takes seconds.
     for what in ("get_p99_ms", "post_p99_ms"):
         assert during[what] < 20 * before[what] + 750, found

@@ -213,7 +213,7 @@ def test_the_last_place_is_taken_once(ann: Any, root: Any) -> None:
 
     def ask(number: int) -> None:
         try:
-            line.wait(30)
+            line.wait()
             client = Client(headers={"x-auth-token": ann.token})
             status = 503  # SQLite in memory, as tests have it, lets others not wait
             while status == 503:
