@@ -174,6 +174,8 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
             made = _uploaded(client, Path(file).name, data, {"name": name, "fresh": fresh})
             found = client.get(f"/environments/{made['environment_id']}")
             out.note(f"environment '{found['name']}' is imported")
+            for note in made.get("notes") or ():
+                out.note(out.shown(note))
             if made.get("session_id"):
                 out.note(f"its applications are a draft: 'vetro env deploy {found['name']}' deploys it")
 

@@ -145,10 +145,11 @@ def loads(data: bytes) -> Any:
         return json.loads(_opened(data).decode("utf-8", "surrogatepass"))
 
 
-def unpacked_size(data: bytes, most: int) -> int:
+def unpacked_size(data: bytes | memoryview, most: int) -> int:
     """The size of what is compressed, found out piece by piece. Raises `Invalid` beyond ``most``, and for what is no
     compressed data."""
-    reader, size, rest = zlib.decompressobj(), 0, data
+    reader, size = zlib.decompressobj(), 0
+    rest: bytes | memoryview = data
     try:
         while not reader.eof:
             part = reader.decompress(rest, 1 << 16)
@@ -163,7 +164,7 @@ def unpacked_size(data: bytes, most: int) -> int:
     return size
 
 
-def loads_compressed(data: bytes, most: int) -> Any:
+def loads_compressed(data: bytes | memoryview, most: int) -> Any:
     """The JSON value of `CompressedJSON` of at most so many bytes. Raises `Invalid`."""
     from vetro.muranopl.stacks import deep_calls
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from http.client import responses
+from io import BytesIO
 from typing import Any, cast
 
 from django.core.exceptions import RequestDataTooBig
@@ -52,8 +53,24 @@ def load() -> None:
     is_admin(())
 
 
+class Request(WSGIRequest):
+    """A request whose body `Bodies` has measured: what Django limits beside that are fields of forms with files."""
+
+    _read_started: bool
+
+    @property
+    def body(self) -> bytes:
+        """All of the body."""
+        if not hasattr(self, "_body") and not self._read_started:
+            self._body = self.read()
+            self._stream = BytesIO(self._body)
+        return super().body
+
+
 class Application(WSGIHandler):
     """WSGI: ``application(environ, start_response)``."""
+
+    request_class = Request
 
     def __init__(self, settings: Config | None = None) -> None:
         super().__init__()
@@ -106,7 +123,7 @@ class Application(WSGIHandler):
 
     def answer(self, environ: dict[str, Any]) -> Answer:
         """The answer to a request that was prepared, whatever it loads."""
-        request = WSGIRequest(environ)
+        request = Request(environ)
         path = request.path_info
         if path.startswith("/v1/") or path == "/v1":
             plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves

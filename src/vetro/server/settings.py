@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.server import large
 from vetro.server.database import database_settings
 from vetro.server.dispatch.backends import django_settings
 from vetro.server.secret import django_secret
@@ -70,8 +71,9 @@ STORAGES = {
     "staticfiles": {"BACKEND": "vetro.server.serving_static.Storage"},
 }
 LOGGING_CONFIG = None
-DATA_UPLOAD_MAX_MEMORY_SIZE = _c["server.max_body_mib"] << 20
-FILE_UPLOAD_MAX_MEMORY_SIZE = 8 << 20
+# Of fields beside files; whole bodies are measured where they arrive (`vetro.server.serving_bodies`).
+DATA_UPLOAD_MAX_MEMORY_SIZE = large.ONE
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 SESSION_ENGINE = "vetro.server.accounts.sessions"
 SESSION_COOKIE_NAME = "vetro_session"
 SESSION_COOKIE_HTTPONLY = True

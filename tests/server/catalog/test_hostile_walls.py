@@ -109,7 +109,7 @@ def test_it_reads_what_the_catalog_names_and_nothing_beside_it(bad: Pool, tmp_pa
 def test_bombs_refuse_the_package_only(
     bad: Pool, what: str, seconds: float, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "LARGEST", 1 << 20)
+    monkeypatch.setattr(questions, "LARGEST_HEAD", 1 << 20)
     with pytest.raises(Invalid, match=text):
         ask(bad, seconds, what=what)
     assert ask(bad, what="look")["descriptors"]

@@ -58,7 +58,7 @@ def framed(text: bytes) -> bytes:
     "data",
     [
         struct.pack("<I", LARGEST),
-        framed(json.dumps({"sizes": [LARGEST]}).encode()),
+        framed(json.dumps({"sizes": [LARGEST + 1]}).encode()),
         framed(json.dumps({"sizes": [-1]}).encode()),
         framed(json.dumps({"sizes": [True]}).encode()),
         framed(json.dumps({"sizes": 1}).encode()),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.environments.conftest import exported, plant
 from vetro.engine.workspace import Workspace
@@ -131,3 +132,20 @@ def test_of_thousands_of_states_the_newest_are_imported(planting: Any, eve: Any)
     numbers = State.objects.filter(environment_id=made["environment_id"]).order_by("number")
     assert list(numbers.values_list("number", flat=True)) == list(range(2900, 3000))
     assert reading.get(eve.caller, str(made["environment_id"])).version == 2999
+
+
+def test_an_import_says_what_it_leaves_out(ann: Any) -> None:
+    model = {"Objects": {"?": {"id": "e", "type": "io.murano.Environment"}, "name": "e"}}
+    files = {f"model-{n}__json": model for n in range(103)}
+    more = {"tasks/1/task__json": {}, "tasks/1/outcome__json": {}, "tasks/2/task__json": {}, "notes__txt": "x"}
+    data = packed(environment__json=HEAD, reports__jsonl="", **files, **more)
+
+    def brought(**given: str) -> list[str]:
+        answer = ann._client.post("/v2/environments/import", {"archive": SimpleUploadedFile("e.zip", data), **given})
+        assert answer.status_code == 201, answer.content
+        return list(answer.json()["notes"])
+
+    older, history, others = brought()
+    assert older == "older states were left out: 3; the newest are imported: 100"
+    assert "tasks was left out: 2" in history and others.endswith("left out: notes.txt")
+    assert brought(name="f", fresh="true")[0] == "older states were left out: 102; the newest are imported: 1"

@@ -39,7 +39,7 @@ class BlobMissing(VetroError):
 class Store(Protocol):
     """Where the bytes are."""
 
-    def write(self, digest: str, data: bytes) -> None: ...
+    def write(self, digest: str, data: bytes | memoryview) -> None: ...
     def read(self, digest: str) -> bytes: ...
     def remove(self, digest: str) -> None: ...
     def listed(self) -> Iterator[tuple[str, float]]: ...
@@ -47,7 +47,7 @@ class Store(Protocol):
     def now(self) -> float: ...
 
 
-def put(data: bytes) -> str:
+def put(data: bytes | memoryview) -> str:
     """Keeps the bytes; their SHA-256 in hexadecimal digits. Raises `Unavailable` when the store does not work."""
     digest = hashlib.sha256(data).hexdigest()
     try:
@@ -113,7 +113,7 @@ class Folder:
         """Where a blob is, or would be."""
         return self.root / digest[:2] / digest
 
-    def write(self, digest: str, data: bytes) -> None:
+    def write(self, digest: str, data: bytes | memoryview) -> None:
         """Keeps a blob; when this returns it survives a power cut. A blob that is there already is made young."""
         path = self.path(digest)
         if path.exists() and path.stat().st_size == len(data):
@@ -196,13 +196,13 @@ class Bucket:
         name = f"{digest[:2]}/{digest}"
         return f"{self._prefix}/{name}" if self._prefix else name
 
-    def write(self, digest: str, data: bytes) -> None:
+    def write(self, digest: str, data: bytes | memoryview) -> None:
         """Keeps a blob. An object that is there is written again: that makes it young."""
         from django.core.files.base import ContentFile
 
         name = self._name(digest)
         with _as_os_errors():
-            saved = self._storage.save(name, ContentFile(data))
+            saved = self._storage.save(name, ContentFile(bytes(data)))
             if saved != name:  # the storage does not overwrite: the object was there already
                 self._storage.delete(saved)
 

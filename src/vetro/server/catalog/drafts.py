@@ -38,14 +38,14 @@ class Options:
 class Draft:
     """One archive on its way."""
 
-    data: bytes
+    data: bytes | memoryview
     digest: str
     facts: dict[str, Any]
     row: Package
     classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def read(caller: Caller, data: bytes, chosen: Options) -> Draft:
+def read(caller: Caller, data: bytes | memoryview, chosen: Options) -> Draft:
     """What an archive says, with what was asked for beside it. Raises `ArchiveRefused`, `Invalid`."""
     limit = int(config()["packages.max_upload_mib"])
     if not data:

@@ -60,7 +60,9 @@ class _Process:
         """Whether it can take one more question: what it has used so far counts."""
         return self._asked < QUESTIONS and self._busy < LIFE
 
-    def ask(self, head: dict[str, Any], blobs: Blobs, seconds: float) -> tuple[dict[str, Any], list[bytes]]:
+    def ask(
+        self, head: dict[str, Any], blobs: Blobs, seconds: float
+    ) -> tuple[dict[str, Any], list[bytes | memoryview]]:
         """The answer. Raises `TimeoutError`, `EOFError`, `ValueError`."""
         began = time.monotonic()
         self._asked += 1
@@ -95,7 +97,7 @@ class Pool:
         readable: Sequence[str] = (),
         *,
         fresh: bool = False,
-    ) -> tuple[dict[str, Any], list[bytes]]:
+    ) -> tuple[dict[str, Any], list[bytes | memoryview]]:
         """The answer of a process; ``owner`` waits while another question of the same owner is being answered.
 
         ``readable``: paths of packages that it may read. ``fresh``: the process has answered nothing before, and is not
@@ -107,7 +109,7 @@ class Pool:
 
     def _answer(
         self, owner: str, head: dict[str, Any], blobs: Blobs, seconds: float, readable: Sequence[str], fresh: bool
-    ) -> tuple[dict[str, Any], list[bytes]]:
+    ) -> tuple[dict[str, Any], list[bytes | memoryview]]:
         until = time.monotonic() + 2 * seconds
         with self._free:
             self._wait(owner, 2 * seconds)

@@ -26,7 +26,9 @@ class ArchiveRefused(Invalid):
     code = "SRV520"
 
 
-def read_archive(owner: str, data: bytes, location: str, *, strict: bool) -> tuple[dict[str, Any], bytes]:
+def read_archive(
+    owner: str, data: bytes | memoryview, location: str, *, strict: bool
+) -> tuple[dict[str, Any], bytes | memoryview]:
     """(facts, the archive as it is to be stored). Raises `ArchiveRefused`."""
     head = {"op": "read", "location": location, "strict": strict, "limits": archive_limits()}
     answer, changed = pool().ask(owner, head, [data], SECONDS)
@@ -38,7 +40,7 @@ def read_archive(owner: str, data: bytes, location: str, *, strict: bool) -> tup
 
 def check_archives(
     owner: str,
-    archives: Sequence[tuple[bytes, str]],
+    archives: Sequence[tuple[bytes | memoryview, str]],
     others: Sequence[str],
     *,
     shared: Collection[str] = (),
@@ -64,7 +66,7 @@ def check_archives(
     return found
 
 
-def _keep(locations: Sequence[str], compiled: Mapping[str, bytes]) -> None:
+def _keep(locations: Sequence[str], compiled: Mapping[str, bytes | memoryview]) -> None:
     """Writes compiled code where task processes read it: of these archives only, whatever an answer says.
 
     So an archive that found a hole in what reads it could put code of its own under its own name, and under no other.
@@ -78,7 +80,7 @@ def _keep(locations: Sequence[str], compiled: Mapping[str, bytes]) -> None:
     own = tuple(f"{location}/" for location in locations)
     for key, data in compiled.items():
         if file_of(key).startswith(own):
-            cache.put(key, data)
+            cache.put(key, bytes(data))
 
 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> ArchiveRefused:

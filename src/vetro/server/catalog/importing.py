@@ -55,7 +55,7 @@ class ImportResult:
 
 def import_packages(
     caller: Caller,
-    archives: Iterable[bytes],
+    archives: Iterable[bytes | memoryview],
     *,
     on_progress: Callable[[str, int, int], None] = lambda stage, done, of: None,
     **options: Any,

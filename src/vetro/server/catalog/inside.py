@@ -16,7 +16,7 @@ from vetro.engine.installation import Installation
 from vetro.muranopl.codecache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog import describing, reading
-from vetro.server.catalog.questions import Blobs, packed, received
+from vetro.server.catalog.questions import packed, received
 from vetro.server.environments import archive
 from vetro.server.errors import Invalid
 
@@ -69,7 +69,9 @@ def preload() -> None:
         get_lexer_for_filename(name)
 
 
-def _answer(question: dict[str, Any], blobs: Blobs, installation: Installation) -> tuple[dict[str, Any], Blobs]:
+def _answer(
+    question: dict[str, Any], blobs: list[bytes], installation: Installation
+) -> tuple[dict[str, Any], list[bytes]]:
     try:
         limits = ArchiveLimits(**question.get("limits", {}))
         if question["op"] == "read":
@@ -95,7 +97,7 @@ def _answer(question: dict[str, Any], blobs: Blobs, installation: Installation) 
         return {"defect": f"it could not be examined ({type(error).__name__})", "trace": trace}, []
 
 
-def _environment(question: dict[str, Any], blobs: Blobs) -> tuple[dict[str, Any], Blobs]:
+def _environment(question: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
     try:
         return archive.answer(blobs[0], question)
     except Invalid as error:

@@ -12,7 +12,7 @@ from vetro.server.catalog.importing import ImportResult, Options
 from vetro.server.errors import ServiceError
 
 
-def rehearse(caller: Caller, archives: Sequence[bytes]) -> dict[str, Any]:
+def rehearse(caller: Caller, archives: Sequence[bytes | memoryview]) -> dict[str, Any]:
     """{ok, items: [{ok, fqn, version, findings, problems}], problems}; ``items`` in the order of the archives.
 
     Everything that an import finds out one after the other is looked at, so that one answer has it all; ``problems``

@@ -22,16 +22,21 @@ from vetro.server.errors import Invalid
 _MODEL: Final = re.compile(r"model-(\d{1,18})\.json")
 #: Bytes of one file: the largest model, written with a line for each value.
 _LARGEST: Final = 4 * limits.LARGEST_MODEL
+#: What belongs to tasks; everything else that is known; files that are named which are neither.
+_TASK: Final = re.compile(r"tasks/(\d{1,18})/")
+_OURS: Final = re.compile(r"environment\.json|reports\.jsonl|model-\d{1,18}\.json|packages/[^/]+\.zip")
+_NAMED: Final = 20
 _HINT: Final = "give what 'vetro env export' wrote"
 
 
 def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
     """(facts, blobs). ``question["want"]``:
 
-    ``head``: what environment.json says, and the numbers of the states. ``states``: the models of these ``numbers``,
+    ``head``: what environment.json says, the numbers of the states, and what there is ``besides`` that nobody takes.
+    ``states``: the models of these ``numbers``,
     compressed, with ``root_id`` as the id of their root objects; ``resources``: whether the newest remembers some.
-    ``files``: the files at ``paths``. Limits: ``bytes`` and ``files`` of the archive, ``parts`` of one model, and of
-    ``all_parts``. Raises `Invalid`.
+    ``files``: the files at ``paths``. Limits: ``bytes`` and ``files`` of the archive, ``package``, the bytes of one of
+    these files, ``parts`` of one model, and of ``all_parts``. Raises `Invalid`.
     """
     bounds = question["bounds"]
     archive = _opened(data, bounds)
@@ -43,10 +48,23 @@ def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], li
         if not numbers:
             raise Invalid("the archive has no model", hint=_HINT)
         picked = {key: head.get(key) for key in ("id", "name", "packages")}
-        return {"head": picked, "numbers": sorted(set(numbers))}, []
+        return {"head": picked, "numbers": sorted(set(numbers)), "besides": _besides(archive)}, []
     if question["want"] == "states":
         return _states(archive, question["numbers"], question["root_id"], bounds)
-    return {}, [_read(archive, path) for path in question["paths"]]
+    return {}, [_read(archive, path, bounds["package"]) for path in question["paths"]]
+
+
+def _besides(archive: zipfile.ZipFile) -> dict[str, Any]:
+    """What an import does not take: how many tasks there are, and the first files that are nothing of ours."""
+    tasks, files, count = set(), [], 0
+    for name in archive.namelist():
+        task = _TASK.match(name)
+        if task is not None:
+            tasks.add(task[1])
+        elif not name.endswith("/") and not _OURS.fullmatch(name):
+            count += 1
+            files += [name[:200]] if count <= _NAMED else []
+    return {"tasks": len(tasks), "files": files, "more": count - len(files)}
 
 
 def _states(
@@ -92,11 +110,11 @@ def _opened(data: bytes, bounds: Mapping[str, int]) -> zipfile.ZipFile:
     return archive
 
 
-def _read(archive: zipfile.ZipFile, path: str) -> bytes:
+def _read(archive: zipfile.ZipFile, path: str, most: int = _LARGEST) -> bytes:
     try:
         info = archive.getinfo(path)
-        if info.file_size > _LARGEST:
-            raise Invalid(f"{path} in the archive has more than {_LARGEST >> 20} MiB")
+        if info.file_size > most:
+            raise Invalid(f"{path} in the archive has more than {most >> 20} MiB")
         with archive.open(info) as file:
             data = file.read(info.file_size + 1)
     except KeyError:

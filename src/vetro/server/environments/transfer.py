@@ -35,7 +35,7 @@ from vetro.server.catalog.examining import PREFIX
 from vetro.server.crypto import CompressedJSON, loads_compressed, unpacked_size
 from vetro.server.dispatch import log
 from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import consts, history, limits, packages, reading, service
+from vetro.server.environments import consts, history, limits, packages, reading, removal, service
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.errors import Invalid
@@ -46,6 +46,8 @@ from vetro.server.setup import config
 #: Bytes of an archive's unpacked files together, and how many there may be.
 LARGEST: Final = 512 << 20
 MOST_FILES: Final = 20_000
+#: Packages of one environment; each is looked up.
+_MOST_PACKAGES: Final = 500
 #: Values of one model, and of all together, roughly.
 MOST_PARTS: Final = limits.MOST_PARTS
 MOST_ALL_PARTS: Final = 6_000_000
@@ -103,9 +105,9 @@ def _write(target: Any, found: reading.Found) -> None:
 
 
 def import_environment(
-    caller: Caller, data: bytes, *, name: str | None = None, fresh: bool = False
-) -> dict[str, str | None]:
-    """An environment from such an archive: {environment_id, session_id}.
+    caller: Caller, data: bytes | memoryview, *, name: str | None = None, fresh: bool = False
+) -> dict[str, Any]:
+    """An environment from such an archive: {environment_id, session_id, notes}; ``notes`` say what was left out.
 
     It has the newest states of the archive (``retention.states``) and counts as deployed as they say: right where it
     comes back as itself.
@@ -117,7 +119,9 @@ def import_environment(
     ask = _Archive(caller, data)
     told = ask.facts(want="head")
     # No more than would be kept: each is a row, and others wait while they are written.
-    head, numbers = told["head"], told["numbers"][-(int(config()["retention.states"]) or _MOST_STATES) :]
+    kept = 1 if fresh else int(config()["retention.states"]) or _MOST_STATES
+    head, numbers = told["head"], told["numbers"][-kept:]
+    notes = list(_left_out(told, kept))
     wanted = limits.name_of(name or head.get("name"), "the archive names no environment", "Environment")
     if fresh:
         _, found = ask.of(want="states", numbers=numbers[-1:], root_id="")
@@ -127,7 +131,7 @@ def import_environment(
         used = _read_packages(caller, ask, head.get("packages"))
         with transaction.atomic():
             made = history.begin(caller, wanted, root, consts.classes_of([e["digest"] for e in used]), imported=True)
-        return {"environment_id": made["environment_id"], "session_id": made["session_id"]}
+        return {"environment_id": made["environment_id"], "session_id": made["session_id"], "notes": notes}
     # Its root object has the environment's id: a second copy beside the first one gets another.
     own = str(head["id"]) if _is_free(caller, head.get("id")) else new_id()
     facts, models = ask.of(want="states", numbers=numbers, root_id=own)
@@ -137,15 +141,29 @@ def import_environment(
             " them: a copy that counts as deployed would have none"
         )
     used = _read_packages(caller, ask, head.get("packages"))
+    removal.drop_rows(own)  # of one with this id that was removed a moment ago
     states = dict(zip(numbers, models, strict=True))
     with transaction.atomic():
-        return {"environment_id": _restore(caller, wanted, own, states, used), "session_id": None}
+        return {"environment_id": _restore(caller, wanted, own, states, used), "session_id": None, "notes": notes}
+
+
+def _left_out(told: Mapping[str, Any], kept: int) -> Iterator[str]:
+    """What of an archive an import does not take."""
+    older, tasks = len(told["numbers"]) - kept, told["besides"]["tasks"]
+    if older > 0:
+        yield f"older states were left out: {older}; the newest are imported: {kept}"
+    if tasks:
+        yield f"the history of tasks was left out: {tasks}; reports and logs are not imported"
+    if told["besides"]["files"]:
+        more = told["besides"]["more"]
+        files = ", ".join([*told["besides"]["files"], *([f"… ({more})"] if more else [])])
+        yield f"files that no environment has were left out: {files}"
 
 
 class _Archive:
     """Questions about an archive to the process behind walls that reads it."""
 
-    def __init__(self, caller: Caller, data: bytes) -> None:
+    def __init__(self, caller: Caller, data: bytes | memoryview) -> None:
         self._owner = caller.project_id
         self._data = data
 
@@ -153,17 +171,20 @@ class _Archive:
         """What it says. Raises `Invalid`."""
         return self.of(**question)[0]
 
-    def of(self, **question: Any) -> tuple[dict[str, Any], list[CompressedJSON]]:
-        """What it says, and models; they are of a size that can be read. Raises `Invalid`."""
+    def of(self, **question: Any) -> tuple[dict[str, Any], list[bytes | memoryview]]:
+        """What it says, and compressed models; they are of a size that can be read. Raises `Invalid`."""
         facts, blobs = self.files(**question)
         left = LARGEST
         for blob in blobs:
             left -= unpacked_size(blob, min(left, limits.LARGEST_MODEL * 4))
-        return facts, [CompressedJSON(blob) for blob in blobs]
+        return facts, blobs
 
-    def files(self, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
+    def files(self, **question: Any) -> tuple[dict[str, Any], list[bytes | memoryview]]:
         """What it says, and bytes. Raises `Invalid`."""
-        bounds = {"bytes": LARGEST, "files": MOST_FILES, "parts": MOST_PARTS, "all_parts": MOST_ALL_PARTS}
+        package = int(config()["packages.max_upload_mib"]) << 20
+        bounds = {
+            "bytes": LARGEST, "files": MOST_FILES, "package": package, "parts": MOST_PARTS, "all_parts": MOST_ALL_PARTS
+        }  # fmt: skip
         head = {"op": "environment", "bounds": bounds, **question}
         try:
             told, blobs = pool().ask(self._owner, head, [self._data], SECONDS)
@@ -175,14 +196,15 @@ class _Archive:
 
 
 def _restore(
-    caller: Caller, name: str, own: str, states: Mapping[int, CompressedJSON], used: list[dict[str, str]]
+    caller: Caller, name: str, own: str, states: Mapping[int, bytes | memoryview], used: list[dict[str, str]]
 ) -> str:
     first, *rest = sorted(states)
-    row = service.insert(caller, own, name, {}, states[first])
+    row = service.insert(caller, own, name, {}, CompressedJSON(states[first]))
     State.objects.filter(environment=row).update(number=first)
-    for number in rest:
-        checking.check_model(caller.project_id, states[number], unpacked_size(states[number], LARGEST))
-    State.objects.bulk_create(State(environment=row, number=number, model=states[number]) for number in rest)
+    for number in rest:  # one after the other: each may be large
+        model = CompressedJSON(states[number])
+        checking.check_model(caller.project_id, model, unpacked_size(model, LARGEST))
+        State.objects.create(environment=row, number=number, model=model)
     row.version = max(states)
     row.save(update_fields=["version"])
     EnvironmentPackage.objects.bulk_create(
@@ -260,6 +282,8 @@ def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[
     from vetro.server.catalog.service import visible
 
     entries = listed if isinstance(listed, list) else []
+    if len(entries) > _MOST_PACKAGES:
+        raise Invalid(f"environment.json: 'packages' lists {len(entries):,}, {_MOST_PACKAGES} at most")
     used, missing = [], []
     for entry in entries:
         if not isinstance(entry, dict) or not all(isinstance(entry.get(k), str) for k in ("name", "version", "digest")):

@@ -13,6 +13,7 @@ from vetro.server.api.v1.paging import counted, is_true, limit_of, one_of
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.catalog import search, service
 from vetro.server.catalog.limits import check_values
+from vetro.server.catalog.questions import content_of
 from vetro.server.catalog.show import package_json, shown
 from vetro.server.catalog.writing import storable
 from vetro.server.errors import Invalid, UnsupportedType
@@ -78,7 +79,7 @@ def upload(call: Call) -> dict[str, Any]:
     return shown(result.packages[0])
 
 
-def _parts(call: Call) -> tuple[bytes, str | None]:
+def _parts(call: Call) -> tuple[bytes | memoryview, str | None]:
     """The archive and the text of the other part."""
     if call.content_type != "multipart/form-data":
         if call.content_type and call.content_type not in KNOWN_TYPES:
@@ -101,7 +102,7 @@ def _parts(call: Call) -> tuple[bytes, str | None]:
         raise Invalid("'multipart/form-data' request should contain one file only.")
     if (files[0].size or 0) > most << 20:
         raise too_large
-    return files[0].read(), texts[0] if texts else None
+    return content_of(files[0]), texts[0] if texts else None
 
 
 def _metadata(text: str | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.shapes import Given, Name, Page, Text
 from vetro.server.api.v2.tasks import TaskShown
+from vetro.server.catalog.questions import content_of
 from vetro.server.environments import (
     changing,
     deployments,
@@ -75,6 +76,12 @@ class Begun(Schema):
 
     environment_id: str
     session_id: str | None = None
+
+
+class Brought(Begun):
+    """The environment of an archive."""
+
+    notes: list[str] = Field([], description="What of the archive was left out, and why.")
 
 
 class Node(Schema):
@@ -151,13 +158,14 @@ class ImportForm(Given):
 
 
 @routes.add(
-    "POST", "/environments/import", "importEnvironment", "create_environment", Begun, status=201, takes="multipart"
+    "POST", "/environments/import", "importEnvironment", "create_environment", Brought, status=201, takes="multipart"
 )
 def import_environment(
     request: HttpRequest, archive: Annotated[UploadedFile, File()], given: Annotated[ImportForm, Form()]
 ) -> Answer:
     """An environment from what `export` or `vetro env export` wrote."""
-    return created(answers.import_environment(who(request), archive.read(), name=given.name or None, fresh=given.fresh))
+    given_name, data = given.name or None, content_of(archive)
+    return created(answers.import_environment(who(request), data, name=given_name, fresh=given.fresh))
 
 
 @routes.add("GET", "/environments/{environment_id}", "showEnvironment", "show_environment", EnvironmentShown)

@@ -17,6 +17,7 @@ from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text
 from vetro.server.catalog import importing, known, places, rehearsal, search, service, show, sources
 from vetro.server.catalog.importing import ImportResult
+from vetro.server.catalog.questions import content_of
 from vetro.server.errors import Invalid, TooLarge
 from vetro.server.setup import config
 
@@ -258,8 +259,8 @@ def list_packages(
     return page([package_json(row, caller.project_id) for row in rows[:limit]], total, end)
 
 
-def _archives(files: list[UploadedFile]) -> list[bytes]:
-    """The bytes of the parts. Raises `TooLarge`, `Invalid`."""
+def _archives(files: list[UploadedFile]) -> list[bytes | memoryview]:
+    """The content of the parts. Raises `TooLarge`, `Invalid`."""
     most = int(config()["packages.max_upload_mib"])
     if not files:
         raise Invalid("There is no part 'archive'.", hint="send each package as a part called 'archive'")
@@ -268,7 +269,7 @@ def _archives(files: list[UploadedFile]) -> list[bytes]:
     for file in files:
         if (file.size or 0) > most << 20:
             raise TooLarge(f"{file.name} has {file.size:,} bytes; {most} MiB are allowed.")
-    return [file.read() for file in files]
+    return [content_of(file) for file in files]
 
 
 def _options(request: HttpRequest, given: ImportOptions) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
+from vetro.server.catalog.questions import content_of
 from vetro.server.environments import deployments as deployed
 from vetro.server.environments import listing as environments
 from vetro.server.environments import service, transfer
@@ -17,6 +19,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.web.desk import last_event, open_desk
 from vetro.server.web.page import go, page, render
+from vetro.server.web.rule_words import in_words
 from vetro.yaql.errors import VetroError
 
 #: Rows of a page.
@@ -74,13 +77,15 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
             if archive is None:
                 raise Invalid(_("Choose the archive."))
             made = transfer.import_environment(
-                caller, archive.read(), name=context["name"].strip() or None, fresh=context["how"] != "exact"
+                caller, content_of(archive), name=context["name"].strip() or None, fresh=context["how"] != "exact"
             )
         except VetroError as error:
             status = error.status if isinstance(error, ServiceError) else 400
             if isinstance(error, ResourcesElsewhere):
                 error.hint = _("Choose “%s”.") % _("A draft with the same components: nothing counts as deployed")
             return render(request, "environments/bring.html", {**context, "problem": error}, status)
+        for note in made["notes"]:
+            messages.warning(request, in_words(note))
         return go(request, f"/app/environments/{made['environment_id']}/")
     return render(request, "environments/bring.html", context)
 

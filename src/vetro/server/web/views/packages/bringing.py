@@ -13,6 +13,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import rehearsal, sources
 from vetro.server.catalog.importing import ImportResult, import_packages
 from vetro.server.catalog.models import Category
+from vetro.server.catalog.questions import content_of
 from vetro.server.errors import Invalid, ServiceError, TooLarge
 from vetro.server.setup import config
 from vetro.server.web.page import is_htmx, page, render
@@ -130,8 +131,8 @@ def _names(text: str) -> list[str | tuple[str, str]]:
     return found
 
 
-def _files(request: HttpRequest) -> tuple[list[str], list[bytes]]:
-    """Names and bytes of what was uploaded. Raises `Invalid`, `TooLarge`."""
+def _files(request: HttpRequest) -> tuple[list[str], list[bytes | memoryview]]:
+    """Names and content of what was uploaded. Raises `Invalid`, `TooLarge`."""
     files = request.FILES.getlist("archive")
     most = int(config()["packages.max_upload_mib"])
     if not files:
@@ -141,4 +142,4 @@ def _files(request: HttpRequest) -> tuple[list[str], list[bytes]]:
     for file in files:
         if (file.size or 0) > most << 20:
             raise TooLarge(_("%(name)s is larger than %(most)d MiB.") % {"name": file.name, "most": most})
-    return [file.name or "" for file in files], [file.read() for file in files]
+    return [file.name or "" for file in files], [content_of(file) for file in files]

@@ -1,0 +1,153 @@
+"""What is uploaded takes no memory of the processes that answer requests, however large it is or becomes."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.service.attacked import Tenant, tenants
+from benchmarks.service.running import Running, _children, service
+
+pytestmark = [pytest.mark.attack("uploads", "H6"), pytest.mark.timeout(900)]
+BOUNDARY = b"a-line-that-is-in-no-archive"
+#: MiB that an upload may take of a process: pieces that are underway, and what the allocator keeps.
+MOST = 40
+HEAD = {"format": 1, "name": "e", "packages": []}
+MODEL = {"Objects": {"?": {"id": "e", "type": "io.murano.Environment"}, "name": "e"}}
+CLASS = b"Namespaces: {=: io.test, std: io.murano}\nName: A\nExtends: std:Application\n"
+
+
+def form(*parts: tuple[str, bytes], **fields: bytes) -> bytes:
+    """A body of archives and fields."""
+    text = b""
+    for name, data in parts:
+        disposition = f'Content-Disposition: form-data; name="archive"; filename="{name}"\r\n\r\n'
+        text += b"--" + BOUNDARY + b"\r\n" + disposition.encode() + data + b"\r\n"
+    for name, data in fields.items():
+        disposition = f'Content-Disposition: form-data; name="{name}"\r\n\r\n'
+        text += b"--" + BOUNDARY + b"\r\n" + disposition.encode() + data + b"\r\n"
+    return text + b"--" + BOUNDARY + b"--\r\n"
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data in files.items():
+            made.writestr(name, data)
+    return target.getvalue()
+
+
+def noise(size: int) -> bytes:
+    """What packs to a fortieth: no bomb by its ratio."""
+    rnd = random.Random(1)
+    return b"".join(rnd.randbytes(100).hex().encode() + b" " * 4000 for _ in range(size // 4200))
+
+
+def package(name: str, more: str = "", **files: bytes) -> bytes:
+    manifest = f"Format: '1.3'\nType: Application\nFullName: io.test.{name}\nName: n\nClasses: {{io.test.A: a.yaml}}\n"
+    found = {"manifest.yaml": (manifest + more).encode(), "Classes/a.yaml": CLASS}
+    return archive({**found, **{path.replace("__", "/"): data for path, data in files.items()}})
+
+
+def environment(packages: int = 0, **files: bytes) -> bytes:
+    listed = [{"name": f"a{n}", "version": "1", "digest": f"d{n}"} for n in range(packages)]
+    heads = {"environment.json": json.dumps({**HEAD, "packages": listed}), "model-1.json": json.dumps(MODEL)}
+    return archive({**{n: t.encode() for n, t in heads.items()}, **{f"packages/{n}.zip": d for n, d in files.items()}})
+
+
+class Uploads:
+    """A service, a tenant of it, and the memory of the processes that answer requests."""
+
+    def __init__(self, running: Running) -> None:
+        self._tenant: Tenant = tenants(running)[0]
+        found, todo = [], [running.pid]
+        while todo:
+            below = _children(todo.pop())
+            todo += below
+            found += [c for c in below if b"serving_http" in Path(f"/proc/{c}/cmdline").read_bytes()]
+        assert found
+        self._processes = found
+        self.send("POST", "/v2/packages/check", form(("a.zip", package("First"))))  # loads what it needs
+
+    def send(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
+        kind = f"multipart/form-data; boundary={BOUNDARY.decode()}"
+        return self._tenant.send(method, path, body, kind)
+
+    def memory(self) -> dict[int, float]:
+        """MiB of each process that are its own: not what it maps of files."""
+        found = {}
+        for process in self._processes:
+            lines = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+            found[process] = (int(lines["RssAnon"].split()[0]) + int(lines["RssShmem"].split()[0])) / 1024
+        return found
+
+    def rise(self, path: str, body: bytes) -> tuple[float, int, str]:
+        """(by how much memory rose, status, answer)."""
+        before, answers = self.memory(), []
+        peak = dict(before)
+        sending = threading.Thread(target=lambda: answers.append(self.send("POST", path, body)))
+        sending.start()
+        while sending.is_alive():
+            peak = {process: max(peak[process], now) for process, now in self.memory().items()}
+            time.sleep(0.005)
+        return max(peak[p] - before[p] for p in peak), answers[0][0], answers[0][1].decode(errors="replace")
+
+
+@pytest.fixture(scope="module")
+def uploads() -> Iterator[Uploads]:
+    with service() as running:
+        yield Uploads(running)
+
+
+def many() -> bytes:
+    rnd = random.Random(2)
+    return form(*((f"{n}.zip", package(f"N{n}", Resources__x=rnd.randbytes(4_900_000))) for n in range(12)))
+
+
+#: Text that takes four bytes a character once it is read.
+WIDE = b"x" * (40 << 20) + "\U0001f600".encode()
+CASES = {
+    "field": ("/v2/packages", lambda: form(("a.zip", b"x"), tags=WIDE), 413, "524,288 bytes"),
+    "field of an environment": ("/v2/environments/import", lambda: form(("a.zip", b"x"), name=WIDE), 413, "524,288"),
+    "field of v1": ("/v1/catalog/packages", lambda: form(("a.zip", b"x"), json=WIDE[-(5 << 20) :]), 413, "Too Large"),
+    "many packages": ("/v2/packages", many, 201, "io.test.N11"),
+    "many packages that are checked": ("/v2/packages/check", many, 200, "io.test.N11"),
+    "form definition": (
+        "/v2/packages", lambda: form(("a.zip", package("U", **{"UI/ui.yaml": b"#" + noise(50 << 20)}))),
+        400, "its form definition has 5",
+    ),
+    "logo": (
+        "/v2/packages",
+        lambda: form(("a.zip", package("L", "Logo: l.png\n", **{"l.png": b"\x89PNG\r\n\x1a\n" + noise(50 << 20)}))),
+        400, "its logo has 5",
+    ),
+    "packages of an environment": (
+        "/v2/environments/import",
+        lambda: form(("e.zip", environment(4, **{f"d{n}": b"ab" * (27 << 20) for n in range(4)}))),
+        400, "has more than 5 MiB",
+    ),
+    "names of packages of an environment": (
+        "/v2/environments/import", lambda: form(("e.zip", environment(20_000))), 400, "lists 20,000, 500 at most",
+    ),
+    "a large environment": (
+        "/v2/environments/import",
+        lambda: form(("e.zip", environment(0, pad=random.Random(3).randbytes(50 << 20)))), 201, "environment_id",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_uploads_take_no_memory_of_who_answers(uploads: Uploads, case: str) -> None:
+    path, body, status, text = CASES[case]
+    rise, found, answer = uploads.rise(path, body())
+    assert (found, text in answer) == (status, True), (found, answer[:500])
+    assert rise < MOST, f"{rise:.0f} MiB"
