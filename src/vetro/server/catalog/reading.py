@@ -31,8 +31,8 @@ from vetro.yaql.errors import VetroError
 
 #: Findings that v1 uploads may have (API.md 3, "Class files are not opened"): class files that are not there.
 _LATER = frozenset({"PKG112"})
-#: Bytes of the form definition and of each picture, which go through memory as they are.
-LARGEST_PART = 4 << 20
+#: Bytes of a form definition, which goes through memory as it is; pictures are measured by the check.
+LARGEST_FORM = 4 << 20
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
 _PREFIXED = re.compile(r"(?<![\w:])([A-Za-z_]\w*|):([A-Za-z_]\w*(?:\.\w+)*)", re.ASCII)
 
@@ -146,10 +146,9 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
 def _of_package(package: LoadedPackage, manifest: Manifest) -> dict[str, Any]:
     from vetro.packages.extensions import required_extensions
 
-    ui = None if package.ui is None else package.ui.encode("utf-8", "surrogatepass")
-    for what, data in (("form definition", ui), ("logo", package.logo), ("supplier's logo", package.supplier_logo)):
-        if data is not None and len(data) > LARGEST_PART:
-            raise PackageError(f"its {what} has {len(data):,} bytes, {LARGEST_PART:,} at most")
+    size = len((package.ui or "").encode("utf-8", "surrogatepass"))
+    if size > LARGEST_FORM:
+        raise PackageError(f"its form definition has {size:,} bytes, {LARGEST_FORM:,} at most")
     supplier = package.supplier
     return {
         "fqn": package.name, "version": str(package.version), "type": package.type,

@@ -79,7 +79,7 @@ def test_a_failed_task_is_retried_a_queued_one_cancelled(ann: Any, environment: 
     assert resolved.status_code == 409
 
 
-def test_actions_are_offered_and_called(ann: Any, environment: str, deploy: Deploy, drain: Deploy) -> None:
+def test_actions_are_offered_and_called(ann: Any, environment: str, deploy: Deploy, drain: Deploy, people: Any) -> None:
     deploy(tree("t1", height=2))
     actions = ann.get(f"/v2/environments/{environment}/actions").json()["items"]
     water = next(a for a in actions if a["name"] == "water")
@@ -93,6 +93,10 @@ def test_actions_are_offered_and_called(ann: Any, environment: str, deploy: Depl
     task = ann.get(f"/v2/tasks/{begun.json()['id']}?wait=1").json()
     assert (task["state"], task["result"], task["action"]["method"]) == ("done", 5, "water")
     assert ann.post(f"/v2/environments/{environment}/actions/t1_nothing", {}).status_code == 404
+    reed = people("reed", "demo", "reader")  # who may not call it does not read what it returned, by no door
+    told = reed.get(f"/v2/tasks/{task['id']}").json()
+    assert (told["state"], told["result"]) == ("done", None)
+    assert reed.get(f"/v1/environments/{environment}/actions/{task['id']}").status_code == 403
 
 
 def test_secret_arguments_of_an_action_are_not_told(

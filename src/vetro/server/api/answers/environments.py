@@ -94,7 +94,7 @@ def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
 
 def import_environment(
     caller: Caller, archive: bytes | memoryview, *, name: str | None = None, fresh: bool = False
-) -> dict[str, str | None]:
+) -> dict[str, Any]:
     """An environment from what `export_environment` or `vetro env export` wrote: {environment_id, session_id}."""
     from vetro.server.environments import transfer
 
