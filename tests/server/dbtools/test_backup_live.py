@@ -102,7 +102,7 @@ def test_it_goes_on_elsewhere(tmp_path: Path, postgresql: Callable[[], str], kin
         until(lambda: again.state(made[0]) == "ready", 150)
         apps = again.call("GET", f"/v1/environments/{made[0]}/services")
         assert sorted(app["title"] for app in apps) == ["0", "a"]
-        print(f"{report['rows']} rows in {report['seconds']} s while {len(there)} environments were made")
+        print(f"{report['database_bytes']} bytes in {report['seconds']} s while {len(there)} environments were made")
     finally:
         stop.set()
         for one in services:
