@@ -76,7 +76,7 @@ def test_applications_are_removed_one_or_all(ann: Any, env: str, session: str) -
 
 
 def test_the_list_must_be_a_list(ann: Any, env: str, session: str) -> None:
-    for bad in (None, False, {}, APP):
+    for bad in (False, {}, APP):
         with pytest.raises(Invalid):
             drafts.put_services(ann.caller, env, session, (), bad)
 

@@ -31,8 +31,11 @@ def garden(planting: Any) -> Any:
 
 
 @pytest.fixture
-def draft(ann: Any) -> tuple[str, str]:
+def draft(ann: Any, settings: Any) -> tuple[str, str]:
     """An environment and a session whose draft has too many objects."""
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = (
+        None  # the application measures bodies; not here
+    )
     environment = ann.post("/v2/environments", {"name": "large"}).json()["id"]
     session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
     header = {"x-configuration-session": session}

@@ -76,7 +76,8 @@ def test_the_sizes_of_what_the_walls_give_back_are_not_believed(ann: Any, monkey
     class Taken:
         def ask(self, owner: str, head: dict[str, Any], *_: Any) -> Any:
             if head["want"] == "head":
-                return {"head": {"id": None, "name": "e", "packages": []}, "numbers": [1]}, []
+                besides = {"tasks": 0, "files": [], "more": 0}
+                return {"head": {"id": None, "name": "e", "packages": []}, "numbers": [1], "besides": besides}, []
             return {"resources": False}, [bomb]
 
     monkeypatch.setattr(transfer, "pool", Taken)
