@@ -33,9 +33,7 @@ def garden(planting: Any) -> Any:
 @pytest.fixture
 def draft(ann: Any, settings: Any) -> tuple[str, str]:
     """An environment and a session whose draft has too many objects."""
-    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = (
-        None  # the application measures bodies; not here
-    )
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = None  # the application measures bodies; not here
     environment = ann.post("/v2/environments", {"name": "large"}).json()["id"]
     session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
     header = {"x-configuration-session": session}
