@@ -111,13 +111,13 @@ def get(caller: Caller, task_id: str, *, locked: bool = False) -> Task:
     return task
 
 
-@transaction.atomic
 def result_of(caller: Caller, task: Task) -> Any:
     """What a task returned. None where the caller may not read it: results of actions are for those who may call
     actions (rule ``execute_action``)."""
     return task.result if task.kind not in ("action", "static") or allows(caller, "execute_action") else None
 
 
+@transaction.atomic
 def cancel(caller: Caller, task_id: str, reason: str = "") -> Task:
     """Ends a task: at once when nobody runs it, else at its next safe point, by force after the grace.
 
