@@ -7,6 +7,7 @@ from typing import Any
 from tests.engine.models.test_suggest import package
 from vetro.engine.models import check_model
 from vetro.muranopl import Engine
+from vetro.muranopl.execution import EffectClock
 
 MAIN = """
 Properties:
@@ -43,7 +44,7 @@ def errors(**values: Any) -> list[tuple[Any, ...]]:
     """(object, property, path, code) of the errors of a model that is right but for ``values``."""
     part = {"?": {"type": "t.Part", "id": "p"}, "sizes": [1]}
     root = {"?": {"type": "t.Main", "id": "r"}, "n": 4, "names": {"first": "a"}, "part": part, "other": "p", **values}
-    session = Engine([package({"Main": MAIN, "Part": PART})], effects=Refusing()).session()
+    session = Engine([package({"Main": MAIN, "Part": PART})], effects=Refusing(), clock=EffectClock()).session()
     return [(e["objectId"], e["property"], e["path"], e["code"]) for e in check_model(session, {"Objects": root})]
 
 
