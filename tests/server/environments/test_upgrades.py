@@ -6,6 +6,7 @@ import contextlib
 import io
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from vetro.clouds.interface import Owner
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.server import setup
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import import_packages
+from vetro.server.config import Config
 from vetro.server.setup import config
 
 pytestmark = [pytest.mark.django_db, pytest.mark.attack("data", "D2")]
@@ -88,8 +91,10 @@ def servers(garden: Garden) -> list[str]:
 
 
 @pytest.fixture
-def house(planting: Callable[..., Garden]) -> Garden:
-    """Deployed in version 1.0.0, with a server in its cellar."""
+def house(planting: Callable[..., Garden], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Garden:
+    """Deployed in version 1.0.0, with a server in its cellar: written down only, whatever this machine can do."""
+    given = {"cloud.driver": "record", "cloud.directory": str(tmp_path / "cloud")}
+    monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
     garden = planting(name="house")
     import_packages(garden.caller, [archive("1.0.0", ONE)])
     instance = {"?": {"type": "io.murano.resources.LinuxMuranoInstance", "id": "i"}, "name": "cellar",
