@@ -75,6 +75,15 @@ def test_messages_on_the_wire(channel: AmqpChannel, raw: RawChannel) -> None:
     assert message.delivery_info["routing_key"] == QUEUE
 
 
+def test_whether_an_agent_is_there_is_known(channel: AmqpChannel, raw: RawChannel) -> None:
+    assert channel.connected("another") is None
+    assert channel.connected(QUEUE) is False
+    tag = raw.basic_consume(QUEUE)
+    wait_for(lambda: channel.connected(QUEUE))
+    raw.basic_cancel(tag)
+    wait_for(lambda: channel.connected(QUEUE) is False)
+
+
 def test_messages_without_signature(channel: AmqpChannel, raw: RawChannel) -> None:
     channel.send(QUEUE, Message("1", "{}"))
     message = get(raw, QUEUE)

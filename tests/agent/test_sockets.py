@@ -143,7 +143,7 @@ def test_two_processes_share_an_environment(channel: SocketChannel, make_agent: 
     try:
         assert call(other, body_plan("return 1"))["Body"] == 1
         assert channel.connected(QUEUE)
-        assert not other.connected(QUEUE)
+        assert other.connected(QUEUE) is None  # whoever serves the sockets knows it
         channel.close()
         assert call(other, body_plan("return 2"))["Body"] == 2
         assert other.connected(QUEUE)

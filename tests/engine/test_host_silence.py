@@ -37,6 +37,9 @@ class Silence:
     def acknowledge(self, queue: str, id: str) -> None:
         raise AssertionError("there was no answer")
 
+    def connected(self, queue: str) -> bool | None:
+        return False
+
     def close(self) -> None:
         pass
 
@@ -112,4 +115,44 @@ def test_the_cloud_tells_servers_that_ended(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(world.driver, "statuses", lambda servers, seen=seen: seen)
         assert world.cloud.why_silent(OWNER, QUEUE) == "server 'web' has ended by itself"
         assert world.cloud.why_silent(Owner("project", "other"), QUEUE) is None
+    world.cloud.close()
+
+
+def test_an_agent_that_never_comes_is_told_with_the_console_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in {"GLANCE": 0.01, "WAITS": 0.03, "TOO_LONG": 0.1}.items():
+        monkeypatch.setattr(f"vetro.engine.host.watch.{name}", seconds)
+    servers = Unwatched()
+    monkeypatch.setattr(servers, "connected", lambda queue: queue == "there", raising=False)
+    monkeypatch.setattr(servers, "console", lambda queue, lines: ("web", "line 1\nKernel panic\n"), raising=False)
+    agents = Agents(Silence(), servers=servers)
+    try:
+        for queue in ("eenv-hone", "there"):
+            told: list[Any] = []
+            request = Request("1", "agent.call", {**ARGS, "queue": queue, "timeout": 0.4}, progress=told.append)
+            assert agents.handlers()["agent.call"](request) == {"timeout": 0.4}
+            reports = [news["report"] for news in told]
+            if queue == "there":
+                assert not reports
+                continue
+            first, second = reports
+            assert first == {"id": "one", "level": "info", "text": "waits for the agent of server 'web'"}
+            assert second["level"] == "warning"
+            assert second["text"].startswith("the agent of server 'web' has not come for 0 s; its console ends with:")
+            assert second["text"].endswith("Kernel panic\n")
+    finally:
+        agents.close()
+
+
+def test_the_recorded_cloud_shows_consoles_and_when_agents_come(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    channel = world.cloud.channel(OWNER)
+    assert channel.connected(QUEUE) is False
+    assert world.cloud.console_of(OWNER, QUEUE, 5) is None
+    properties = {**SERVER["properties"], "name": "web", "user_data_format": "RAW", "user_data": DATA}
+    world.push(hot({"s": {"type": SERVER["type"], "properties": properties}}))
+    found = world.cloud.console_of(OWNER, QUEUE, 5)
+    assert found is not None and found[0] == "web" and "nothing was started" in found[1]
+    assert world.cloud.console_of(Owner("project", "other"), QUEUE, 5) is None
+    assert channel.connected(QUEUE) is True
+    channel.close()
     world.cloud.close()

@@ -35,6 +35,9 @@ class Single:
     def acknowledge(self, queue: str, id: str) -> None:
         self.log.append(f"ack {id}")
 
+    def connected(self, queue: str) -> None:
+        return None
+
     def close(self) -> None:
         pass
 

@@ -33,6 +33,8 @@ QUEUE_ARGUMENTS = {"x-ha-policy": "all", "x-expires": 86_400_000}
 _REMEMBERED = 65_536
 #: Messages of one queue that the broker sends before the first of them is acknowledged.
 PREFETCH = 64
+#: Seconds that asking whether an agent is there may take.
+_GLANCE = 2.0
 
 
 @dataclass(slots=True)
@@ -163,6 +165,19 @@ class AmqpChannel:
             # If the connection breaks before the broker knows, the message comes again and is dropped then.
             _remember(self._done, key)
         self._use().submit(acknowledge, self._patience)
+
+    def connected(self, queue: str) -> bool | None:
+        """See `Channel.connected`: whether somebody takes messages from the queue. Raises `BrokerUnavailable`."""
+
+        def ask(channel: Any) -> bool:
+            found = channel.queue_declare(
+                queue=queue, durable=True, exclusive=False, auto_delete=False, arguments=QUEUE_ARGUMENTS
+            )
+            return int(found.consumer_count) > 0
+
+        if not queue.startswith(self._prefix):
+            return None
+        return self._use().submit(ask, min(self._patience, _GLANCE)).result()
 
     def close(self) -> None:
         """Ends the connection; what was not acknowledged stays with the broker."""

@@ -71,8 +71,10 @@ class Hub:
         except (BlockingIOError, OSError):
             pass  # full: it wakes up anyway; closed: nobody is there to wake
 
-    def connected(self, queue: str) -> bool:
-        """Whether an agent that has greeted is connected."""
+    def connected(self, queue: str) -> bool | None:
+        """Whether an agent that has greeted is connected; None while another process serves the sockets."""
+        if self._lock is None:
+            return None
         return any(peer.greeted for peer in tuple(self._peers.get(queue, ())))
 
     def close(self) -> None:

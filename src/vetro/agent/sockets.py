@@ -125,8 +125,8 @@ class SocketChannel:
         """The message was stored by who received it: nobody gets it again."""
         self._store.done(queue, id)
 
-    def connected(self, queue: str) -> bool:
-        """Whether the agent of a server is connected to this process now."""
+    def connected(self, queue: str) -> bool | None:
+        """See `vetro.clouds.interface.Channel.connected`: another process may serve the sockets."""
         return self._hub.connected(queue)
 
     def close(self) -> None:

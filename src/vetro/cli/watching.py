@@ -63,6 +63,8 @@ class Watch:
         what = event.get("event")
         if what == "note":
             self._note(str(event.get("kind")), event.get("args") or {})
+        elif what == "progress" and event.get("report"):
+            self._note("report", event["report"])
         elif what == "begun" and event.get("kind") in _STEPS:
             with self._lock:
                 self._open[str(event.get("key"))] = (self._step(event), time.monotonic())

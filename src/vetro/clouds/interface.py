@@ -263,6 +263,10 @@ class Channel(Protocol):
         """The message was stored: it is not delivered again."""
         ...  # pragma: no cover - protocol
 
+    def connected(self, queue: str) -> bool | None:
+        """Whether an agent takes messages from the queue of its server now; None where that cannot be told."""
+        ...  # pragma: no cover - protocol
+
     def close(self) -> None:
         """Lets connections go. Messages that were not acknowledged are delivered to the next who receives."""
         ...  # pragma: no cover - protocol

@@ -10,9 +10,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tests.server.dispatch import shop
+from vetro.engine.outcome import Outcome
 from vetro.server import setup
 from vetro.server.catalog.models import Package
 from vetro.server.config import Config
+from vetro.server.dispatch import task_runner
 from vetro.server.dispatch.claim import claim
 from vetro.server.dispatch.models import Task
 from vetro.server.observe import traces
@@ -108,3 +110,20 @@ def test_a_deployment_is_traced_with_its_methods_and_pushes(
     assert found["test.Shop.deploy"].parent.span_id == found["io.murano.Environment.deploy"].context.span_id
     assert {span.context.trace_id for span in found.values() if span.parent} == {top.context.trace_id}
     assert not any("hunter2" in span.to_json() for span in found.values())
+
+
+def test_what_is_told_of_an_agent_that_does_not_come_becomes_a_report_once(
+    ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Telling(task_runner.Worker):
+        def run(self) -> Outcome:
+            report = {"id": "web", "level": "warning", "text": "the agent of server 'web' has not come"}
+            for _ in range(2):
+                self.events({"event": "progress", "key": "1", "report": report})
+            return super().run()
+
+    monkeypatch.setattr(task_runner, "Worker", Telling)
+    settings(monkeypatch, worker__timeout=1)
+    task, _ = run(ann, drain)
+    (told,) = [report for report in task.reports.all() if "has not come" in report.text]
+    assert (told.level, told.entity_id) == ("warning", "web")

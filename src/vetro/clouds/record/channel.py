@@ -143,6 +143,14 @@ class RecordChannel:
         )
         self._received.get(queue, set()).discard(id)
 
+    def connected(self, queue: str) -> bool | None:
+        """See `Channel.connected`: agents are there from when their servers are up."""
+        found = self._store.rows(
+            "SELECT ready FROM servers WHERE project = ? AND environment = ? AND queue = ? AND status = 'ACTIVE'",
+            (self._owner.project, self._owner.environment, queue),
+        )
+        return bool(found) and found[0][0] <= self._driver.clock()
+
     def close(self) -> None:
         """See `Channel.close`."""
         self._closed = True

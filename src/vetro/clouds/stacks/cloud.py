@@ -154,6 +154,11 @@ class StackCloud:
             return f"making the server '{item['name']}' was begun and never finished; deploy the instance again"
         return None
 
+    def console_of(self, owner: Owner, queue: str, lines: int) -> tuple[str, str] | None:
+        """Name and end of the console of the server whose agent has this queue; None when there is none."""
+        item = self._with_queue(owner, queue)
+        return None if item is None else (item["name"], self.driver.console(item["id"], lines))
+
     def _with_queue(self, owner: Owner, queue: str) -> Record | None:
         """The server of an owner that has an agent queue."""
         row = self._database.row(

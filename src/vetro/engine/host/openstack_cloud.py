@@ -60,6 +60,10 @@ class NoBroker:
         """Raises `NotAvailable`."""
         raise _missing()
 
+    def connected(self, queue: str) -> bool | None:
+        """Nobody can tell."""
+        return None
+
     def close(self) -> None:
         """Nothing is open."""
 

@@ -20,6 +20,7 @@ from vetro.engine.host.pulse import Pulse
 from vetro.engine.host.seal import Seal
 from vetro.engine.host.small import Small
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
+from vetro.engine.host.watch import Unwatched
 from vetro.engine.kinds import Answer, answer_of
 from vetro.muranopl.effects import UnknownEffect
 from vetro.muranopl.exceptions import names_of
@@ -61,7 +62,7 @@ class EffectsHost:
             channel,
             signer,
             clock,
-            _Seen(self) if isinstance(cloud, Watchful) else None,
+            _Seen(self, channel) if isinstance(cloud, Watchful) else _Heard(channel),
             may_drop=(lambda: True) if pulse is None else pulse.lives,
         )
         self._stacks = Stacks(cloud, owner, conflict_pauses)
@@ -213,15 +214,36 @@ class Watchful(Protocol):
         """Why no server takes plans from this queue as things are; None when one does or will."""
         ...  # pragma: no cover - protocol
 
+    def console_of(self, owner: Owner, queue: str, lines: int) -> tuple[str, str] | None:
+        """Name and end of the console of the server whose agent has this queue; None when there is none."""
+        ...  # pragma: no cover - protocol
 
-class _Seen:
+
+class _Heard(Unwatched):
+    """What a channel knows of the agents of one environment."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def connected(self, queue: str) -> bool | None:
+        return self._channel.connected(queue)
+
+
+class _Seen(_Heard):
     """What a host and its cloud know of the servers of one environment."""
 
-    def __init__(self, host: EffectsHost) -> None:
+    def __init__(self, host: EffectsHost, channel: Channel) -> None:
+        super().__init__(channel)
         assert isinstance(host.cloud, Watchful)
         self._cloud = host.cloud
         self._owner = host.owner
-        self.turn = host.turn
+        self._turn = host.turn
+
+    def turn(self) -> int | None:
+        return self._turn()
+
+    def console(self, queue: str, lines: int) -> tuple[str, str] | None:
+        return self._cloud.console_of(self._owner, queue, lines)
 
     def why_silent(self, queue: str) -> str | None:
         return self._cloud.why_silent(self._owner, queue)

@@ -1,20 +1,28 @@
-"""`Watch`: calls of agents that wait: ends them when their time is over, or when it is certain that nobody answers."""
+"""`Watch`: calls of agents that wait: ends them when their time is over, or when it is certain that nobody answers, and
+tells those who watch when a server was made and its agent does not come."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vetro.clouds.interface import CloudError
 from vetro.engine.host.answers import Request
 
+log = logging.getLogger(__name__)
+
 #: Seconds between two looks at the servers of agents that do not answer.
 GLANCE = 2.0
 #: Looks in a row that must find nothing but calls of servers that are not there.
 STILL = 3
+#: Seconds after which a call tells that it waits for an agent that is not there, and that this takes too long.
+WAITS, TOO_LONG = 10.0, 45.0
+#: Lines of a console that tell why an agent does not come.
+_LINES = 8
 
 #: Told how an effect ended: its answer, or its error.
 Done = Callable[[Any, "BaseException | None"], None]
@@ -31,6 +39,14 @@ class Servers(Protocol):
         """Why nobody would ever take a plan from this queue if nothing was made any more; None where somebody may."""
         ...  # pragma: no cover - protocol
 
+    def connected(self, queue: str) -> bool | None:
+        """Whether an agent takes plans from this queue now; None where nobody can tell."""
+        ...  # pragma: no cover - protocol
+
+    def console(self, queue: str, lines: int) -> tuple[str, str] | None:
+        """Name and end of the console of the server whose agent has this queue; None where it is not seen."""
+        ...  # pragma: no cover - protocol
+
     def turn(self) -> int | None:
         """None while the task may still make servers, else a number that changes whenever the task does something."""
         ...  # pragma: no cover - protocol
@@ -44,6 +60,14 @@ class Unwatched:
         return None
 
     def why_missing(self, queue: str) -> str | None:
+        """Unknown."""
+        return None
+
+    def connected(self, queue: str) -> bool | None:
+        """Unknown."""
+        return None
+
+    def console(self, queue: str, lines: int) -> tuple[str, str] | None:
         """Unknown."""
         return None
 
@@ -64,6 +88,8 @@ class Call:
     #: On the monotonic clock.
     end: float
     done: Done
+    #: On the monotonic clock.
+    begun: float = field(default_factory=time.monotonic)
     #: Its server was seen to have ended.
     suspected: bool = False
     over: bool = False
@@ -85,6 +111,9 @@ class Watch:
         self._closed = False
         #: The task's turn at the last look that found only calls without servers, and how many such looks there were.
         self._still: tuple[int, int] | None = None
+        #: Queues whose agents were there, and what was told of the others.
+        self._met: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
 
     def add(self, call: Call) -> None:
         """Watches a call from now on; its plan was handed over."""
@@ -145,6 +174,8 @@ class Watch:
                 self._ended(call, None, CloudError(f"the agent does not answer: {why}"))
             call.suspected = why is not None
         waiting = [call for call in waiting if not call.over]
+        for call in waiting:
+            self._tell(call)
         try:
             self._missing(waiting)
         except Exception as error:
@@ -167,3 +198,27 @@ class Watch:
         if looks >= STILL:
             for call, why in zip(waiting, reasons, strict=True):
                 self._ended(call, {"timeout": call.timeout, "why": why}, None)
+
+    def _tell(self, call: Call) -> None:
+        """Tells once of each agent that was never there that it is waited for, and later what its server says."""
+        waited, queue = time.monotonic() - call.begun, call.queue
+        level = "warning" if waited >= TOO_LONG else "info"
+        if waited < WAITS or queue in self._met or (queue, level) in self._told:
+            return
+        try:
+            there = self._servers.connected(queue)
+            if there is not False:
+                if there:
+                    self._met.add(queue)
+                return
+            seen = self._servers.console(queue, _LINES)
+        except Exception as error:
+            log.debug("whether the agent of %s is there is not known: %s", queue, error)
+            return
+        self._told.add((queue, level))
+        whose = f"the agent of server '{seen[0]}'" if seen is not None else f"the agent with the queue '{queue}'"
+        text = f"waits for {whose}"
+        if level == "warning":
+            said = f"; its console ends with:\n{seen[1]}" if seen is not None and seen[1].strip() else ""
+            text = f"{whose} has not come for {waited:.0f} s{said}"
+        call.request.progress({"report": {"id": queue.rpartition("-h")[2], "level": level, "text": text}})

@@ -28,7 +28,7 @@ from vetro.engine.version import engine_version
 from vetro.engine.worker import Limits, Worker
 from vetro.engine.worker_ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.server.config import Config
-from vetro.server.dispatch import spec, wakeup
+from vetro.server.dispatch import reports, spec, wakeup
 from vetro.server.dispatch.claim import Lease, release
 from vetro.server.dispatch.ending import break_off, finish
 from vetro.server.dispatch.errors import BegunTooOften, Stumbled
@@ -205,6 +205,10 @@ class TaskRunner:
         def heard(event: Mapping[str, Any]) -> None:
             if event["event"] == "spans" and isinstance(event["spans"], list):
                 methods.extend(event["spans"][:MOST_SPANS])
+            elif event["event"] == "progress" and "report" in event:
+                told = event["report"]
+                key = f"{event['key']} {told['level']}"  # told again when the task is begun again
+                reports.add(task, key, told["text"], level=told["level"], entity_id=told["id"])
 
         engine_task = spec.engine_task(task)
         timeout = self._config["worker.timeout"]
