@@ -177,7 +177,7 @@ class AmqpChannel:
 
         if not queue.startswith(self._prefix):
             return None
-        return self._use().submit(ask, min(self._patience, _GLANCE)).result()
+        return bool(self._use().submit(ask, min(self._patience, _GLANCE)).result())
 
     def close(self) -> None:
         """Ends the connection; what was not acknowledged stays with the broker."""
