@@ -175,3 +175,26 @@ def test_the_stages_of_an_import_are_followed(remote: Remote, tmp_path: Path, mo
     assert stored.wait(60)
     stages = ["reading 1 package, 0 are read", "checking 1 package", "storing 1 package"]
     assert steps == ["sending 1 package, 1 KiB", *stages]
+
+
+FIXTURE = """\
+Namespaces: {=: p.tested, t: io.murano.test, lib: p.needed}
+Name: Works
+Extends: t:TestFixture
+Methods:
+  testIt:
+    Body:
+      - $.assertEqual(hello, new(lib:Base).greet())
+"""
+
+
+def test_tests_find_required_packages_on_the_server(remote: Remote, tmp_path: Path) -> None:
+    write_package(tmp_path / "lib", {"p.needed.Base": LIBRARY.replace("p.lib", "p.needed")}, name="p.needed")
+    needs = "Require: {p.needed: '>=1.0'}\n"
+    write_package(tmp_path / "tested", {"p.tested.Works": FIXTURE}, name="p.tested", extra=needs)
+    tested = str(tmp_path / "tested")
+    assert "p.needed" in remote.run("test", tested).output
+    remote.ok("package", "publish", str(tmp_path / "lib"))
+    assert "1 passed, 0 failed" in remote.ok("test", tested).output
+    assert "p.needed" in remote.run("test", tested, "--context", "local").output
+    remote.ok("package", "delete", "p.needed")

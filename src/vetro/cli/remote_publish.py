@@ -214,16 +214,13 @@ def download_folder(fallback: Path) -> Path:
 
 def required(client: Client, packages: Sequence[Any], folder: Path) -> Iterator[Path]:
     """Archives of what ``packages`` require and the server has, and of what those require."""
-    from vetro.engine.models.suggest import STANDARD
     from vetro.packages import load_path
 
-    known = {package.name for package in packages}
-    todo = [(name, spec) for package in packages for name, spec in package.requirements.items()]
-    while todo:
-        name, spec = todo.pop()
-        if name in known or name in STANDARD:
-            continue
-        known.add(name)
+    known = list(packages)
+    asked: set[str] = set()
+    while todo := [item for item in lacking(known) if item[0] not in asked]:
+        name, spec = todo[0]
+        asked.add(name)
         try:
             row = find.package(client, name, spec or None, disabled=False)
         except find.NotFound:
@@ -232,4 +229,13 @@ def required(client: Client, packages: Sequence[Any], folder: Path) -> Iterator[
             continue
         path = download(client, row, folder)
         yield path
-        todo += [item for package in load_path(str(path)) for item in package.requirements.items()]
+        known += load_path(str(path))
+
+
+def lacking(packages: Iterable[Any]) -> list[tuple[str, str]]:
+    """Names and versions of what packages require that is neither one of them nor part of Vetro."""
+    from vetro.engine.models.suggest import STANDARD
+
+    known = list(packages)
+    there = {package.name for package in known} | set(STANDARD)
+    return [item for package in known for item in package.requirements.items() if item[0] not in there]

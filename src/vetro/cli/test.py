@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client_contexts import context_option
 from vetro.cli.memory import memory_option
 
 
@@ -38,6 +41,7 @@ from vetro.cli.memory import memory_option
     help="How the recorded servers answer plans, as of 'vetro env create --driver record --script'.",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the tests, run none.")
+@context_option
 @memory_option(2048)
 @out.output_option("text", "json", "yaml")
 def command(
@@ -55,7 +59,8 @@ def command(
 
     A fixture is a class that extends io.murano.test.TestFixture; its tests are methods named testSomething. Each test
     runs on its own, with a clock that does not wait, and a cloud of its own that only records: servers exist at once
-    and answer plans as --script says. The exit status is 1 when a test fails, when a class cannot be loaded, and when
+    and answer plans as --script says. Packages that are required and not named here come from the catalog of the server
+    in force ('vetro context'). The exit status is 1 when a test fails, when a class cannot be loaded, and when
     there are no tests at all.
 
     \b
@@ -74,6 +79,7 @@ def command(
     with out.explained():
         packages = load_packages(paths)
         more = load_packages(others)
+        more += _from_catalog([*packages, *more])
     run = _Run(source_finder([*packages, *more]), as_text=output == "text")
     tests: list[TestId] = []
     with out.explained(run.sources):
@@ -103,6 +109,23 @@ def command(
         sys.exit(out.FAILED)
     if covered is not None and fail_under is not None and covered < fail_under:
         out.fail(f"coverage is {covered:.1f} %, --fail-under asks for {fail_under:g} %")
+
+
+def _from_catalog(known: list[Any]) -> list[Any]:
+    """What these packages require and the server in force has; their files stay until the command ends."""
+    from vetro.cli.client import server
+    from vetro.cli.client_contexts import chosen
+    from vetro.cli.loading import load_packages
+    from vetro.cli.remote_publish import download_folder, lacking, required
+
+    if chosen() is None or not lacking(known):
+        return []
+    client = server()
+    assert client is not None
+    temporary = tempfile.TemporaryDirectory(prefix="vetro-packages-")
+    folder = download_folder(Path(click.get_current_context().with_resource(temporary)))
+    with client:
+        return load_packages([str(path) for path in required(client, known, folder)])
 
 
 def _print_list(tests: list[Any], output: str) -> None:
