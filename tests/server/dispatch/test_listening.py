@@ -78,7 +78,8 @@ def test_a_lost_connection_is_made_anew_and_those_who_wait_are_told(heard: Any) 
     tasks = heard(listening.TASKS)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'vetro listening'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'vetro listening' AND datname = current_database()"
         )
     assert tasks.get(timeout=20) == ""  # gone
     assert tasks.get(timeout=20) == ""  # back
