@@ -56,12 +56,15 @@ class Nursery:
         finally:
             connections.close_all()
 
-    def work(self, kill_at: int | None = None, own: bool = False, stop: bool = False) -> int:
+    def work(
+        self, kill_at: int | None = None, own: bool = False, stop: bool = False, lease: float | None = None
+    ) -> int:
         """Forks a worker, which is killed (``stop``: halted, and never heard of before) at its ``kill_at``-th step.
 
         Its process id is returned.
 
-        Of those that share what is warm only one may run; one with its ``own`` is as workers are everywhere.
+        Of those that share what is warm only one may run; one with its ``own`` is as workers are everywhere. ``lease``:
+        seconds, where it is not that of the installation.
         """
         pid = os.fork()
         if pid:
@@ -70,7 +73,7 @@ class Nursery:
         status = 1
         try:
             os.dup2(2, 1)
-            status = self._work(kill_at, own, stop)
+            status = self._work(kill_at, own, stop, lease)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -125,7 +128,7 @@ class Nursery:
         setattr(place, name, struck)
         return main(config())
 
-    def _work(self, kill_at: int | None, own: bool, stop: bool) -> int:
+    def _work(self, kill_at: int | None, own: bool, stop: bool, lease: float | None) -> int:
         from vetro.engine.host import HostProcess
         from vetro.server.dispatch.pool import WorkerPool
         from vetro.server.dispatch.worker import main
@@ -143,9 +146,10 @@ class Nursery:
                 elif left == -1:
                     os.kill(os.getpid(), signal.SIGKILL)
 
+        given = config() if lease is None else config().changed({"worker.lease_seconds": lease})
         if own:
-            return main(config(), step=step)
-        return main(config(), launcher=self.launcher, hosts=partial(HostProcess, forker=self.forker), step=step)
+            return main(given, step=step)
+        return main(given, launcher=self.launcher, hosts=partial(HostProcess, forker=self.forker), step=step)
 
     def together(self, functions: list[dict[str, Any]]) -> list[Any]:
         """Calls functions at the same moment, each in a process of its own; what each returned, or its error."""

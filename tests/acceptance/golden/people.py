@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from tests.acceptance.golden.compare import Answer
-from tests.server.servekit import Service
+from tests.server.servekit import Service, children_of
 
 #: Whom there is: name, project, role.
 _PEOPLE: Final = (
@@ -29,6 +31,11 @@ SETTINGS: Final = {
     "VETRO_ENGINE__HOME_REGION": "RegionOne",
     "VETRO_OBSERVE__LOG_LEVEL": "warning",
 }
+_ZYGOTE: Final = b"vetro.engine.zygote"
+
+
+def _command(pid: int) -> list[bytes]:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 class Site:
@@ -46,6 +53,7 @@ class Site:
         self.known["<api>"] = self.host
         self._connection = http.client.HTTPConnection(self.host, timeout=60)
         self._used = time.monotonic()
+        self._held: list[int] = []
 
     def _people(self) -> tuple[dict[str, str], dict[str, str]]:
         first = self.service.admin("token", "create", "admin", "-o", "value")
@@ -81,7 +89,24 @@ class Site:
         data = answer.read()
         return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
 
+    def hold(self, held: bool) -> None:
+        """Keeps tasks that begin from now on from being worked on, or lets them go on: the worker's zygote is halted.
+
+        It forks the processes of tasks, and holds no lock of the database.
+        """
+        if held == bool(self._held):
+            return
+        if held:
+            workers = [pid for pid in self.service.everybody() if b"worker" in _command(pid)]
+            self._held = [zygote for pid in workers for zygote in children_of(pid) if _ZYGOTE in _command(zygote)]
+            assert self._held
+        for pid in self._held:
+            os.kill(pid, signal.SIGSTOP if held else signal.SIGCONT)
+        if not held:
+            self._held = []
+
     def end(self) -> int:
         """Ends the service; its exit status."""
+        self.hold(False)
         self._connection.close()
         return self.service.end()
