@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +110,8 @@ class NspawnServer:
         """The end of its console without control characters."""
         text = b""
         for name in ("console.log.1", "console.log"):
-            path = self.folder / name
-            if path.exists():
-                text += path.read_bytes()
+            with suppress(FileNotFoundError):  # the supervisor turns it over at any moment
+                text += (self.folder / name).read_bytes()
         return plain_lines(text, lines)
 
     # -- life ----------------------------------------------------------------------------------------------------------
