@@ -26,6 +26,10 @@ elif "VETRO_DATA" not in os.environ:
 from vetro.server.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # argon2 is slow on purpose
-# On SQLite in memory, which each process of pytest-xdist has for itself.
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":  # noqa: F405
-    DATABASES["default"].setdefault("TEST", {})["NAME"] = ":memory:"  # noqa: F405
+    # A file, as services have it: in memory, connections of one process share a cache and refuse each other at once
+    # instead of waiting. What a crash of the machine leaves of it is of no interest here.
+    _options = DATABASES["default"]["OPTIONS"]  # noqa: F405
+    _options["init_command"] = _options["init_command"].replace("synchronous=FULL", "synchronous=OFF")
+    _name = str(Path(os.environ["VETRO_DATA"], "tests.db"))
+    DATABASES["default"].setdefault("TEST", {})["NAME"] = _name  # noqa: F405
