@@ -8,8 +8,12 @@ Several processes share the tests by groups (see `group_of`).
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -18,7 +22,17 @@ from hypothesis import settings
 settings.register_profile("vetro", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("vetro")
 
-os.environ.setdefault("VETRO_CACHE", "off")
+if "VETRO_CACHE" not in os.environ:
+    # Compiled packages of this run; processes that it starts, those of pytest-xdist among them, share them.
+    _compiled = tempfile.mkdtemp(prefix="vetro-compiled-")
+    _maker = os.getpid()
+
+    def _remove() -> None:
+        if os.getpid() == _maker:
+            shutil.rmtree(_compiled, ignore_errors=True)
+
+    atexit.register(_remove)
+    os.environ["VETRO_CACHE"] = _compiled
 # Shells start what runs in the background, and nohup, with Ctrl-C ignored; programs inherit that. Tests of Ctrl-C and
 # what they start would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -56,7 +70,8 @@ LONG = (
 )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # around that of pytest-xdist, which reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Leaves out what does not run here, says what stays together, and puts long tests first."""
     everything = os.environ.get("VETRO_TEST_ALL") == "1"
     left_out: list[pytest.Item] = []
@@ -75,6 +90,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.get_closest_marker("xdist_group") is None:
                 item.add_marker(pytest.mark.xdist_group(group_of(item)))
         items.sort(key=rank_of)
+    yield
+    if getattr(config.option, "loadgroup", False) and items and "@" not in items[0].nodeid:
+        raise pytest.UsageError("pytest-xdist ignores groups of tests with this version of pytest")
 
 
 def group_of(item: pytest.Item) -> str:
