@@ -151,6 +151,7 @@ def test_a_shop_with_a_database_answers_changes_and_goes(place: Place) -> None:
     assert place.servers() == [] and place.data("cloud", "status")["networks"] == []
 
 
+@pytest.mark.campaign
 def test_two_servers_install_a_package_and_talk(place: Place) -> None:
     package = write_package(place.folder / "pair", {"t.Pair": PAIR})
     command = ["deploy", str(package), "--env", "pair", "--driver", "nspawn"]
@@ -177,6 +178,7 @@ def guest_processes(place: Place) -> dict[int, str]:
     return found
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(400)  # two dozen commands, each a process with its workers, on a machine that does other things
 def test_cut_off(place: Place) -> None:
     """A plan that takes too long, a full disk, an agent and a server that are killed: clear words, no leaks."""

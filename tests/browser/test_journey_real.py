@@ -32,6 +32,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     assert not any(traces(cloud_id(cloud / "nspawn"), folder).values()), "cleaning left something behind"
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(300)
 def test_the_journey_on_real_servers(service: Running, page_for: Any) -> None:
     folder = service.service.folder

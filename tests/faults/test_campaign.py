@@ -36,6 +36,7 @@ def campaign(folder: Path, *words: str) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.campaign
 def test_thirty_deployments_on_postgresql(tmp_path: Path) -> None:
     """4 workers and 2 servers; ten kills, the database restarted twice, RabbitMQ killed, a worker frozen."""
     found = campaign(tmp_path, "--deployments", "30", "--seed", "1")

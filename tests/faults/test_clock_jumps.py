@@ -91,6 +91,7 @@ def deployed_across(machine: Machine, title: str, jumps: Sequence[int], apart: i
     assert machine.steps(title) == [f"{title} {number}" for number in range(count)]
 
 
+@pytest.mark.campaign
 def test_a_deployment_goes_on(machine: Machine) -> None:
     deployed_across(machine, "all", JUMPS)
     assert "Traceback" not in machine.service.errors.read_text()

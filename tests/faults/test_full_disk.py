@@ -113,6 +113,7 @@ def test_a_service_goes_on_when_there_is_room_again(disk: Path, tmp_path: Path) 
     assert "Traceback" not in service.errors.read_text()
 
 
+@pytest.mark.campaign
 def test_a_deployment_waits_for_room(disk: Path) -> None:
     """The disk fills while it runs: journal, checkpoints and reports wait, nothing is done twice."""
     service = Service(disk, VETRO_CLOUD__DRIVER="record")

@@ -114,8 +114,17 @@ def test_the_table_is_complete() -> None:
     assert set(KINDS) <= set(TABLE)
 
 
-@pytest.mark.parametrize("victim", ["worker", "host", "task"])
-@pytest.mark.parametrize("kind", TABLE)
+def each_kill() -> list[object]:
+    """Every kind and every victim; without campaigns the tasks of all kinds, and all victims of two kinds."""
+    always = ("stack.push", "agent.call")
+    return [
+        pytest.param(kind, victim, marks=() if victim == "task" or kind in always else pytest.mark.campaign)
+        for kind in TABLE
+        for victim in ("worker", "host", "task")
+    ]
+
+
+@pytest.mark.parametrize(("kind", "victim"), each_kill())
 def test_killed_at_each_step(kind: str, victim: str, launcher: Launcher, tmp_path: Path) -> None:
     start = write_package(tmp_path / "package", kind)
     for step in kills(kind):

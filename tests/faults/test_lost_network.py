@@ -91,6 +91,7 @@ def stopped(process: subprocess.Popen[bytes]) -> int:
     return process.wait(PATIENCE)
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(240)
 def test_nothing_arrives_any_more_and_later_it_does_again(world: World) -> None:
     """The lease lapses, another worker goes on, and what the first one had on its way is refused."""

@@ -80,7 +80,9 @@ def reference(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> d
     return said
 
 
-@pytest.mark.parametrize("victim", ["worker", "host", "task"])
+@pytest.mark.parametrize(
+    "victim", ["worker", *(pytest.param(other, marks=pytest.mark.campaign) for other in ("host", "task"))]
+)
 def test_killed_once_at_every_step(victim: str, reference: dict[str, Any], launcher: Launcher, tmp_path: Path) -> None:
     start = task(tmp_path)
     for number in range(len(reference["steps"])):

@@ -121,6 +121,7 @@ def reference(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> d
 WRITES = ("after intent", "after result", "after note", "before end", "after end", "after begin")
 
 
+@pytest.mark.campaign
 def test_killed_at_every_write_of_the_journal(reference: dict[str, Any], launcher: Launcher, tmp_path: Path) -> None:
     start = task(tmp_path)
     writes = [number for number, (step, _) in enumerate(reference["steps"]) if step in WRITES]

@@ -45,6 +45,7 @@ def begun(folder: Path) -> Service:
     return service
 
 
+@pytest.mark.campaign
 def test_the_service_is_killed_and_started_again(tmp_path: Path) -> None:
     path = tmp_path / "world.db"
     world = World(path)

@@ -28,6 +28,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     made.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(300)
 def test_killed_at_twenty_moments(service: Service) -> None:
     chance = random.Random(4)
@@ -148,6 +149,7 @@ def test_who_waits_is_woken_also_while_all_places_are_taken(service: Service) ->
     service.stop(worker)
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_the_disk_is_full_for_a_while(tmp_path: Path) -> None:
     data = tmp_path / "data"

@@ -45,6 +45,7 @@ class Client:
         return json.loads(text) if text else None
 
 
+@pytest.mark.campaign
 def test_any_server_answers_for_all(tmp_path: Path, postgresql: Callable[[], str]) -> None:
     if reason := missing_nginx():
         pytest.skip(reason)

@@ -32,6 +32,7 @@ pytestmark = [once, pytest.mark.slow, pytest.mark.timeout(600)]
 _OF_OTHERS = ("procrastinate_", "django_content_type", "auth_permission")
 
 
+@pytest.mark.campaign
 def test_an_installation_leaves_procrastinate_and_comes_back(own: Own, cluster: str, tmp_path: Path) -> None:
     """Each time a task waits, and whoever comes next runs it once. Its tables are in nobody's way without it."""
     site = own("vetro-procrastinate")

@@ -161,6 +161,7 @@ def somebody_else(service: Service) -> str:
     return service.admin("token", "create", "bob", "-o", "value")
 
 
+@pytest.mark.campaign
 def test_downloads_that_nobody_reads_take_neither_memory_nor_threads(service: Service) -> None:
     """60 downloads of 8 MiB are 480 MiB; there are 6 threads."""
     token, other = service.admin("token", "create", "admin", "-o", "value"), somebody_else(service)

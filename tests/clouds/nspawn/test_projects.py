@@ -360,6 +360,7 @@ print("whole")
 """
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("networks", "C2")
 def test_killed_at_any_step_it_is_made_again_and_removed(tmp_path: Path) -> None:
     need(nspawn_missing())

@@ -22,6 +22,7 @@ from tests.server.servekit import Service, until
 pytestmark = [once, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
+@pytest.mark.campaign
 def test_one_tells_the_other_and_a_third_does_the_work(tmp_path: Path, postgresql: Callable[[], str]) -> None:
     database = postgresql()
     shared = {

@@ -68,6 +68,7 @@ def test_at_many_steps(installation: Installation, tmp_path: Path, postgresql: N
         shutil.rmtree(tmp_path / "target")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_after_all_rows_were_written(installation: Installation, tmp_path: Path, postgresql: New, kind: str) -> None:
     """What is left then: changes of a newer version, statistics, the note in the audit. Until restoring has ended

@@ -82,6 +82,7 @@ class WorkerCases:
         fleet.cancel(again)
 
 
+@pytest.mark.campaign
 class TestOnSQLite(WorkerCases):
     @pytest.fixture(scope="class")
     @classmethod
