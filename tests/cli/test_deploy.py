@@ -239,3 +239,32 @@ def test_an_environment_is_not_gone_while_its_servers_are_not(place: Place) -> N
         cloud.commit()
     assert "environment 'e' is gone" in place.ok("env", "destroy", "e").output
     assert place.servers() == [] and place.data("env", "list") == []
+
+
+def test_what_only_the_form_would_set_is_named(place: Place) -> None:
+    """Contracts leave it optional, without a default; the UI definition of the package always sets it."""
+    text = """\
+Namespaces: {=: p, std: io.murano}
+Name: p.Site
+Extends: std:Application
+Properties:
+  domain: {Contract: $.string()}
+  port: {Contract: $.int(), Default: 80}
+Methods: {deploy: {Body: [$.domain]}}
+"""
+    form = """\
+Version: 2.2
+Application:
+  ?: {type: p.Site}
+  domain: $.main.domain
+  port: 8080
+Forms:
+  - main: {fields: [{name: domain, type: string, initial: example.org}]}
+"""
+    package = write_package(place.folder / "site", {"p.Site": text}, name="p.Site")
+    (package / "UI").mkdir()
+    (package / "UI" / "ui.yaml").write_text(form, encoding="utf-8")
+    said = place.ok("deploy", str(package), "--driver", "record", "-q").output
+    assert "left out, though the form of p.Site sets it: domain (--set NAME=VALUE gives it)" in said
+    said = place.ok("deploy", str(package), "--driver", "record", "-q", "--env", "other", "--set", "domain=mine").output
+    assert "left out" not in said

@@ -30,7 +30,7 @@ def deploy(
     from vetro.cli.asked import Asked, launcher
     from vetro.cli.deploying import choose_driver, conclude, execute, open_workspace, rehearse, show_summary
     from vetro.cli.loading import load_packages, source_finder
-    from vetro.cli.targets import environment_name, main_type, needed_packages
+    from vetro.cli.targets import environment_name, main_type, needed_packages, say_chosen
     from vetro.engine.workspace.files import NoSuchEnvironment
     from vetro.engine.workspace.planning import scratch
     from vetro.engine.workspace.running import new_task
@@ -48,12 +48,12 @@ def deploy(
         except NoSuchEnvironment:
             folder = None
         with Asked(processes, packages, place) as asked:
-            model, chosen = _model(asked, sources, folder, name, type_, answers, app_name)
+            model, applied = _model(asked, sources, folder, name, type_, answers, app_name)
         if dry_run:
             out.print_data(model.model, "yaml")
             return
         if plan:
-            _say_chosen(chosen)
+            say_chosen(type_, applied)
             with scratch(folder, name, driver=_planned(driver, place)) as draft:
                 draft.add_packages(needed_packages(packages, type_, model))
                 rehearse(place, draft, model.model, "table", launcher=processes, **options)
@@ -70,7 +70,7 @@ def deploy(
             _no_open_task(folder)
             for change in folder.add_packages(needed_packages(packages, type_, model)):
                 out.note(change)
-            _say_chosen(chosen)
+            say_chosen(type_, applied)
             started = time.monotonic()
             begun = folder.begin(new_task(folder, "deploy", model.model))
             outcome = execute(place, folder, begun, launcher=processes, **options)
@@ -87,7 +87,7 @@ def _model(
     answers: Mapping[str, Any],
     app_name: str | None,
 ) -> tuple[Any, dict[str, Any]]:
-    """The model to deploy, checked against all contracts, and what was chosen."""
+    """The model to deploy, checked against all contracts, and what was put into it."""
     from vetro.engine.models import Environment, put
 
     fresh = folder is None or folder.model().root is None
@@ -95,7 +95,7 @@ def _model(
     applied = asked.application(type_, model.model, answers, app_name)
     put(model, applied)
     asked.check(model.model, sources)
-    return model, applied["chosen"]
+    return model, applied
 
 
 def _planned(driver: str, place: Any) -> str:
@@ -103,11 +103,6 @@ def _planned(driver: str, place: Any) -> str:
     from vetro.engine.workspace.running import OPENSTACK
 
     return OPENSTACK if driver in ("auto", OPENSTACK) and place.settings().openstack is not None else "record"
-
-
-def _say_chosen(chosen: Mapping[str, Any]) -> None:
-    for key, value in chosen.items():
-        out.note(f"chosen: {key} = {value}")
 
 
 def _adopt(model: Any, id: str) -> None:

@@ -86,7 +86,7 @@ def deploy(
     """Does it; options are those of `follow`."""
     from vetro.cli.asked import Asked, launcher
     from vetro.cli.loading import source_finder
-    from vetro.cli.targets import environment_name, main_type
+    from vetro.cli.targets import environment_name, main_type, say_chosen
 
     with loaded(client, names) as packages, out.explained(source_finder(packages.all)):
         type_ = main_type(packages.all, wanted)
@@ -106,8 +106,7 @@ def deploy(
                 out.print_data(model.model, "yaml")
                 return
             _publish(client, packages)
-            for key, value in applied["chosen"].items():
-                out.note(f"chosen: {key} = {value}")
+            say_chosen(type_, applied)
             if row is None:
                 row, made = client.post("/environments", {"name": name}), True
                 session = client.post(f"/environments/{row['id']}/sessions")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from vetro.cli import output as out
 from vetro.engine.models import Environment
 from vetro.engine.models.environment import class_of
 from vetro.muranopl.errors import MuranoError
+from vetro.packages.yamltree import TreeError, read_documents
 
 APPLICATION = "io.murano.Application"
 
@@ -91,7 +93,38 @@ def needed_packages(packages: Iterable[Any], type_: Any, environment: Environmen
     return [package for package in known if package.name in chosen]
 
 
+def say_chosen(type_: Any, applied: Mapping[str, Any]) -> None:
+    """Tells what was chosen for a new application, and what its form would have set."""
+    for key, value in applied["chosen"].items():
+        out.note(f"chosen: {key} = {value}")
+    left = left_to_the_form(type_, applied)
+    if left:
+        out.note(
+            f"left out, though the form of {type_.package.name} sets it: {', '.join(left)} (--set NAME=VALUE gives it)"
+        )
+
+
 def environment_name(class_name: str) -> str:
     """The name for an environment that is made for an application: the last word of its class."""
     word = re.sub(r"[^A-Za-z0-9]+", "-", class_name.rsplit(".", 1)[-1]).strip("-").lower()
     return word or "environment"
+
+
+def left_to_the_form(type_: Any, applied: Mapping[str, Any]) -> list[str]:
+    """Properties without a default that the UI definition of a package sets, and this new object leaves out."""
+    package, text = type_.package, getattr(type_.package, "ui", None)
+    if not applied["new"] or not text or package.name != type_.name:
+        return []
+    open_ = {name for name, prop in type_.properties.items() if not prop.has_default}
+    return [name for name in _template_keys(text) if name in open_ and name not in applied["object"]]
+
+
+def _template_keys(text: str) -> list[str]:
+    """The names under Application in a definition; empty where they are not written there. Evaluates nothing."""
+    try:
+        documents = read_documents(text, "UI/ui.yaml")
+    except TreeError:  # who reads the definition says what is wrong with it
+        return []
+    pairs = documents[0].pairs if documents else None
+    template = next((value for key, value in pairs or () if key.text == "Application"), None)
+    return [key.text for key, _ in (template.pairs if template is not None else None) or () if key.text != "?"]

@@ -177,7 +177,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _typed(values: Mapping[str, Value], name: str, text: str) -> Any:
     """The text of a variable as what the setting wants."""
     known = values.get(name)
-    if known is None or known.setting.type is str:
+    rows = known is not None and known.setting.other is list and text.lstrip().startswith("[")
+    if known is None or (known.setting.type is str and not rows):
         return text
     if known.setting.type is bool and text.lower() in ("true", "false", "yes", "no", "on", "off", "1", "0"):
         return text.lower() in ("true", "yes", "on", "1")
@@ -196,6 +197,7 @@ def _value(values: Mapping[str, Value], name: str, given: Any, source: str) -> V
         raise ConfigError(f"{source}: there is no setting '{name}'" + (f"; did you mean '{close}'?" if close else ""))
     setting = known.setting
     fits = isinstance(given, setting.type) and not (setting.type is int and isinstance(given, bool))
+    fits = fits or (setting.other is not None and isinstance(given, setting.other))
     if setting.type is float and isinstance(given, int) and not isinstance(given, bool):
         given, fits = float(given), True
     if given is None or (given == "" and setting.default is None):

@@ -21,6 +21,8 @@ class Setting:
     choices: Sequence[str] = ()
     least: float | None = None
     secret: bool = False
+    #: Another type that the value may have: text that names a file, or what would stand in it.
+    other: Any = None
 
 
 SETTINGS: Final[Sequence[Setting]] = (
@@ -153,7 +155,12 @@ SETTINGS: Final[Sequence[Setting]] = (
         secret=True,
     ),
     Setting(
-        "engine.class_configs", str, "", "folder of class configurations (Usage: Config)", "[engine] class_configs"
+        "engine.class_configs",
+        str,
+        "",
+        "class configurations (Usage: Config): a folder of files, or rows {class, version, values}",
+        "[engine] class_configs",
+        other=list,
     ),
     Setting("engine.home_region", str, "", "region of environments that name none", "home_region"),
     Setting(

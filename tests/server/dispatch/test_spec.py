@@ -12,9 +12,11 @@ from tests.server.dispatch import shop
 from vetro.agent.broker_accounts import BrokerAccounts
 from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER
 from vetro.clouds.openstack import SettingWrong
+from vetro.packages.configs import ConfigError
 from vetro.server.config import Config
 from vetro.server.dispatch import spec
 from vetro.server.dispatch.models import Task
+from vetro.server.doctor import variables
 
 pytestmark = pytest.mark.database
 
@@ -115,3 +117,38 @@ def test_the_login_goes_with_its_environment(
 
 def _without_broker(host_config: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     return lambda *given: {**host_config(*given), "broker": None}
+
+
+def test_class_configurations_are_a_folder_or_rows(tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "t.Box-1.json").write_text('{"least": 7}', encoding="utf-8")
+    rows = [{"class": "t.Box", "version": "1", "values": {"least": 7}}]
+    assert spec.class_configs(Config.load(tmp_path, environ={})) == []
+    assert spec.class_configs(config(tmp_path, engine__class_configs="configs")) == rows
+    assert spec.class_configs(config(tmp_path, engine__class_configs=rows)) == rows
+    # The same of the file and of a variable, which is what child processes get.
+    text = "[[engine.class_configs]]\nclass = 't.Box'\nversion = '1'\nvalues = {least = 7}\n"
+    (tmp_path / "vetro.toml").write_text(text, encoding="utf-8")
+    assert spec.class_configs(Config.load(tmp_path, environ={})) == rows
+    environ = config(tmp_path, engine__class_configs=rows).as_environment()
+    assert spec.class_configs(Config.load(tmp_path, environ=environ)) == rows
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"values": {}}, "each row is a table with 'class'"),
+        ({"class": "t.Box", "value": {}}, "there is no 'value'"),
+        ({"class": "t.Box", "values": []}, "must be a table"),
+        ({"class": "t.Box", "version": 1}, "must be text"),
+        ({"class": "t.Box", "version": "x"}, "'x'"),
+    ],
+)
+def test_rows_that_are_none_are_named(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        spec.class_configs(config(tmp_path, engine__class_configs=[row]))
+    found = [
+        one for one in variables.examine(config(tmp_path, engine__class_configs=[row]), {}) if one.level == "error"
+    ]
+    assert len(found) == 1
+    assert said in found[0].text

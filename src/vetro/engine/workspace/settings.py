@@ -135,19 +135,9 @@ class _Reader:
             raise SettingsError(f"{self._path}: {name}: {error}") from None
 
     def _configs(self, given: Any) -> tuple[Mapping[str, Any], ...]:
-        from vetro.engine.class_configs import read_rows
-        from vetro.muranopl.configs import MemoryConfigs
+        from vetro.engine.class_configs import rows_of
 
-        if isinstance(given, str):
-            return tuple(read_rows(self._path.parent / given)) if given else ()
-        for row in given:
-            if not isinstance(row, dict) or not isinstance(row.get("class"), str):
-                raise ValueError("each row is a table with 'class', 'values' and, where it matters, 'version'")
-            self._only(row, ("class", "version", "values"), "engine.class_configs.")
-            if not isinstance(row.get("values", {}), dict):
-                raise ValueError(f"the values of {row['class']} must be a table")
-        MemoryConfigs(given)
-        return tuple(given)
+        return tuple(rows_of(given, self._path.parent))
 
     def _plugins(self, given: list[Any]) -> tuple[str, ...] | None:
         if not all(isinstance(name, str) for name in given):

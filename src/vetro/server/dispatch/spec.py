@@ -160,12 +160,12 @@ def _broker(config: Config) -> dict[str, Any] | None:
 
 def class_configs(config: Config) -> list[dict[str, Any]]:
     """Rows of class configurations. Raises `vetro.packages.configs.ConfigError`."""
-    folder = config["engine.class_configs"]
-    if not folder:
+    given = config["engine.class_configs"]
+    if not given:
         return []
-    from vetro.engine.class_configs import read_rows
+    from vetro.engine.class_configs import rows_of
 
-    return read_rows(config.path("engine.class_configs"))
+    return rows_of(given, config.data)
 
 
 def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:

@@ -6,9 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from vetro.engine.class_configs import rows_of
 from vetro.server.config import Config, variable_of
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
 from vetro.yaql.didyoumean import suggest
+from vetro.yaql.errors import VetroError
 
 
 def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterator[Finding]:
@@ -24,9 +26,15 @@ def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterato
             hint = f"it is called {meant}" if meant else "'vetro config show' lists the settings"
             yield Finding("settings", WARNING, f"the variable {variable} is no setting, and does nothing", hint)
     for name in ("accounts.policy_file", "engine.class_configs", "networking.config_file", "cloud.script"):
-        if config[name] and not config.path(name).exists():
+        if isinstance(config[name], str) and config[name] and not config.path(name).exists():
             hint = f"put it there, or change '{name}'"
             yield Finding("settings", ERROR, f"'{name}' names {config.path(name)}, which does not exist", hint)
+    given = config["engine.class_configs"]
+    if not isinstance(given, str) or (given and config.path("engine.class_configs").exists()):
+        try:
+            rows_of(given, config.data)
+        except VetroError as error:
+            yield Finding("settings", ERROR, f"'engine.class_configs': {error.message}", "correct it")
     sources = Counter(_kind(value.source) for value in config.values())
     said = [f"{count} from {source}" for source, count in sorted(sources.items()) if source != "default"]
     yield Finding("settings", OK, ", ".join(said) or f"all have their defaults; the data directory is {config.data}")
