@@ -232,3 +232,13 @@ def test_servers_are_recorded_and_answer_by_a_script(here: Path, vetro: Callable
 @pytest.mark.parametrize(("lines", "text"), [(set(), ""), ({3}, "3"), ({3, 4, 5, 7}, "3-5, 7"), ({9, 1, 2}, "1-2, 9")])
 def test_ranges(lines: set[int], text: str) -> None:
     assert ranges(lines) == text
+
+
+def test_one_cause_is_printed_once(here: Path, vetro: Callable[..., Result]) -> None:
+    head = "Name: {name}\nNamespaces: {{=: t, f: io.murano.test}}\nExtends: {base}\nMethods: "
+    helper = head.format(name="Base", base="f:TestFixture") + "{helper: {Body: [$x: nobody()]}}\n"
+    tests = head.format(name="One", base="Base") + "{testA: {Body: [$.helper()]}, testB: {Body: [$.helper()]}}\n"
+    package = write_package(here / "p", {"t.Base": helper, "t.One": tests})
+    said = vetro("test", str(package)).stdout
+    assert said.count("error[") == 1
+    assert said.count("for the same reason as t.One.testA") == 1

@@ -143,6 +143,8 @@ class _Run:
         self.sources = sources
         self.passed = self.failed = 0
         self._as_text = as_text
+        #: What was printed already, and under which name.
+        self._printed: dict[tuple[Any, ...], str] = {}
         self._data: dict[str, Any] = {"tests": [], "broken": []}
 
     def broken(self, name: str, error: BaseException) -> None:
@@ -151,7 +153,7 @@ class _Run:
         self._data["broken"].append({"class": name, "error": self._described(error)})
         if self._as_text:
             out.echo(f"{out.style('FAIL', fg='red')}  {name} cannot be loaded")
-            out.print_error(error, self.sources, err=False)
+            self._print_once(name, error)
 
     def tests(self, engine: Any, tests: list[Any], tracer: Any, stop: bool, script: str | None) -> None:
         """Runs the tests, each with a recorded cloud of its own."""
@@ -184,7 +186,16 @@ class _Run:
         if result.error is not None:
             for line in result.output:
                 out.echo(f"      {line}")
-            out.print_error(result.error, self.sources, err=False)
+            self._print_once(str(result.test), result.error)
+
+    def _print_once(self, name: str, error: BaseException) -> None:
+        """Prints an error; of one that was printed already, under which name."""
+        key = tuple(self._described(error).values())
+        before = self._printed.setdefault(key, name)
+        if key[-1] is not None and before != name:
+            out.echo(f"      for the same reason as {before}")
+        else:
+            out.print_error(error, self.sources, err=False)
 
     def _described(self, error: BaseException) -> dict[str, Any]:
         from vetro.cli.problems import with_position

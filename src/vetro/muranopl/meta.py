@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.declarations import Literal, MetaDecl
-from vetro.muranopl.errors import DeclarationError
+from vetro.muranopl.errors import DeclarationError, MuranoError
 from vetro.yaql.values import MISSING, freeze
 
 if TYPE_CHECKING:
@@ -52,7 +52,11 @@ def check_declarations(decls: Iterable[MetaDecl], place: str, resolve: Callable[
     """Raises `InvalidMeta` unless every declaration names a meta-class that applies to ``place``, One ones once."""
     seen: set[str] = set()
     for decl in decls:
-        meta_type = resolve(decl.name)
+        try:
+            meta_type = resolve(decl.name)
+        except MuranoError as error:
+            error.position = error.position or decl.position
+            raise
         if not meta_type.is_meta:
             raise InvalidMeta(
                 f"class {meta_type.name} is used as Meta but is no meta-class",
@@ -107,11 +111,11 @@ class MetaObjects:
 
         Raises `MetaConflict` (14.2), and what the contracts of the meta-class's properties raise.
         """
-        return [self._object(slot) for slot in self.slots(thing)]
+        return [self.object_of(slot) for slot in self.slots(thing)]
 
     def declared(self, thing: Any) -> list[tuple[Any, MuranoType | None]]:
         """The same, each with the class whose declaration carries it."""
-        return [(self._object(slot), slot.declaring) for slot in self.slots(thing)]
+        return [(self.object_of(slot), slot.declaring) for slot in self.slots(thing)]
 
     def slots(self, thing: Any) -> tuple[Slot, ...]:
         """The declarations behind `of`; no object is created."""
@@ -205,7 +209,8 @@ class MetaObjects:
             slots = self._slots[full] = tuple(Slot(d, resolve(d.name), None) for d in decls)
         return slots
 
-    def _object(self, slot: Slot) -> Any:
+    def object_of(self, slot: Slot) -> Any:
+        """The object of a declaration, made when it is first asked for. Raises what its contracts raise."""
         if slot.object is MISSING:
             # Who asks first may be the serialiser of a checkpoint: what comes later must not depend on it.
             with self._session.set_apart(f"meta:{slot.type.key}:{slot.decl.position}"):

@@ -15,6 +15,7 @@ from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.variables import assigned_variables, expressions_of, walk_instructions
 from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.errors import MuranoError
+from vetro.packages.check_values import text_as_number
 from vetro.packages.errors import Problem
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
@@ -91,6 +92,7 @@ def _exception_names(kind: Any, instruction: d.Instruction) -> Iterator[Problem]
 
 
 def _check_expression(kind: Any, expression: d.Expression) -> Iterator[Problem]:
+    yield from text_as_number(expression, place_of)
     nodes = list(ast.walk(expression.node))
     if not any(isinstance(n, (ast.Call, ast.MethodCall)) and n.name == "def" for n in nodes):
         for node in nodes:

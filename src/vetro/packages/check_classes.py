@@ -7,7 +7,7 @@ targets that cannot be assigned, unknown functions. `vetro check` lists the resu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from vetro.muranopl.contracts.model import Contract, OfClass, OtherMethod, StepName, expressions, object_calls
@@ -17,6 +17,7 @@ from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.linker import misnamed
 from vetro.muranopl.reader import read_file
 from vetro.packages.check_bodies import check_bodies, class_problem, place_of
+from vetro.packages.check_values import check_meta, cut_values
 from vetro.packages.errors import Problem
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
@@ -35,16 +36,19 @@ def check_classes(package: Any, others: Iterable[Any] = (), *, natives: Any = No
     ``natives`` are the native classes there are (default: those of the core library).
     """
     problems: list[Problem] = []
-    sound = _check_sources(package, problems)
-    if sound:
-        _check_links(package, others, problems, natives)
+    broken = _check_sources(package, problems)
+    told = {p.message for p in problems}
+    linked: list[Problem] = []
+    _check_links(package, others, linked, natives, broken)
+    problems += [p for p in linked if p.message not in told]  # who uses what is broken fails for the same reason
     unique = {(p.message, str(p.position), p.code): p for p in problems}
     return sorted(unique.values(), key=lambda p: (p.position.file, p.position.line, p.position.column))
 
 
-def _check_sources(package: Any, problems: list[Problem]) -> bool:
-    """Reads every file once; False when an error makes linking pointless."""
+def _check_sources(package: Any, problems: list[Problem]) -> set[str]:
+    """Reads every file once; those whose errors make linking pointless."""
     seen: set[str] = set()
+    broken: set[str] = set()
     for name, file in package.classes.items():
         if file in seen:
             continue
@@ -53,15 +57,17 @@ def _check_sources(package: Any, problems: list[Problem]) -> bool:
             text, file_id, _ = package.read_class(name)
         except MuranoError as error:
             problems.append(as_problem(error, Position(file, 1, 1)))
+            broken.add(file)
             continue
         found: list[MuranoError] = []
         source: SourceFile = read_file(
             text, file_id, format_version=tuple(package.format)[:2], default_name=name, problems=found
         )
-        problems.extend(as_problem(e, Position(file_id, 1, 1)) for e in found)
+        said = [as_problem(e, Position(file_id, 1, 1)) for e in found]
+        said += cut_values(text, file_id)
         for declared in (n for n, f in package.classes.items() if f == file):
-            if declared not in source.classes and not any(p.severity == "error" for p in problems):
-                problems.append(
+            if declared not in source.classes and not any(p.severity == "error" for p in said):
+                said.append(
                     Problem(
                         f"the file does not define class '{declared}' that the manifest promises",
                         Position(file_id, 1, 1),
@@ -70,15 +76,22 @@ def _check_sources(package: Any, problems: list[Problem]) -> bool:
                         severity="error" if misnamed(package, source, declared) is None else "warning",
                     )
                 )
-    return not any(p.severity == "error" for p in problems)
+        if any(p.severity == "error" for p in said):
+            broken.add(file)
+        problems += said
+    return broken
 
 
-def _check_links(package: Any, others: Iterable[Any], problems: list[Problem], natives: Any) -> None:
+def _check_links(
+    package: Any, others: Iterable[Any], problems: list[Problem], natives: Any, broken: Collection[str]
+) -> None:
     from vetro.muranopl.fixtures import test_engine
 
     session = test_engine([package, *others], natives=natives).session()  # with the functions of test fixtures
     missing = _check_requirements(package, session, problems)
-    for name in package.classes:
+    for name, file in package.classes.items():
+        if file in broken:
+            continue
         try:
             decl: ClassDecl = session.types.declaration(package, name)
         except VetroError as error:
@@ -122,6 +135,7 @@ def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iter
         problem = class_problem(kind, use, position)
         if problem is not None:
             yield problem
+    yield from check_meta(kind, session)
     yield from _contract_steps(kind)
     for imported in kind.decl.imports:
         problem = class_problem(kind, imported, decl.position)

@@ -1,0 +1,149 @@
+"""Values that fail or vanish for certain: text read as arithmetic, mappings that YAML cuts, unknown keys of Meta.
+
+YAML and the language each do what they were told, and nobody says a word: `{a: f(1, b)}` is cut at the comma,
+`{a => 1}` is a key without a value, and `allkeys-lru` subtracts one word from another when the line runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from vetro.muranopl import declarations as d
+from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.meta import MetaObjects, Slot
+from vetro.muranopl.source import PLAIN, load_documents, position
+from vetro.packages.errors import Problem
+from vetro.yaql import ast
+from vetro.yaql.didyoumean import suggest
+from vetro.yaql.errors import VetroError
+
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+#: Packages whose contracts are known.
+STANDARD = frozenset({"io.murano", "io.murano.applications"})
+#: Operators that no text has.
+_NUMERIC = ("-", "/")
+
+
+def cut_values(text: str, file: str) -> Iterator[Problem]:
+    """Values in flow mappings and lists (``{…}``, ``[…]``) that YAML ends at a comma inside brackets, and ``a => b``
+    where it sees a key."""
+    try:
+        stack: list[Any] = list(reversed(load_documents(text, file)))
+    except MuranoError:  # who reads the file says what is wrong
+        return
+    seen: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or isinstance(node, ScalarNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, MappingNode):
+            parts = [part for pair in node.value for part in pair]
+        else:
+            assert isinstance(node, SequenceNode)
+            parts = list(node.value)
+        if node.flow_style:
+            cut = list(_open_brackets(parts, file))
+            yield from cut
+            if not cut and isinstance(node, MappingNode):
+                yield from _arrows(node, file)
+        stack.extend(reversed(parts))
+
+
+def _arrows(node: MappingNode, file: str) -> Iterator[Problem]:
+    for key, value in node.value:
+        empty = isinstance(value, ScalarNode) and value.tag is PLAIN and not value.value
+        if empty and isinstance(key, ScalarNode) and key.tag is PLAIN and "=>" in key.value:
+            name, _, rest = (part.strip() for part in key.value.partition("=>"))
+            yield Problem(
+                f"'{key.value}' is a key without a value: '=>' makes a mapping only inside an expression",
+                position(key, file),
+                f"write {name}: {rest}",
+                "warning",
+                "CHK102",
+            )
+
+
+def _open_brackets(parts: list[Any], file: str) -> Iterator[Problem]:
+    for part in parts:
+        if isinstance(part, ScalarNode) and part.tag is PLAIN and _unclosed(part.value):
+            yield Problem(
+                f"YAML ends the value '{part.value}' at the comma, in the middle of brackets",
+                position(part, file),
+                "quote what has brackets and commas, or write the mapping in lines of its own",
+                "warning",
+                "CHK101",
+            )
+
+
+def _unclosed(text: str) -> bool:
+    """Whether a bracket is open at the end; quoted parts of expressions do not count."""
+    open_: list[str] = []
+    quote = ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{":
+            open_.append(letter)
+        elif letter in _CLOSING and open_ and open_[-1] == _CLOSING[letter]:
+            open_.pop()
+    return bool(open_)
+
+
+def text_as_number(expression: d.Expression, place: Any) -> Iterator[Problem]:
+    """Words that are joined by ``-`` or ``/``: no text can be subtracted or divided, so it fails when it runs.
+
+    ``place(expression, node)`` says where a node stands.
+    """
+    for node in ast.walk(expression.node):
+        if isinstance(node, ast.Binary) and node.op in _NUMERIC and (_word(node.left) or _word(node.right)):
+            done = "divided" if node.op == "/" else "subtracted"
+            meant = _words_only(expression.node)
+            hint = f"quote it if it is text: '{expression.text}'" if meant else "quote what is text"
+            yield Problem(f"text cannot be {done}", place(expression, node), hint, code="CHK103")
+            return
+
+
+def _word(node: ast.Node) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _words_only(node: ast.Node) -> bool:
+    """Whether an expression is words, numbers and operators: what somebody meant as text."""
+    return all(isinstance(one, (ast.Constant, ast.Binary, ast.Attribute)) for one in ast.walk(node))
+
+
+def check_meta(kind: Any, session: Any) -> Iterator[Problem]:
+    """Properties of Meta that its class does not have, and values that the standard ones refuse."""
+    objects = MetaObjects(session)
+    for decl in _attached(kind.decl):
+        meta_type = kind.resolve_class(decl.name)
+        unknown = [(name, value) for name, value in decl.properties.items() if name not in meta_type.properties]
+        for name, value in unknown:
+            close = suggest(name, meta_type.properties)
+            known = ", ".join(sorted(meta_type.properties)) or "none"
+            hint = f"did you mean '{close}'?" if close else f"there are: {known}"
+            text = f"meta-class {meta_type.name} has no property '{name}', it is ignored"
+            yield Problem(text, value.position, hint, "warning", "CHK104")
+        plain = all(isinstance(value, d.Literal) for value in decl.properties.values())
+        # Contracts of the standard classes run no code of a package.
+        if not unknown and plain and meta_type.package.name in STANDARD:
+            try:
+                objects.object_of(Slot(decl, meta_type, kind))
+            except VetroError as error:
+                yield Problem(error.message, decl.position, error.hint, code=error.code)
+
+
+def _attached(decl: d.ClassDecl) -> Iterator[d.MetaDecl]:
+    yield from decl.meta
+    for prop in decl.properties.values():
+        yield from prop.meta
+    for method in decl.methods.values():
+        yield from method.meta
+        for argument in method.arguments:
+            yield from argument.meta
