@@ -153,3 +153,16 @@ def test_uploads_take_no_memory_of_who_answers(uploads: Uploads, case: str) -> N
     rise, found, answer = uploads.rise(path, body())
     assert (found, text in answer) == (status, True), (found, answer[:500])
     assert rise < MOST, f"{rise:.0f} MiB"
+
+
+def test_nothing_else_takes_files() -> None:
+    """Templates of environments and marks of images come as JSON, which is measured before it is read."""
+    from vetro.server.api.v2.api import api
+
+    found = {
+        path
+        for path, methods in api.get_openapi_schema()["paths"].items()
+        for operation in methods.values()
+        if "multipart/form-data" in operation.get("requestBody", {}).get("content", {})
+    }
+    assert found and found == {path for path, *_ in CASES.values() if path.startswith("/v2/")}

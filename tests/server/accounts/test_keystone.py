@@ -10,6 +10,7 @@ from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from tests.server.accounts.listening_keystone import Answering, listening
 from vetro.server import setup
@@ -117,6 +118,31 @@ def test_local_tokens_need_no_keystone(cloud: Keystone, ann: Any) -> None:
 def test_a_token_that_keystone_does_not_know_is_refused(cloud: Keystone, token: str) -> None:
     with pytest.raises(NotSignedIn):
         caller_of_token(token)
+
+
+@pytest.mark.attack("accounts", "headers of keystonemiddleware")
+@pytest.mark.parametrize("path", ["/v1/environments", "/v2/environments"])
+def test_only_the_token_says_who_sends_a_request(cloud: Keystone, client: Client, path: str) -> None:
+    """What OpenStack's services believe of a middleware in front of them is nothing here: anybody can send it."""
+    cloud.tokens |= {
+        "ann": told(),
+        "gone": told(expires_at="2020-01-01T00:00:00.000000Z"),
+        "nova": told(roles=[{"id": "r", "name": "service"}, {"id": "a", "name": "admin"}]),
+    }
+    confirmed = {
+        "X-Service-Token": "nova", "X-Service-Identity-Status": "Confirmed", "X-Service-Roles": "service,admin",
+        "X-Identity-Status": "Confirmed", "X-User-Id": "u1", "X-User-Name": "ann", "X-Project-Id": "p1",
+        "X-Tenant-Id": "p1", "X-Roles": "admin", "X-Is-Admin-Project": "True", "OpenStack-System-Scope": "all",
+    }  # fmt: skip
+    assert client.get(path, headers=confirmed).status_code == 401
+    # A service that vouches for it prolongs no token that has expired, as keystonemiddleware would.
+    assert client.get(path, headers={**confirmed, "X-Auth-Token": "gone"}).status_code == 401
+    assert client.get(path, headers={**confirmed, "X-Auth-Token": "ann"}).status_code == 200
+    # Of the service's token nobody is asked: ann gets neither its roles, nor a refusal where it is unknown.
+    refused = client.get("/v2/admin/users", headers={**confirmed, "X-Auth-Token": "ann"})
+    assert refused.status_code == 403
+    assert client.get(path, headers={"X-Service-Token": "unknown", "X-Auth-Token": "ann"}).status_code == 200
+    assert set(cloud.asked) == {"gone", "ann"}
 
 
 @pytest.mark.parametrize("said", [{"project": None}, {"expires_at": "2020-01-01T00:00:00.000000Z"}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from vetro.server.dbtools import backup_file
 from vetro.server.dbtools.backup_file import DATABASE, End, Head, Reader, Writer, examine
 from vetro.server.dbtools.errors import BackupNewer, BackupUnusable
 
+pytestmark = pytest.mark.attack("data", "hostile backups")
 _DATA = bytes(range(256)) * 5000
 _HEAD = Head("1.0", "2026-01-01T00:00:00+00:00", "sqlite", ("a.0001_b",), "canary")
 
@@ -85,8 +87,9 @@ def test_other_formats(tmp_path: Path) -> None:
 
 
 def test_members_that_are_too_large_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database is never in memory; anything else that claims to be larger than any archive is refused at its name."""
+    """A database is never in memory; anything else that claims to be larger than any such is refused at its name."""
     monkeypatch.setattr(backup_file, "_MOST", 1 << 20)
+    monkeypatch.setattr(backup_file, "_SMALL", 1 << 20)
     assert examine(backup(tmp_path))[1].size > 1 << 20
     with pytest.raises(BackupUnusable, match="is too large: 1048577 bytes"):
         examine(backup(tmp_path, b" " * ((1 << 20) + 1)))
@@ -102,6 +105,36 @@ def test_members_that_are_no_files(kind: bytes) -> None:
     file.seek(0)
     with pytest.raises(BackupUnusable, match="is no file"):
         Reader(file)
+
+
+def test_members_that_say_how_large_they_are_and_have_no_bytes() -> None:
+    """A terabyte of holes in 10 KiB: nothing of it is read, nor written to the disk."""
+    member = tarfile.TarInfo(backup_file.HEAD)
+    member.size, member.type = 512, tarfile.GNUTYPE_SPARSE
+    block = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    block[386:410] = b"%011o\0%011o\0" % (1 << 32, 512)  # where its bytes stand
+    block[483:495] = b"\x80" + (1 << 40).to_bytes(11, "big")  # how many it has with its holes
+    block[148:156] = b"%06o\0 " % tarfile.calc_chksums(bytes(block))[0]
+    with pytest.raises(BackupUnusable, match="is no file"):
+        Reader(io.BytesIO(bytes(block) + bytes(512) + bytes(1024)))
+    pax = tarfile.TarInfo(DATABASE)
+    pax.size, pax.pax_headers = 512, {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,512"}
+    honest = tarfile.TarInfo(backup_file.HEAD)
+    head = backup_file._json({"format": 2, **asdict(_HEAD)})
+    honest.size = len(head)
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(honest, io.BytesIO(head))
+        tar.addfile(pax, io.BytesIO(bytes(512)))
+    file.seek(0)
+    with pytest.raises(BackupUnusable, match="is no file"):
+        examine(file)
+
+
+def test_a_head_that_is_a_bomb_is_not_parsed(tmp_path: Path) -> None:
+    """Each three bytes of it would become a hundred."""
+    with pytest.raises(BackupUnusable, match="is too large"):
+        examine(backup(tmp_path, b"[" + b"{}," * (3 << 20) + b"{}]"))
 
 
 def test_what_is_cut_off(tmp_path: Path) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import re
 import tracemalloc
 import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from vetro.server import setup
 from vetro.server.catalog import examiner
 from vetro.server.crypto import loads_compressed, unpacked_size
-from vetro.server.environments import transfer
+from vetro.server.environments import removal, transfer
+from vetro.server.environments.models import State
 from vetro.server.errors import Invalid
 
 pytestmark = [pytest.mark.django_db, pytest.mark.attack("uploads", "H6")]
@@ -101,6 +106,50 @@ def test_many_states_are_as_many_as_would_be_kept(ann: Any) -> None:
     assert answer.status_code == 201, answer.content
     found = ann.get(f"/v2/environments/{answer.json()['environment_id']}/states?limit=1000").json()["items"]
     assert [row["number"] for row in found] == list(range(299, 199, -1))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_states_are_written_in_steps(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others write in between; an environment that is removed meanwhile stays so; that of a killed import is whole."""
+    sizes = []
+    atomic = transfer.transaction.atomic
+
+    @contextlib.contextmanager
+    def measured() -> Iterator[None]:
+        before = State.objects.count()
+        with atomic():
+            yield
+        sizes.append(State.objects.count() - before)
+
+    def imported(name: str) -> str:
+        data = archived({f"model-{n}.json": model(number=n) for n in range(4)})
+        given = {"archive": SimpleUploadedFile("e.zip", data), "name": name}
+        answer = ann._client.post("/v2/environments/import", given)
+        assert answer.status_code == 201, answer.content
+        return str(answer.json()["environment_id"])
+
+    def numbers(id: str) -> list[int]:
+        return list(State.objects.filter(environment_id=id).order_by("number").values_list("number", flat=True))
+
+    monkeypatch.setattr(transfer.transaction, "atomic", lambda *_, **__: measured())
+    restored = transfer._restore_older
+    id = imported("steps")
+    assert numbers(id) == [0, 1, 2, 3]
+    assert max(sizes) == 1 and sizes.count(1) >= 4
+    monkeypatch.setattr(transfer, "_restore_older", lambda own, states: None)
+    half = imported("killed")
+    shown = ann.get(f"/v2/environments/{half}").json()
+    assert (numbers(half), shown["version"], shown["status"]) == ([3], 3, "ready")
+    monkeypatch.setattr(transfer, "_restore_older", lambda own, states: (removal.remove(own), restored(own, states)))
+    assert numbers(imported("removed")) == []
+
+
+def test_states_that_do_not_fit_together_leave_nothing(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"quotas.states": 1}))
+    noise = {f"model-{n}.json": model(x=os.urandom(200_000).hex()) for n in range(5)}
+    answer = ann._client.post("/v2/environments/import", {"archive": SimpleUploadedFile("e.zip", archived(noise))})
+    assert answer.status_code == 413 and b"Quota 'states'" in answer.content, answer.content
+    assert ann.get("/v2/environments").json()["items"] == []
 
 
 def test_it_is_the_pool_that_reads(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,8 +30,8 @@ from vetro.server.dbtools.errors import BackupNewer, BackupUnusable
 #: Version of the format; files of a higher one are refused, and those of the first one name the way to convert them.
 FORMAT: Final = 2
 HEAD, END, KEYS, SIGNING, DATABASE = "vetro-backup.json", "end.json", "keys", "signing", "database"
-#: Largest member that is read into memory: no archive and no head comes near.
-_MOST = 1 << 30
+#: Bytes of the largest archive, which is read into memory, and of what is parsed or a file of keys: none comes near.
+_MOST, _SMALL = 1 << 30, 8 << 20
 _CHUNK = 1 << 20
 
 
@@ -119,7 +119,7 @@ class Reader:
         found = self._peek()
         if found is None or found.name != HEAD:
             raise BackupUnusable("this is no backup of Vetro: it does not begin with a head")
-        data = _parsed(HEAD, self._bytes())
+        data = _parsed(HEAD, self._bytes(_SMALL))
         version = str(data.get("version"))[:40]
         if data.get("format") == 1:
             raise _old(version)
@@ -137,14 +137,14 @@ class Reader:
         """The files of keys, by name."""
         found = {}
         while (member := self._peek()) is not None and member.name in (KEYS, SIGNING):
-            found[member.name] = self._bytes()
+            found[member.name] = self._bytes(_SMALL)
             self._digests[member.name] = hashlib.sha256(found[member.name]).hexdigest()
         return found
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """Package archives: (digest, bytes), each compared with its digest."""
         while (member := self._peek()) is not None and member.name.startswith("blobs/"):
-            digest, data = member.name.removeprefix("blobs/"), self._bytes()
+            digest, data = member.name.removeprefix("blobs/"), self._bytes(_MOST)
             if hashlib.sha256(data).hexdigest() != digest:
                 raise BackupUnusable(f"package archive {digest[:12]}… in the backup is damaged")
             self._blobs += 1
@@ -171,7 +171,7 @@ class Reader:
             raise BackupUnusable("the backup is cut off: its end is missing")
         if member.name != END:
             raise BackupUnusable(f"the backup is damaged: {member.name[:80]} stands where its end should")
-        data = _parsed(END, self._bytes())
+        data = _parsed(END, self._bytes(_SMALL))
         try:
             end = End(int(data["size"]), int(data["blobs"]), int(data["blob_bytes"]),
                       [str(digest) for digest in data["missing"]], dict(data["digests"]))  # fmt: skip
@@ -192,13 +192,14 @@ class Reader:
                 self._next = self._tar.next()
             except (tarfile.TarError, EOFError, OSError, ValueError) as error:
                 raise BackupUnusable(f"the backup is damaged or cut off: {error}") from None
-            if self._next is not None and not self._next.isreg():
+            # Members with holes name any size, and have no bytes.
+            if self._next is not None and (not self._next.isreg() or self._next.issparse()):
                 raise BackupUnusable(f"{self._next.name[:80]} in the backup is no file")
         return self._next
 
-    def _bytes(self) -> bytes:
+    def _bytes(self, most: int) -> bytes:
         assert self._next is not None
-        if self._next.size > _MOST:
+        if self._next.size > most:
             raise BackupUnusable(f"{self._next.name[:80]} in the backup is too large: {self._next.size} bytes")
         return b"".join(self._chunks())
 

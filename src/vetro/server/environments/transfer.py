@@ -32,7 +32,7 @@ from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog.examiner import pool
 from vetro.server.catalog.examining import PREFIX
-from vetro.server.crypto import CompressedJSON, loads_compressed, unpacked_size
+from vetro.server.crypto import CompressedJSON, dumps, loads_compressed, unpacked_size
 from vetro.server.dispatch import log
 from vetro.server.dispatch.models import Report, Task
 from vetro.server.environments import consts, history, limits, packages, reading, removal, service
@@ -144,7 +144,9 @@ def import_environment(
     removal.drop_rows(own)  # of one with this id that was removed a moment ago
     states = dict(zip(numbers, models, strict=True))
     with transaction.atomic():
-        return {"environment_id": _restore(caller, wanted, own, states, used), "session_id": None, "notes": notes}
+        made = _restore(caller, wanted, own, states, used)
+    _restore_older(own, states)
+    return {"environment_id": made, "session_id": None, "notes": notes}
 
 
 def _left_out(told: Mapping[str, Any], kept: int) -> Iterator[str]:
@@ -198,20 +200,31 @@ class _Archive:
 def _restore(
     caller: Caller, name: str, own: str, states: Mapping[int, bytes | memoryview], used: list[dict[str, str]]
 ) -> str:
-    first, *rest = sorted(states)
-    row = service.insert(caller, own, name, {}, CompressedJSON(states[first]))
-    State.objects.filter(environment=row).update(number=first)
-    for number in rest:  # one after the other: each may be large
-        model = CompressedJSON(states[number])
-        checking.check_model(caller.project_id, model, unpacked_size(model, LARGEST))
-        State.objects.create(environment=row, number=number, model=model)
-    row.version = max(states)
+    """The environment with its newest state, for which it counts as deployed, and room for the older ones."""
+    newest = max(states)
+    row = service.insert(caller, own, name, {}, CompressedJSON(states[newest]))
+    State.objects.filter(environment=row).update(number=newest)
+    row.version = newest
     row.save(update_fields=["version"])
+    older = (len(dumps(CompressedJSON(model))) for number, model in states.items() if number != newest)
+    checking.check_space(caller.project_id, "states", sum(older))
     EnvironmentPackage.objects.bulk_create(
         EnvironmentPackage(environment=row, fqn=e["fqn"], version=e["version"], digest=e["digest"]) for e in used
     )
     record(caller, "environment.import", own, name)
     return own
+
+
+def _restore_older(own: str, states: Mapping[int, bytes | memoryview]) -> None:
+    """The older states, the newest of them first, each on its own: others write in between.
+
+    An import that is killed meanwhile leaves a history that begins later.
+    """
+    for number in sorted(states, reverse=True)[1:]:
+        with transaction.atomic():
+            if not Environment.objects.filter(id=own).exists():
+                return
+            State.objects.create(environment_id=own, number=number, model=CompressedJSON(states[number]))
 
 
 def _is_free(caller: Caller, id: Any) -> bool:
