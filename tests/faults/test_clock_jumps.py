@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.campaign.backing import Absent, Postgres
 from tests.faults.moved_clock import MovedClock
 from tests.faults.server_orders import CHAIN
 from tests.faults.test_server_serve import User
 from tests.faults.world import World
 from tests.server.dispatch import shop
 from tests.server.servekit import Service, until
+from tests.support.needs import need
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.attack("data", "clock jumps")]
 HOUR, YEAR = 3600, 366 * 86_400
@@ -25,15 +29,15 @@ JUMPS = (HOUR, 0, -HOUR, 0, YEAR, 0, -YEAR, 0)
 class Machine:
     """A service and a worker of its own on one machine with a clock that the test moves."""
 
-    def __init__(self, folder: Path) -> None:
-        self.clock = MovedClock(folder)
+    def __init__(self, folder: Path, clock: MovedClock, **more: str) -> None:
+        self.clock = clock
         self.world = World(folder / "world.db")
         (folder / "data").mkdir()
         (folder / "data" / "vetro.toml").write_text(
             f'[cloud]\nkind = "tests.faults.server_cloud:make"\nsettings = {{path = "{folder / "world.db"}"}}\n'
             "[worker]\nlease_seconds = 5.0\n"
         )
-        settings = {**self.clock.settings, "PYTHONPATH": str(Path(__file__).parents[2])}
+        settings = {**self.clock.settings, "PYTHONPATH": str(Path(__file__).parents[2]), **more}
         self.service = Service(folder, **settings)
         self.service.await_ready(120)
         self.user = User(self.service)
@@ -68,13 +72,25 @@ class Machine:
         return [name for name in self.world.done("run") if name.startswith(f"{title} ")]
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    made = Machine(tmp_path)
-    try:
+#: Whose clock jumps: the machine's with its database; not that of a database elsewhere; also that of PostgreSQL.
+@pytest.fixture(params=["sqlite", "postgresql elsewhere", "postgresql"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    with ExitStack() as stack:
+        readable = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vetro-clock-")))
+        readable.chmod(0o755)  # PostgreSQL runs as another user
+        clock, more = MovedClock(readable), {}
+        if request.param != "sqlite":
+            moved = clock.settings if request.param == "postgresql" else None
+            try:
+                postgres = Postgres(readable / "postgres", settings=moved)
+            except Absent as error:
+                need(str(error))
+                raise
+            stack.callback(postgres.stop)
+            more = {"VETRO_DATABASE__URL": postgres.url}
+        made = Machine(tmp_path, clock, **more)
+        stack.callback(made.end)
         yield made
-    finally:
-        made.end()
 
 
 def deployed_across(machine: Machine, title: str, jumps: Sequence[int], apart: int = 3) -> None:

@@ -8,15 +8,18 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.campaign.backing import Absent, Postgres
 from tests.faults.test_server_serve import User
 from tests.server.dispatch import shop
 from tests.server.servekit import Service, until
+from tests.support.needs import need
 
 pytestmark = [
     pytest.mark.slow,
@@ -140,6 +143,71 @@ def test_a_deployment_waits_for_room(disk: Path) -> None:
         assert texts.count("opening corner") == 1 and texts.count("open") == 1
     finally:
         service.end()
+
+
+@pytest.fixture
+def postgres() -> Iterator[tuple[Postgres, Path]]:
+    """A PostgreSQL on a disk of 160 MiB of its own."""
+    with tempfile.TemporaryDirectory(prefix="vetro-full-") as name:
+        place = Path(name)
+        place.chmod(0o755)  # PostgreSQL runs as another user
+        disk = place / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160m,mode=755", "vetro-test", str(disk)], check=True)
+        try:
+            made = Postgres(disk / "postgres")
+            try:
+                yield made, disk
+            finally:
+                made.stop()
+        except Absent as error:
+            need(str(error))
+        finally:
+            subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_the_disk_of_postgresql_is_full_for_a_while(postgres: tuple[Postgres, Path], tmp_path: Path) -> None:
+    """Whether PostgreSQL refuses what is written or stops as a whole: what it had said yes to is there afterwards."""
+    server, disk = postgres
+    service = Service(tmp_path, VETRO_CLOUD__DRIVER="record", VETRO_DATABASE__URL=server.url)
+    try:
+        service.await_ready()
+        user = User(service)
+        user.upload(shop.archive())
+        environment = user.post("/v1/environments", {"name": "e"})["id"]
+        session = user.post(f"/v1/environments/{environment}/configure")["id"]
+        head = {"x-configuration-session": session}
+        model = {"?": {"type": "test.Shop", "id": "shop-1"}, "title": "corner", "wait": 12}
+        user.post(f"/v1/environments/{environment}/services", model, **head)
+        user.post(f"/v1/environments/{environment}/sessions/{session}/deploy")
+        path = f"/v1/environments/{environment}/deployments"
+        until(lambda: "opening" in str(reports(user, path)))
+        made, statuses = {"e"}, set()
+        with full(disk):
+            for number in range(400):
+                name = f"full-{number}"
+                about = {"name": name, "description_text": os.urandom(15_000).hex()}
+                status, answer = asked(user, "POST", "/v1/environments", about)
+                statuses.add(status)
+                made |= {name} if status == 200 else set()
+                if status == 503:
+                    break
+                assert status == 200, answer
+        assert 503 in statuses, statuses
+        until(lambda: asked(user, "GET", "/v1/environments")[0] == 200)  # it may have started anew
+        until(lambda: not refused(user))
+        until(lambda: asked(user, "GET", f"/v1/environments/{environment}")[1]["status"] != "deploying")
+        assert asked(user, "GET", f"/v1/environments/{environment}")[1]["status"] == "ready", service.errors.read_text()
+        texts = [row["text"] for row in reports(user, path)]
+        assert texts.count("opening corner") == 1 and texts.count("open") == 1
+        known = {row["name"] for row in user.send("GET", "/v1/environments")["environments"]}
+        assert made <= known
+        assert not {name for name in known - made if name.startswith("full-")}
+        checked = vetro(service, "db", "check", "-o", "json")
+        assert not [found for found in json.loads(checked.stdout) if found["level"] == "error"], checked.stdout
+    finally:
+        service.end()
+    assert "Traceback" not in service.errors.read_text()
 
 
 def reports(user: User, path: str) -> Any:

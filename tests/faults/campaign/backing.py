@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.faults.campaign.processes import below, kill
@@ -30,15 +31,18 @@ def postgres_programs() -> Path:
 
 
 class Postgres:
-    """A PostgreSQL that listens on a socket in its folder (and ``addresses``) only."""
+    """A PostgreSQL that listens on a socket in its folder (and ``addresses``) only. ``settings``: its environment."""
 
-    def __init__(self, folder: Path, *, addresses: str = "", port: int = 5432) -> None:
+    def __init__(
+        self, folder: Path, *, addresses: str = "", port: int = 5432, settings: Mapping[str, str] | None = None
+    ) -> None:
         self._programs = postgres_programs()
         self.folder = folder
         self.port = port
         self._data = folder / "data"
         self._user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
         self._addresses = addresses
+        self._environment = {**os.environ, **(settings or {})}
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True)
         if self._user:
@@ -77,8 +81,9 @@ class Postgres:
                 # After a kill its memory is still in use for a moment: it ends at once and is tried again.
                 with open(self.folder / "log", "ab") as log:
                     self._process = subprocess.Popen(  # type: ignore[call-overload]
-                        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", **self._user
-                    )
+                        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=self._environment,
+                        **self._user,
+                    )  # fmt: skip
             with contextlib.suppress(psycopg.Error):
                 psycopg.connect(f"host={self.folder} port={self.port} user=vetro dbname=postgres").close()
                 return
