@@ -85,6 +85,8 @@ def test_the_sizes_of_what_the_walls_give_back_are_not_believed(ann: Any, monkey
                 return {"head": {"id": None, "name": "e", "packages": []}, "numbers": [1], "besides": besides}, []
             return {"resources": False}, [bomb]
 
+    sound = SimpleUploadedFile("e.zip", archived({"model-1.json": model()}))
+    assert ann._client.post("/v2/environments/import", {"archive": sound}).status_code == 201  # loads what it needs
     monkeypatch.setattr(transfer, "pool", Taken)
     tracemalloc.start()
     try:

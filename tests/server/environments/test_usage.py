@@ -16,6 +16,7 @@ from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import Environment, InstanceUsage
 
 pytestmark = pytest.mark.database
+TRACK, UNTRACK = "murano.track_instance", "murano.untrack_instance"
 
 
 def test_what_a_deployment_tracks_is_counted_once(planting: Any) -> None:
@@ -72,3 +73,38 @@ def test_what_a_task_says_counts_for_its_own_environment_only(planting: Any) -> 
     assert usage.raw(garden.caller, garden.id) == before
     assert Event.objects.filter(environment_id=garden.id).count() == told[1]
     assert Report.objects.filter(task=task).count() == Report.objects.count() - told[0] == 1
+
+
+@pytest.mark.attack("database", "M6")
+def test_a_flood_of_what_a_task_tracks_takes_few_statements(planting: Any, django_assert_max_num_queries: Any) -> None:
+    """It is counted in the transaction that ends the task."""
+    garden = planting()
+    begun = InstanceUsage(environment_id=garden.id, instance_id="before", instance_type=1, created=datetime.now(UTC))
+    begun.save()
+    task = Task.objects.create(project_id="p", user_id="u", environment_id=garden.id, kind="deploy", spec={})
+    story = [(f"i{n}", event) for n in range(1500) for event in (TRACK, UNTRACK, TRACK)]
+    story += [("before", TRACK), ("before", UNTRACK), ("never", UNTRACK), *(("again", TRACK) for _ in range(500))]
+    notes = [
+        JournalNote(
+            task=task,
+            key=str(n),
+            kind="track",
+            args={"event": event, "instance": id, "instance_type": 7},
+            digest="x",
+            at=float(n),
+        )
+        for n, (id, event) in enumerate(story)
+    ]
+    JournalNote.objects.bulk_create(notes)
+    with django_assert_max_num_queries(40):
+        usage.count(garden.id, task)
+    rows = InstanceUsage.objects.filter(environment_id=garden.id).order_by("instance_id", "created", "id")
+    found = {}
+    for row in rows:
+        found.setdefault(row.instance_id, []).append(
+            (row.created.timestamp(), row.destroyed and row.destroyed.timestamp())
+        )
+    assert found["i7"] == [(21.0, 22.0), (23.0, None)]
+    assert found["before"] == [(begun.created.timestamp(), 4501.0)]
+    assert found["again"] == [(4503.0, None)]
+    assert len(found) == 1502 and "never" not in found

@@ -144,9 +144,9 @@ def import_environment(
     removal.drop_rows(own)  # of one with this id that was removed a moment ago
     states = dict(zip(numbers, models, strict=True))
     with transaction.atomic():
-        made = _restore(caller, wanted, own, states, used)
+        _restore(caller, wanted, own, states, used)
     _restore_older(own, states)
-    return {"environment_id": made, "session_id": None, "notes": notes}
+    return {"environment_id": own, "session_id": None, "notes": notes}
 
 
 def _left_out(told: Mapping[str, Any], kept: int) -> Iterator[str]:
@@ -199,8 +199,8 @@ class _Archive:
 
 def _restore(
     caller: Caller, name: str, own: str, states: Mapping[int, bytes | memoryview], used: list[dict[str, str]]
-) -> str:
-    """The environment with its newest state, for which it counts as deployed, and room for the older ones."""
+) -> None:
+    """Makes the environment with its newest state, for which it counts as deployed, and room for the older ones."""
     newest = max(states)
     row = service.insert(caller, own, name, {}, CompressedJSON(states[newest]))
     State.objects.filter(environment=row).update(number=newest)
@@ -212,7 +212,6 @@ def _restore(
         EnvironmentPackage(environment=row, fqn=e["fqn"], version=e["version"], digest=e["digest"]) for e in used
     )
     record(caller, "environment.import", own, name)
-    return own
 
 
 def _restore_older(own: str, states: Mapping[int, bytes | memoryview]) -> None:

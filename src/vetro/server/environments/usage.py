@@ -14,30 +14,41 @@ from vetro.server.ids import stamp
 _BEGIN = "murano.track_instance"
 #: Largest number that every database keeps in such a column.
 _MOST = 2**31 - 1
+#: Rows of one statement.
+_AT_ONCE = 500
 
 
 def count(environment_id: str, task: Task) -> None:
-    """Takes over what a task tracked; inside the transaction that ends it."""
-    for note in JournalNote.objects.filter(task=task, kind="track").order_by("id"):
-        args = note.args
-        at = datetime.fromtimestamp(note.at, UTC)
+    """Takes over what a task tracked; inside the transaction that ends it, so in few statements however much it is."""
+    there: dict[str, list[InstanceUsage]] = {}
+    for row in InstanceUsage.objects.filter(environment_id=environment_id, destroyed=None).order_by("id"):
+        there.setdefault(row.instance_id, []).append(row)
+    begun: list[InstanceUsage] = []
+    ended: list[InstanceUsage] = []
+    for note in JournalNote.objects.filter(task=task, kind="track").order_by("id").iterator(_AT_ONCE):
+        args, at = note.args, datetime.fromtimestamp(note.at, UTC)
         instance = _text(args.get("instance"))
-        here = InstanceUsage.objects.filter(environment_id=environment_id, instance_id=instance, destroyed=None)
         if args.get("event") != _BEGIN:
-            here.update(destroyed=at)
-        elif not here.exists():
-            InstanceUsage.objects.get_or_create(
+            for row in there.pop(instance, ()):
+                row.destroyed = at
+                if row.pk is not None:
+                    ended.append(row)
+        elif instance not in there:
+            row = InstanceUsage(
                 environment_id=environment_id,
                 instance_id=instance,
                 created=at,
-                defaults={
-                    "instance_type": _number(args.get("instance_type")) or 0,
-                    "type_name": _text(args.get("type_name")),
-                    "type_title": _text(args.get("type_title")),
-                    "unit_count": _number(args.get("unit_count")),
-                    "tenant_id": task.project_id,
-                },
+                instance_type=_number(args.get("instance_type")) or 0,
+                type_name=_text(args.get("type_name")),
+                type_title=_text(args.get("type_title")),
+                unit_count=_number(args.get("unit_count")),
+                tenant_id=task.project_id,
             )
+            begun.append(row)
+            there[instance] = [row]
+    InstanceUsage.objects.bulk_update(ended, ["destroyed"], batch_size=_AT_ONCE)
+    # One that began at that moment was counted already.
+    InstanceUsage.objects.bulk_create(begun, batch_size=_AT_ONCE, ignore_conflicts=True)
 
 
 def _text(value: Any) -> str:
