@@ -220,3 +220,9 @@ def test_importing_the_language_loads_neither_library_nor_compiler() -> None:
 def test_public_names_exist() -> None:
     for name in vetro.yaql.__all__:
         assert getattr(vetro.yaql, name).__doc__
+
+
+def test_options_that_are_given_hold_in_the_legacy_grammar_too() -> None:
+    text = "list(1, 2 => 3)"
+    assert compile(text, dialect="legacy")() == (1, (2, 3))
+    assert compile(text, dialect="legacy", options=Options())() == [1, [2, 3]]

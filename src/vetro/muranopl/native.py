@@ -22,7 +22,6 @@ The YAML declaration of the class may add properties and MuranoPL methods.
 from __future__ import annotations
 
 import inspect
-import keyword
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
@@ -134,7 +133,7 @@ class NativeRegistry:
 
         Raises `ValueError` when ``name`` is no identifier.
         """
-        if not name.isidentifier() or keyword.iskeyword(name):
+        if not name.isidentifier():
             raise ValueError(f"'{name}' cannot be the name of a function")
         given = infer_params(implementation, skip=("cx",)) if params is None else params
         python = list(inspect.signature(implementation).parameters)

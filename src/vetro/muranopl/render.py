@@ -40,6 +40,18 @@ def render(
     return "\n".join(_Renderer(color).error(error, source_text, package))
 
 
+def format_trace(error: BaseException, source_text: str | None = None, color: bool = False) -> str:
+    """`render`, and under it the MuranoPL calls that led to the error, innermost first."""
+    from vetro.muranopl.exceptions import frames_of
+    from vetro.muranopl.stacktrace import method_name
+
+    calls = [
+        f"  at {frame.owner.name}::{method_name(frame)} ({frame.code.co_filename}:{frame.place[0]})"
+        for frame in reversed(frames_of(error))
+    ]
+    return "\n".join([render(error, source_text, color), *map(clean, calls)])
+
+
 class _Renderer:
     def __init__(self, color: bool) -> None:
         self._color = color

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from vetro.muranopl import meta
+from vetro.muranopl.access import read_property
 from vetro.muranopl.attributes import AttributeStore
 from vetro.muranopl.catalog import PackageResolver
 from vetro.muranopl.compiler import evaluate_template
@@ -304,6 +305,13 @@ class Session:
             return call_plain(method, method.function, method.declaring.type_object, args, kwargs)
         function = getattr(type(receiver), "m_" + method.name)
         return call_plain(method, function, receiver, args, kwargs)
+
+    def read(self, obj: Any, name: str) -> Any:
+        """The value of property ``name`` of an object, whatever its usage; frozen, objects in it are live.
+
+        Raises `PropertyReadError` for a name that its class does not have, `UninitializedProperty`.
+        """
+        return self.run(partial(read_property, obj, obj._type, name, None))
 
     def serialize(self, copy: bool = False) -> dict[str, Any]:
         """The model of the root object as plain data (SEMANTICS 12)."""

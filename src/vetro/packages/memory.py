@@ -14,7 +14,7 @@ from vetro.packages.package import LoadedPackage
 from vetro.packages.paths import MANIFEST
 from vetro.packages.source import PackageList
 
-_KEYS = frozenset(("name", "version", "format", "require", "type", "meta", "resources", "classes"))
+_KEYS = frozenset(("name", "version", "format", "require", "type", "meta", "resources", "classes", "files"))
 
 
 def memory_package(data: Mapping[str, Any], *, registry: FormatRegistry | None = None) -> LoadedPackage:
@@ -22,7 +22,8 @@ def memory_package(data: Mapping[str, Any], *, registry: FormatRegistry | None =
 
     Keys: ``name``; ``version`` (0.0.0), ``format`` (1.0), ``require``, ``type`` (Library), ``meta``, ``resources``
     (path below Resources -> text or bytes), ``classes`` (full name -> text of the class file, or ``= other.Class``:
-    in the same file as that). Raises like `FormatRegistry.load`, and `ValueError` for unknown keys.
+    in the same file as that, or the name of one of ``files``), ``files`` (name of a class file -> text). Raises like
+    `FormatRegistry.load`, and `ValueError` for unknown keys.
     """
     unknown = sorted(set(data) - _KEYS)
     if unknown:
@@ -30,9 +31,13 @@ def memory_package(data: Mapping[str, Any], *, registry: FormatRegistry | None =
     import yaml
 
     classes: dict[str, str] = {}
-    files: dict[str, str | bytes] = {}
+    given = data.get("files") or {}
+    files: dict[str, str | bytes] = {f"Classes/{name}": text for name, text in given.items()}
     for name, text in (data.get("classes") or {}).items():
         if text.startswith("= "):
+            continue
+        if text in given:
+            classes[name] = text
             continue
         classes[name] = f"{name}.yaml"
         files[f"Classes/{name}.yaml"] = text

@@ -166,15 +166,15 @@ def compile(
     own flags then count. ``grammar`` chooses the grammar apart from the library: MuranoPL of formats 1.0 and 1.1 and
     UI definitions have ``dialect='legacy', grammar='standard'``. ``tier`` is ``'closure'`` (quick to build),
     ``'compiled'`` (Python code: quick to run) or ``'auto'``. ``allow_delegates`` adds ``lambda(...)`` and calls of
-    values. Raises `LexicalError` and `GrammarError` with the position, `NestingTooDeep`, and ValueError for unknown
-    names of dialects and tiers.
+    values. Without ``options`` the legacy grammar keeps tuples, which its ``=>`` makes. Raises `LexicalError` and
+    `GrammarError` with the position, `NestingTooDeep`, and ValueError for unknown names of dialects and tiers.
     """
     found = options or _DEFAULTS
     if isinstance(dialect, str):
         chosen = named_dialect(dialect, grammar=grammar, delegates=allow_delegates, iterable_dicts=found.iterable_dicts)
     else:
         chosen = dialect
-    if chosen.pair_operator and found.convert_tuples_to_lists:
+    if chosen.pair_operator and options is None:
         found = dataclasses.replace(found, convert_tuples_to_lists=False, iterable_dicts=True)
     node = parse(text, grammar_of(chosen))
     try:

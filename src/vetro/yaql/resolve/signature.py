@@ -45,7 +45,9 @@ class Type(enum.Enum):
     LAMBDA = "lambda"
     CALLABLE = "callable"
     CONTEXT = "context"
-    KEYWORD = "keyword"  # a constant bare word or text, known before evaluation
+    #: A word that the function is given as text: a bare word, or a text constant. Anything that has to be evaluated,
+    #: such as a variable, is no match, so a function can have a form for names and one for values.
+    KEYWORD = "keyword"
     HOST = "host"  # any HostObject; the host language narrows it with `Param.check`
 
 
