@@ -45,12 +45,13 @@ def measure(name: str, *, small: bool = False) -> Any:
 def missing(name: str) -> str | None:
     """Why this machine cannot run a scenario; None when it can."""
     from benchmarks.deployments.scenarios import REAL
-    from vetro.clouds.kinds import choose_driver
+    from vetro.clouds import kinds
+    from vetro.clouds.interface import Place
 
     if name not in REAL:
         return None
-    driver, reason = choose_driver(Path("/nonexistent"))
-    return None if driver == "nspawn" else f"no nspawn servers: {reason}"
+    choice = kinds.choose(Place(directory=Path("/nonexistent")))
+    return None if choice.name == "nspawn" else f"no nspawn servers: {choice.reason}"
 
 
 def exponent(rows: Sequence[dict[str, Any]], key: str) -> float:

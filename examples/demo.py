@@ -25,8 +25,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from vetro.clouds import kinds
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.kinds import choose_driver, nspawn_missing
+from vetro.clouds.interface import Place
+from vetro.clouds.nspawn.kind import missing as nspawn_missing
 from vetro.clouds.nspawn.links import cloud_id
 
 HERE = Path(__file__).resolve().parent
@@ -147,13 +149,15 @@ def choose(record: bool) -> str:
     lack = "--record was given" if record else nspawn_missing()
     if lack is None:
         store = ImageStore()
-        if choose_driver(images=store).name != "nspawn":
+        if kinds.choose(Place(directory=Path(), images=store)).name != "nspawn":
             console.print(f"[bold]$ vetro image build {IMAGE}[/]  [dim]once; it takes about a minute[/]")
             built = subprocess.run([sys.executable, "-m", "vetro", "image", "build", IMAGE], check=False)
             if built.returncode:
                 lack = f"the image {IMAGE} could not be built"
         if lack is None:
-            lack = None if choose_driver(images=store).name == "nspawn" else nspawn_missing(store)
+            lack = (
+                None if kinds.choose(Place(directory=Path(), images=store)).name == "nspawn" else nspawn_missing(store)
+            )
     if lack is None:
         console.print("Servers: [bold]systemd-nspawn[/], real ones in containers of this machine.")
         return "nspawn"

@@ -173,8 +173,7 @@ class Bench(AbstractContextManager["Bench"]):
     def _config(self, name: str) -> dict[str, Any]:
         return {
             "cloud": {
-                "kind": "local",
-                "driver": self.driver,
+                "kind": self.driver,
                 "directory": str(self.folder / name),
                 # A network of the default size has room for 250 servers.
                 "settings": {"max_hosts": 1000, "max_networks": 60},

@@ -140,14 +140,13 @@ def test_a_plan_knows_the_placeholder_only(config: Config, host: EffectsHost) ->
     made = Deployed(server(), settings=spec.engine_settings(config, OWNER.environment))
     for number, push in enumerate(made.host.performed("stack.push")):
         host.perform(f"0/{number}", "stack.push", {**push, "known": None})
-    cloud, channel = cloud_of(spec.cloud(config), OWNER)
+    cloud = cloud_of(spec.cloud(config), OWNER)
     try:
         (stack,) = cloud.stacks(OWNER)
         read = cloud.read_stack(OWNER, "", stack.name)
         assert read is not None and read.digest == made.host.performed("stack.push")[-1]["digest"]
         assert password(config) not in json.dumps(read.template)
     finally:
-        channel.close()
         cloud.close()
 
 
@@ -164,7 +163,7 @@ def test_without_management_servers_share_the_login(config: Config) -> None:
         },
     )
     assert spec.engine_settings(shared, "env")["rabbitmq"] == {"host": "from.outside"}
-    assert set(spec.cloud(shared)) == {"kind", "settings"}
+    assert set(spec.cloud(shared)) == {"kind", "directory", "settings"}
     assert spec.engine_settings(config, "env")["rabbitmq"]["login"] == "vetro-env"
 
 

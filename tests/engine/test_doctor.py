@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import NATIVES
+from vetro.clouds.drivers import tools
 from vetro.engine import doctor
 from vetro.engine.doctor import Finding, examine
 from vetro.engine.launcher import Launcher
@@ -48,7 +49,7 @@ def test_a_sandbox_that_cannot_be_tried_is_a_finding(monkeypatch: pytest.MonkeyP
 
 
 def test_drivers_are_found_by_their_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "PATH", str(tmp_path))
     found = {f.name: f for f in doctor.clouds()}
     assert found["record"].ok
     assert not found["nspawn"].ok
@@ -63,7 +64,7 @@ def test_drivers_are_found_by_their_programs(monkeypatch: pytest.MonkeyPatch, tm
 def test_nspawn_is_for_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for program in ("systemd-nspawn", "mmdebstrap", "ip", "nft"):
         (tmp_path / program).touch(mode=0o755)
-    monkeypatch.setattr(doctor, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     nspawn = next(f for f in doctor.clouds() if f.name == "nspawn")
     assert (nspawn.ok, nspawn.advice) == (False, "run Vetro as root")

@@ -31,7 +31,7 @@ def forker() -> Iterator[HostForker]:
 
 
 def config(folder: Path, **more: Any) -> dict[str, Any]:
-    cloud = {"kind": "local", "driver": "record", "directory": str(folder / "cloud")}
+    cloud = {"kind": "record", "directory": str(folder / "cloud")}
     return {"cloud": cloud, "owner": {"project": "p", "environment": "1"}, **more}
 
 
@@ -182,8 +182,9 @@ def test_a_rehearsal_waits_for_nothing(forker: HostForker, tmp_path: Path) -> No
 
 LATE = """
 import importlib, json, sys
+from vetro.clouds import kinds
 from vetro.engine.host import config, forker
-for name in (*forker._LOADED, *forker._LOADED_FOR.get(sys.argv[1], ())):
+for name in (*forker._LOADED, *kinds.modules(sys.argv[1])):
     importlib.import_module(name)
 before = set(sys.modules)
 host = config.build_host(json.loads(sys.argv[2]))
@@ -196,9 +197,10 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 def test_the_first_effect_on_an_openstack_loads_hardly_any_code() -> None:
     with Fake() as fake:
         login = {"auth_url": fake.url, "username": "w", "password": fake.password, "project_name": "p"}
-        given = {"cloud": {"kind": "openstack", "settings": login}, "owner": {"project": "p", "environment": "1"}}
+        cloud = {"kind": "openstack", "directory": "unused", "settings": login}
+        given = {"cloud": cloud, "owner": {"project": "p", "environment": "1"}}
         # Two or three small modules of others come late whatever is done.
-        for kind, late in (("openstack", False), ("local", True)):
+        for kind, late in (("openstack", False), ("record", True)):
             command = [sys.executable, "-c", LATE, kind, json.dumps(given)]
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             assert ("openstack.connection" in found, len(found) > 8) == (late, late), found

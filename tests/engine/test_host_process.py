@@ -16,7 +16,8 @@ import pytest
 from cryptography.fernet import Fernet
 
 from tests.faults.harness import OWNER
-from tests.faults.world import World, WorldChannel, WorldCloud
+from tests.faults.world import World, WorldCloud
+from vetro.clouds.kinds import KindMissing
 from vetro.engine.host import HostConfigError, HostProcess, build_host
 from vetro.engine.worker_ports import HostUnavailable
 from vetro.engine.worker_stream import Stream
@@ -24,11 +25,11 @@ from vetro.engine.worker_stream import Stream
 ROOT = Path(__file__).parents[2]
 
 
-def make_world(settings: Mapping[str, Any], owner: Any) -> tuple[WorldCloud, WorldChannel]:
+def make_world(settings: Mapping[str, Any], owner: Any) -> WorldCloud:
     """For the setting ``cloud.kind``."""
     assert owner == OWNER
     path = Path(settings["path"])
-    return WorldCloud(path), WorldChannel(path)
+    return WorldCloud(path)
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def _lives(pid: int) -> bool:
     ],
 )
 def test_settings_that_are_wrong_are_named(config: dict[str, Any], change: dict[str, Any], text: str) -> None:
-    with pytest.raises(HostConfigError, match=text):
+    with pytest.raises((HostConfigError, KindMissing), match=text):
         build_host({**config, **change})
 
 

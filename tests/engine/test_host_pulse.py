@@ -59,7 +59,7 @@ def test_a_host_ends_when_its_worker_is_silent(tmp_path: Path) -> None:
     path = tmp_path / "pulse"
     beat(path)
     config = {
-        "cloud": {"kind": "local", "driver": "record", "directory": str(tmp_path / "cloud"), "settings": {}},
+        "cloud": {"kind": "record", "directory": str(tmp_path / "cloud"), "settings": {}},
         "owner": OWNER,
         "pulse": {"path": str(path), "seconds": 0.5},
     }
@@ -71,7 +71,7 @@ def test_a_host_ends_when_its_worker_is_silent(tmp_path: Path) -> None:
 
 
 def test_wrong_settings_are_named(tmp_path: Path) -> None:
-    cloud = {"kind": "local", "driver": "record", "directory": str(tmp_path / "cloud"), "settings": {}}
+    cloud = {"kind": "record", "directory": str(tmp_path / "cloud"), "settings": {}}
     with pytest.raises(HostConfigError, match="'pulse'"):
         build_host({"cloud": cloud, "owner": OWNER, "pulse": {"path": "/x"}})
     assert pulses.Pulse.from_json(None) is None

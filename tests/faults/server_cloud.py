@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.faults.world import WorldChannel, WorldCloud
+from tests.faults.world import WorldCloud
 
 
 class ServiceCloud(WorldCloud):
@@ -16,7 +16,6 @@ class ServiceCloud(WorldCloud):
         return [] if query == "extensions" else super().network(owner, region, query, args)
 
 
-def make(settings: Mapping[str, Any], owner: Any) -> tuple[Any, Any]:
-    """Cloud and channel over the file that the setting ``path`` names."""
-    path = Path(settings["path"])
-    return ServiceCloud(path), WorldChannel(path)
+def make(settings: Mapping[str, Any], owner: Any) -> ServiceCloud:
+    """The cloud over the file that the setting ``path`` names."""
+    return ServiceCloud(Path(settings["path"]))

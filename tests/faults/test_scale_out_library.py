@@ -73,7 +73,7 @@ def task(folder: Path) -> Task:
 def host(folder: Path) -> EffectsHost:
     return build_host(
         {
-            "cloud": {"kind": "local", "driver": "record", "directory": str(folder / "cloud")},
+            "cloud": {"kind": "record", "directory": str(folder / "cloud")},
             "owner": {"project": "p", "environment": ENVIRONMENT},
         }
     )

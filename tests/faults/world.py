@@ -39,6 +39,7 @@ class World:
     crash: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._guard = threading.RLock()
         self._db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA synchronous=OFF")
@@ -104,6 +105,9 @@ class WorldCloud(World):
     """`vetro.clouds.interface.Cloud`, as far as tests go: a stack is its parts."""
 
     name = "world"
+
+    def channel(self, owner: Any) -> Any:
+        return WorldChannel(self.path)
 
     def _state(self, name: str) -> tuple[dict[tuple[str, str], Any], str] | None:
         row = self._db.execute("SELECT parts, digest FROM stacks WHERE name=?", (name,)).fetchone()

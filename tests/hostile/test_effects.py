@@ -104,7 +104,7 @@ class Neighbours:
     def _host(self, owner: Owner) -> EffectsHost:
         return build_host(
             {
-                "cloud": {"kind": "local", "driver": "record", "directory": str(self.folder)},
+                "cloud": {"kind": "record", "directory": str(self.folder)},
                 "owner": {"project": owner.project, "environment": owner.environment, "user": "u"},
                 "secrets": self.keys,
                 "signing_key": str(self.folder / "key.pem"),

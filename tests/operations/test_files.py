@@ -97,7 +97,7 @@ def test_settings_of_containers_are_settings(compose: dict[str, Any], tmp_path: 
         named = [value for value in settings.values() if value.source.startswith("environment")]
         assert len(named) == len([key for key in given if key.startswith("VETRO_")]), name
         assert settings["engine.broker"]["host"] in compose["services"]
-        assert settings["cloud.driver"] == "record"
+        assert settings["cloud.kind"] == "record"
     assert seen == 3
 
 

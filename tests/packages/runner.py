@@ -189,7 +189,7 @@ class Trial:
             self._folder = tempfile.TemporaryDirectory(prefix="vetro-trial-")
             table = Path(self._folder.name, "table.json")
             table.write_text(json.dumps({"plans": [{"plan": "*", "stdout": self.answers.prints}]}), encoding="utf-8")
-            self._cloud = RecordedCloud(script=str(table))
+            self._cloud = RecordedCloud(settings={"script": str(table)})
         return self._cloud
 
     def session(self, *, effects: bool = True) -> Any:

@@ -13,10 +13,11 @@ import urllib.request
 from pathlib import Path
 
 from tests.support.servers import network, server
+from vetro.clouds import kinds
 from vetro.clouds.drivers.base import ConfigSpec
 from vetro.clouds.images.build import import_archive
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.kinds import choose_driver
+from vetro.clouds.interface import Place
 from vetro.clouds.proot.driver import ProotDriver
 
 UNIT = "[Service]\\nExecStart=/usr/bin/python3 -m http.server {port} --bind {address} -d /srv\\n"
@@ -36,7 +37,7 @@ def main(folder: Path, archive: Path) -> None:
     seen: dict[str, object] = {}
     store = ImageStore(folder / "images")
     import_archive(store, archive, "debian-12")
-    seen["choice"] = choose_driver(folder, images=store)[0]
+    seen["choice"] = kinds.choose(Place(directory=folder, images=store)).name
     driver = ProotDriver(folder / "cloud", images=store)
     driver.ensure_network(network("10.99.0"))
     address = driver.address("server-1")

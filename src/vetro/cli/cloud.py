@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -106,6 +107,17 @@ def clean(workspace: str | None, yes: bool) -> None:
             count += 1
         for name in place.names():
             folder = place.get(name)
-            if folder.setting("driver") != "openstack" and forget_resources(folder):
+            if _is_kept_here(folder) and forget_resources(folder):
                 out.note(f"environment '{name}' is not deployed any more")
     out.note("there was nothing to remove" if not count else f"{out.plural(count, 'thing')} removed")
+
+
+def _is_kept_here(folder: Any) -> bool:
+    """Whether the state of the environment's cloud is in this workspace."""
+    from vetro.clouds import kinds
+    from vetro.clouds.stacks.kind import DriverKind
+
+    try:
+        return isinstance(kinds.find(folder.setting("driver") or kinds.RECORD), DriverKind)
+    except kinds.KindMissing:
+        return False

@@ -10,7 +10,7 @@ import click
 from vetro.cli import output as out
 from vetro.cli.client_contexts import context_option
 from vetro.cli.completing import environments
-from vetro.cli.deploying import DRIVERS, run_options
+from vetro.cli.deploying import KindName, run_options
 
 
 @click.command("deploy")
@@ -40,7 +40,7 @@ from vetro.cli.deploying import DRIVERS, run_options
 )
 @click.option(
     "--driver",
-    type=click.Choice(DRIVERS),
+    type=KindName(),
     default="auto",
     show_default=True,
     help="How servers are made, for a new environment.",

@@ -18,7 +18,42 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: How much of a failure is shown: innermost calls, last lines of what a script wrote.
 LAST_CALLS, LAST_LINES = 5, 10
-DRIVERS = ("auto", "nspawn", "proot", "record", "openstack")
+
+
+class KindName(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """The name of a kind of clouds that is installed, or ``auto``."""
+
+    name = "kind"
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
+        """The name. What is installed is read for others than ``auto`` only."""
+        if value == "auto":
+            return value
+        from vetro.clouds import kinds
+
+        if value not in kinds.names():
+            missing = _missing(value)
+            hint = f" ({missing.hint})" if missing.hint else ""
+            self.fail(f"{missing.message}{hint}", param, context)
+        return value
+
+    def shell_complete(self, context: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """All names."""
+        from click.shell_completion import CompletionItem
+
+        from vetro.clouds import kinds
+
+        return [CompletionItem(name) for name in ("auto", *kinds.names()) if name.startswith(incomplete)]
+
+
+def _missing(name: str) -> Any:
+    from vetro.clouds import kinds
+
+    try:
+        kinds.find(name)
+    except kinds.KindMissing as error:
+        return error
+    raise AssertionError(name)
 
 
 def workspace_option(function: F) -> F:
@@ -55,28 +90,27 @@ def open_workspace(path: str | None) -> Any:
     return Workspace(path)
 
 
-def choose_driver(wanted: str, workspace: Any) -> str:
-    """The server driver: ``auto`` takes the OpenStack of the workspace's settings, else real servers where this machine
-    can have them, and says which it took. Raises `SettingsError`.
+def choose_driver(wanted: str, workspace: Any, *, quiet: bool = False) -> str:
+    """The kind of the cloud: ``auto`` takes one that the workspace's settings name and that is on no machine, else the
+    best that works here, and says which. Raises `SettingsError`, `KindMissing`.
     """
-    from vetro.engine.workspace.running import OPENSTACK
-    from vetro.engine.workspace.settings import FILE, SettingsError
+    from vetro.clouds import kinds
+    from vetro.clouds.interface import Place
+    from vetro.engine.workspace.running import cloud_settings
+    from vetro.engine.workspace.settings import FILE
 
-    if wanted == OPENSTACK and workspace.settings().openstack is None:
-        raise SettingsError(
-            f"the workspace {workspace.root} knows no OpenStack",
-            hint=f"write the section cloud.openstack into its {FILE} (docs/openstack.md)",
-        )
-    if wanted != "auto":
+    given = workspace.settings()
+    if wanted not in kinds.AUTOMATIC:
+        cloud_settings(given, kinds.find(wanted))
         return wanted
-    if workspace.settings().openstack is not None:
-        out.note(f"servers: {OPENSTACK} (cloud.openstack in {FILE})")
-        return OPENSTACK
-    from vetro.clouds.kinds import choose_driver as choose
-
-    name, reason = choose(workspace.cloud)
-    out.note(f"servers: {name} ({reason})")
-    return str(name)
+    name = next((name for name in given.clouds if kinds.find(name).rank is None), None)
+    reason = f"cloud.{name} in {FILE}"
+    if name is None:
+        choice = kinds.choose(Place(directory=workspace.cloud))
+        name, reason = choice.name, choice.reason
+    if not quiet:
+        out.note(f"servers: {name} ({reason})")
+    return name
 
 
 def execute(

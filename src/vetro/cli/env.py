@@ -10,7 +10,7 @@ from vetro.cli import env_history, env_tasks
 from vetro.cli import output as out
 from vetro.cli.client_contexts import context_option
 from vetro.cli.completing import environments
-from vetro.cli.deploying import DRIVERS, run_options, workspace_option
+from vetro.cli.deploying import KindName, run_options, workspace_option
 from vetro.cli.groups import Commands
 
 
@@ -55,7 +55,7 @@ def list_command(workspace: str | None, output: str) -> None:
 @click.argument("name")
 @click.option("--description", default="", metavar="TEXT", help="What it is for (on a server).")
 @click.option("--region", metavar="NAME", help="Region of its cloud, where there are several (on a server).")
-@click.option("--driver", type=click.Choice(DRIVERS), default="auto", help="How servers are made (on this machine).")
+@click.option("--driver", type=KindName(), default="auto", help="Kind of cloud where servers are made.")
 @context_option
 @workspace_option
 @out.output_option("table", "json", "yaml")

@@ -134,16 +134,17 @@ class LocalPlace:
 
     def _lists(self) -> Any:
         """What there is to choose from: of the cloud in which the environment is, or would be."""
-        from vetro.clouds.stacks.listing import Listing
-        from vetro.clouds.stacks.settings import StackSettings
-        from vetro.engine.workspace.running import OPENSTACK
+        from vetro.cli.deploying import choose_driver
+        from vetro.clouds import kinds
+        from vetro.clouds.interface import Place
+        from vetro.clouds.stacks.kind import DriverKind
+        from vetro.engine.workspace.running import cloud_settings
 
-        given = self._workspace.settings()
-        if given.openstack is not None and (self.folder is None or self.folder.setting("driver") == OPENSTACK):
-            from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings
-
-            return OpenStackCloud(OpenStackSettings.from_json(given.openstack))
-        return Listing(self._workspace.cloud, StackSettings.from_json(given.cloud or {}))
+        wanted = str(self.folder.setting("driver") or kinds.RECORD) if self.folder is not None else "auto"
+        kind = kinds.find(choose_driver(wanted, self._workspace, quiet=True))
+        settings = kind.settings.from_json(cloud_settings(self._workspace.settings(), kind))
+        place = Place(directory=self._workspace.cloud)
+        return kind.listing(settings, place) if isinstance(kind, DriverKind) else kind.open(settings, place)
 
     # -- the real contracts --------------------------------------------------------------------------------------------
 

@@ -54,14 +54,16 @@ def deploy(
             return
         if plan:
             say_chosen(type_, applied)
-            with scratch(folder, name, driver=_planned(driver, place)) as draft:
+            with scratch(folder, name, driver=choose_driver(driver, place, quiet=True)) as draft:
                 draft.add_packages(needed_packages(packages, type_, model))
                 rehearse(place, draft, model.model, "table", launcher=processes, **options)
             return
         if script is not None:
-            from vetro.clouds.record.table import Table
+            from vetro.clouds import kinds
+            from vetro.clouds.interface import Place
 
-            Table.read(script)  # a slip in it must not cost an environment
+            # A slip in it must not cost an environment.
+            kinds.choose(Place(directory=place.cloud), wanted=kinds.RECORD, settings={"script": script})
         if folder is None:
             chosen_driver = choose_driver(driver, place)
             folder = place.create(name, driver=chosen_driver, script=os.path.abspath(script) if script else None)
@@ -96,13 +98,6 @@ def _model(
     put(model, applied)
     asked.check(model.model, sources)
     return model, applied
-
-
-def _planned(driver: str, place: Any) -> str:
-    """The driver that a plan goes by: all of this machine are played by the same recorder."""
-    from vetro.engine.workspace.running import OPENSTACK
-
-    return OPENSTACK if driver in ("auto", OPENSTACK) and place.settings().openstack is not None else "record"
 
 
 def _adopt(model: Any, id: str) -> None:

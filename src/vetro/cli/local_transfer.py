@@ -74,6 +74,7 @@ def import_archive(workspace: str | None, data: bytes, name: str | None, fresh: 
     objects get new ids, its history stays behind, and nothing counts as deployed.
     """
     from vetro.cli.deploying import choose_driver, open_workspace
+    from vetro.clouds import kinds
     from vetro.engine.workspace import EnvironmentFolder
     from vetro.engine.workspace.files import WorkspaceError, write_json
 
@@ -90,7 +91,7 @@ def import_archive(workspace: str | None, data: bytes, name: str | None, fresh: 
         raise WorkspaceError(f"there is an environment '{wanted}' already", hint="give another one with --name")
     # Nothing else of the archive's settings: they would name files, brokers and networks of this machine.
     given = {key: head[key] for key in ("region",) if key in head}
-    given["driver"] = "record" if head.get("driver") == "record" else choose_driver("auto", place)
+    given["driver"] = kinds.RECORD if head.get("driver") == kinds.RECORD else choose_driver("auto", place)
     folder = place.create(wanted, **given)  # checks the name, and makes the folder for its owner only
     try:
         _unpack(archive, folder.path)

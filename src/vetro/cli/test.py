@@ -160,7 +160,7 @@ class _Run:
         from vetro.engine.recorded import RecordedCloud
         from vetro.muranopl.fixtures import run_test
 
-        more = {} if script is None else {"script": script}
+        more = {} if script is None else {"settings": {"script": script}}
         for test in tests:
             with ExitStack() as stack:
                 if tracer is not None:

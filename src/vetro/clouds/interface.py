@@ -1,18 +1,22 @@
-"""What every cloud offers: stacks, networks, images, flavors, key pairs, zones, volumes, security groups, consoles.
+"""What every cloud offers, and what a kind of clouds is.
 
-The effects host calls these methods with the `Owner` of its environment; packages never do. Whatever belongs to another
-owner is not there for this one. All values are plain JSON data, times are seconds since the epoch, sizes of memory are
-MiB and of disks GiB. Source of the rules: LOCAL_CLOUD.md 1-3, CORE_LIBRARY.md 3 (HeatStack, NetworkExplorer,
-MetadefBrowser).
+Clouds have stacks, networks, images, flavors, key pairs, zones, volumes, security groups and consoles. The effects host
+calls these methods with the `Owner` of its environment; packages never do. Whatever belongs to another owner is not
+there for this one. All values are plain JSON data, times are seconds since the epoch, sizes of memory are MiB and of
+disks GiB. Source of the rules: LOCAL_CLOUD.md 1-3, CORE_LIBRARY.md 3 (HeatStack, NetworkExplorer, MetadefBrowser).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from vetro.yaql.errors import VetroError
+
+if TYPE_CHECKING:
+    from vetro.clouds.images.store import ImageStore
 
 #: What `Cloud.catalog` lists.
 Catalog = Literal[
@@ -159,7 +163,7 @@ class ShowsResources(Protocol):
 class Cloud(Protocol):
     """One cloud with one or several regions; '' is the home region. May be used from several threads."""
 
-    #: For messages: 'local (record)', 'OpenStack'.
+    #: For messages: 'record', 'OpenStack'.
     name: str
 
     def regions(self) -> Sequence[str]:
@@ -213,6 +217,10 @@ class Cloud(Protocol):
         """Marks an image (by id) for catalogs with ``{title, type}``, its property ``murano_image_info``; None removes
         the mark. The record of the image as it is then. Raises `NotFound`, and what the cloud refuses.
         """
+        ...  # pragma: no cover - protocol
+
+    def channel(self, owner: Owner) -> Channel:
+        """The queues between the engine and the agents of the environment. The caller closes it."""
         ...  # pragma: no cover - protocol
 
     def close(self) -> None:
@@ -269,4 +277,151 @@ class Channel(Protocol):
 
     def close(self) -> None:
         """Lets connections go. Messages that were not acknowledged are delivered to the next who receives."""
+        ...  # pragma: no cover - protocol
+
+
+# -- kinds of clouds ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a cloud can do. Constant while it is open; known without a connection."""
+
+    #: Whether servers run what packages say; False: it is only written down.
+    executes: bool
+    #: What keeps a server's root inside: nothing, this machine's users, its networks too, or everything there is.
+    walls: Literal["none", "host", "network", "full"]
+    #: How agents are reached: by streams into their servers, through a message broker, not at all.
+    agents: Literal["stream", "broker", "none"]
+    consoles: Literal["none", "log", "terminal"] = "log"
+    #: Volumes are there as records, or can be attached to servers.
+    volumes: Literal["none", "record", "attach"] = "none"
+    volume_snapshots: bool = False
+    server_snapshots: bool = False
+    #: Networks are made for the environment, or are those of the place.
+    networks: Literal["own", "given", "none"] = "none"
+    #: Security groups hold for what comes from outside of a network, or between its servers, too.
+    groups: Literal["none", "outside", "full"] = "none"
+    floating: bool = False
+    #: Servers may share virtual addresses.
+    shared_ips: bool = False
+    #: The flavor of a server can be changed.
+    resize: bool = False
+    machines: Literal["container", "vm", "host"] = "container"
+    #: Of servers, as `platform.machine` names them; empty: it depends on the image.
+    architectures: Sequence[str] = ()
+    #: The cloud keeps the quotas of projects (`vetro.clouds.quotas`).
+    quota: bool = False
+    #: Servers lie on one of several machines.
+    members: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Why a kind cannot be used at a place, and what to do about it."""
+
+    reason: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that an administrator should know about a kind, a cloud or this machine."""
+
+    level: Literal["ok", "warning", "error"]
+    text: str
+    hint: str | None = None
+    #: What it is about, where that is not the kind as a whole: 'broker', 'user ids'.
+    subject: str = ""
+
+
+class Veil(Protocol):
+    """Keeps from packages what only the cloud and its servers may know (`vetro.agent.veil`)."""
+
+    def fill(self, value: Any) -> Any:
+        """What is sent to the cloud, complete."""
+        ...  # pragma: no cover - protocol
+
+    def hide(self, value: Any) -> Any:
+        """What the cloud has said, as others may see it."""
+        ...  # pragma: no cover - protocol
+
+
+#: Makes the channel of an environment; the callable tells the folder of the socket of a queue.
+Channels = Callable[[Owner, Callable[[str], "Path | None"]], Channel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a kind may use where a cloud is opened."""
+
+    #: Where the cloud keeps its state; made when it is missing.
+    directory: Path
+    #: Images of this machine; None: those of the user.
+    images: ImageStore | None = None
+    #: Gives the agent's program for new servers; None: servers get none.
+    agent: Callable[[], Path] | None = None
+    #: Channels over sockets in the servers of this machine; None: agents are not reached.
+    channels: Channels | None = None
+    #: Of an environment, where its servers have logins of their own at a message broker.
+    veil: Callable[[Owner], Veil] | None = None
+    #: The most that each project may have (`vetro.clouds.quotas`); no limit where none is given.
+    quotas: Mapping[str, int] = field(default_factory=dict)
+
+
+class KindSettings(Protocol):
+    """Settings of a kind: a frozen dataclass, whose fields and their comments are the documentation."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Any:
+        """Settings out of plain data. Raises `CloudError` with kind 'bad-argument' for what is wrong."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class CloudKind(Protocol):
+    """A kind of clouds, registered as an entry point of the group ``vetro.clouds`` under its name.
+
+    Nothing that takes long is loaded before `open`.
+    """
+
+    #: 'incus', 'Incus or LXD'.
+    name: str
+    title: str
+    settings: type[KindSettings]
+    #: Of kinds that lack nothing, the one with the lowest rank is chosen for whoever names none; None: only by name.
+    rank: int | None
+    #: Its servers belong to one machine: workers on others cannot serve them.
+    bound: bool
+    #: Modules that processes load in advance which open clouds of this kind all the time.
+    modules: Sequence[str]
+
+    def lacks(self, settings: Any, place: Place) -> Lack | None:
+        """What is missing here; None when nothing is. Raises `CloudError` for settings that cannot work."""
+        ...  # pragma: no cover - protocol
+
+    def capabilities(self, settings: Any) -> Capabilities:
+        """What a cloud with these settings can do (None: usual ones). Nothing is asked of it: it may be away."""
+        ...  # pragma: no cover - protocol
+
+    def open(self, settings: Any, place: Place) -> Cloud:
+        """The cloud. Raises `CloudError`."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class Examines(Protocol):
+    """A kind that can say more about a cloud than what it lacks."""
+
+    def examine(self, settings: Any, place: Place) -> Iterable[Remark]:
+        """What an administrator should know; the cloud is asked. Raises `CloudError`."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class ExaminesMachine(Protocol):
+    """A kind that makes servers on this machine."""
+
+    def examine_machine(self) -> Iterable[Remark]:
+        """What this machine has for such servers: programs, kernel, limits."""
         ...  # pragma: no cover - protocol

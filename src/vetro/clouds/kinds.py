@@ -1,97 +1,132 @@
-"""Which driver this machine can run, and why not a better one."""
+"""Kinds of clouds: those that installed distributions register (entry points of the group ``vetro.clouds``).
+
+A name stands for one kind; where two distributions register the same name, neither can be used. Nothing is read before
+somebody asks for a kind, and a kind that does not import is an error for whoever asks for that one only.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from pathlib import Path
-from typing import NamedTuple
+import functools
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
 
-from vetro.clouds.drivers.base import DriverError
-from vetro.clouds.drivers.tools import which
-from vetro.clouds.images.store import ImageStore
-from vetro.clouds.nspawn.cgroups import Cgroups
+from vetro.clouds.interface import CloudKind, Lack, NotAvailable, Place
 
-#: Bytes that must be free for servers.
-LEAST_ROOM = 1 << 30
-_TOOLS = ("systemd-nspawn", "ip", "nft", "nsenter", "unshare", "setsid", "mount")
+GROUP = "vetro.clouds"
+#: Words for the kind with the lowest rank that lacks nothing; the last one is of earlier versions.
+AUTOMATIC = ("", "auto", "local")
+#: The kind that executes nothing: plans are made in a cloud of this kind, and it works everywhere.
+RECORD = "record"
+#: What to install for kinds that are distributions of their own.
+_DISTRIBUTIONS = {"openstack": "vetro[openstack]"}
+
+
+class KindMissing(NotAvailable):
+    """There is no such kind of clouds here, or it cannot be used."""
 
 
 class Choice(NamedTuple):
-    """The driver to use, and one line for a person that says why it and no better one."""
+    """A kind, and one line for a person that says why it and none with a lower rank."""
 
-    name: str
+    kind: CloudKind
     reason: str
 
+    @property
+    def name(self) -> str:
+        """The name of the kind."""
+        return self.kind.name
 
-def nspawn_missing(images: ImageStore | None = None) -> str | None:
-    """What this machine lacks for nspawn servers; None when it has it all. Without ``images`` those do not count."""
-    if os.geteuid() != 0:
-        return "it needs root"
-    tools = [tool for tool in _TOOLS if which(tool) is None]
-    if tools:
-        return f"these programs are not installed: {', '.join(tools)}"
-    if not Cgroups().hierarchies():
-        return "no control groups are mounted under /sys/fs/cgroup"
+
+def names() -> list[str]:
+    """The names of all kinds that are registered, whether or not they can be used."""
+    return sorted(_registered())
+
+
+def named(word: str, driver: str = "") -> str:
+    """The name of a kind as settings give it: ``kind = "local"`` with a driver means that driver; '' is automatic."""
+    return driver if word in AUTOMATIC and driver not in AUTOMATIC else "" if word in AUTOMATIC else word
+
+
+def find(name: str) -> CloudKind:
+    """The kind of this name. Raises `KindMissing` with what to install, or why it does not work."""
+    points = _registered().get(name, ())
+    if len(points) > 1:
+        whose = " and ".join(sorted(_distribution(point) for point in points))
+        raise KindMissing(f"{whose} both bring clouds of kind '{name}': neither is used; remove one of them")
+    if not points:
+        error = KindMissing(f"there is no cloud of kind '{name}'; there are {', '.join(names()) or 'none'}")
+        distribution = _DISTRIBUTIONS.get(name)
+        if distribution is not None:
+            error.hint = f"install it: pip install '{distribution}'"
+        elif RECORD not in _registered():
+            error.hint = "this installation of Vetro is older than its code: install it again (script/setup)"
+        raise error
     try:
-        filesystems = Path("/proc/filesystems").read_text("ascii").split()
-    except OSError:
-        filesystems = []
-    if "overlay" not in filesystems:
-        return "the kernel has no overlay file system"
-    for words, lack in (
-        (["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "true"], "namespaces cannot be made"),
-        (["nft", "list", "tables"], "the packet filter (nft) cannot be used"),
-    ):
-        if subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
-            return f"{lack} here (is this itself a container?)"
-    if images is not None and not any(image.shifted.is_dir() for image in images.list()):
-        return "there is no image yet: vetro image build debian-12"
-    return None
+        found = points[0].load()
+    except Exception as failure:
+        whose = _distribution(points[0])
+        raise KindMissing(f"clouds of kind '{name}' cannot be loaded from {whose}: {failure}") from failure
+    if not isinstance(found, CloudKind) or found.name != name:
+        raise KindMissing(f"'{points[0].value}' of {_distribution(points[0])} is no kind of clouds named '{name}'")
+    return found
 
 
-def proot_missing(images: ImageStore | None = None) -> str | None:
-    """What this machine lacks for proot servers; None when it has it all."""
-    if os.geteuid() == 0:
-        return "it protects nothing from root: as root use nspawn"
-    if which("proot") is None:
-        return "proot is not installed"
-    if images is not None and not images.list():
-        return "there is no image yet: vetro image build debian-12, or vetro image import FILE"
-    return None
+def usable() -> Iterator[CloudKind]:
+    """All kinds that can be loaded, by name."""
+    for name in names():
+        try:
+            yield find(name)
+        except KindMissing:
+            continue  # `find` says why to whoever asks for it
 
 
-def choose_driver(
-    directory: Path | None = None, *, wanted: str | None = None, images: ImageStore | None = None
-) -> Choice:
-    """The best driver that works here: nspawn as root, proot as another user, else record.
+def ranked() -> list[CloudKind]:
+    """The kinds that are chosen for whoever names none, the best first."""
+    return sorted((kind for kind in usable() if kind.rank is not None), key=lambda kind: (kind.rank or 0, kind.name))
 
-    ``directory`` is where the cloud is to be kept, ``wanted`` names a driver; raises `DriverError` with the reason when
-    that one does not work here.
+
+def choose(place: Place, *, wanted: str = "", settings: Mapping[str, Any] | None = None) -> Choice:
+    """The kind to use: that of the name ``wanted``, else the best that lacks nothing here.
+
+    Raises `KindMissing` with the reason when the one that is wanted does not work, and what its settings raise.
     """
-    store = images if images is not None else ImageStore()
-    lacks = {"nspawn": nspawn_missing(store), "proot": proot_missing(store), "record": None}
-    for name in ("nspawn", "proot"):
-        if lacks[name] is None and directory is not None:
-            lacks[name] = _room_missing(directory)
-    if wanted is not None:
-        if wanted not in lacks:
-            raise DriverError(f"there is no driver '{wanted}'; there are nspawn, proot and record")
-        if lacks[wanted] is not None:
-            raise DriverError(f"the driver '{wanted}' does not work here: {lacks[wanted]}")
-        return Choice(wanted, "as wanted")
-    name = next(name for name, lack in lacks.items() if lack is None)
-    why = "; ".join(f"no {other}: {lack}" for other, lack in lacks.items() if lack is not None)
-    does = {
-        "nspawn": "servers are containers that run what the packages say",
-        "proot": "servers are folders, without an init system and without protection from their scripts",
-        "record": "nothing is executed, everything is written down",
-    }[name]
-    return Choice(name, f"{does}; {why}" if name != "nspawn" else does)
+    name = named(wanted)
+    if name:
+        kind = find(name)
+        lack = kind.lacks(kind.settings.from_json(settings or {}), place)
+        if lack is not None:
+            error = KindMissing(f"clouds of kind '{name}' do not work here: {lack.reason}")
+            error.hint = lack.hint
+            raise error
+        return Choice(kind, "as wanted")
+    lacking: list[tuple[str, Lack]] = []
+    for kind in ranked():
+        lack = kind.lacks(kind.settings.from_json(settings or {}), place)
+        if lack is None:
+            return Choice(kind, "; ".join([kind.title, *(f"no {name}: {lack.reason}" for name, lack in lacking)]))
+        lacking.append((kind.name, lack))
+    raise KindMissing("there is no kind of clouds that works here", *(f"no {n}: {lack.reason}" for n, lack in lacking))
 
 
-def _room_missing(directory: Path) -> str | None:
-    place = next(folder for folder in (directory, *directory.absolute().parents) if folder.is_dir())
-    free = shutil.disk_usage(place).free
-    return None if free >= LEAST_ROOM else f"{place} has only {free >> 20} MiB of free space"
+def modules(word: str) -> tuple[str, ...]:
+    """Modules to load in advance for clouds of a kind, by the word of the settings; none for a kind that is missing."""
+    name = named(word)
+    try:
+        kinds = [find(name)] if name else ranked()
+    except KindMissing:
+        return ()
+    return tuple(dict.fromkeys(module for kind in kinds for module in kind.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _registered() -> Mapping[str, tuple[EntryPoint, ...]]:
+    found: dict[str, dict[tuple[str, str], EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        # A distribution that is on the path twice is one.
+        found.setdefault(point.name, {})[_distribution(point), point.value] = point
+    return {name: tuple(points.values()) for name, points in found.items()}
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value

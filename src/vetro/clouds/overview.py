@@ -1,4 +1,4 @@
-"""What a local cloud holds on this machine, whichever drivers made it; starting its servers, removing all of it."""
+"""What a cloud holds on this machine, whichever kinds made it; starting its servers, removing all of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import DriverError
+from vetro.clouds import kinds
+from vetro.clouds.drivers.base import DriverError, InspectedDriver
 from vetro.clouds.images.store import ImageStore, delete_tree
+from vetro.clouds.interface import Place
+from vetro.clouds.stacks.cloud import StackCloud
+from vetro.clouds.stacks.kind import DriverKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,7 @@ class Overview:
     """Plain records, as ``vetro cloud status`` prints them."""
 
     directory: str
-    #: The driver that a new environment would get, and why.
+    #: The kind that a new environment would get, and why.
     driver: str
     reason: str
     stacks: list[dict[str, Any]] = field(default_factory=list)
@@ -35,11 +39,8 @@ class Overview:
 
 def overview(directory: Path, images: ImageStore | None = None) -> Overview:
     """The state of the cloud kept in ``directory``. Nothing is made or changed. Raises `CloudError`."""
-    from vetro.clouds.kinds import choose_driver
-    from vetro.clouds.nspawn.registry import orphans
-
     store = images if images is not None else ImageStore()
-    choice = choose_driver(directory, images=store)
+    choice = kinds.choose(Place(directory=directory, images=store))
     found = Overview(
         str(directory),
         choice.name,
@@ -47,14 +48,11 @@ def overview(directory: Path, images: ImageStore | None = None) -> Overview:
         images=[image.record() for image in store.list()],
         bytes=used(directory),
         image_bytes=used(store.folder),
-        orphans=sorted(orphans().values()),
+        orphans=sorted(folder for kind in _driver_kinds() for folder in kind.orphans().values()),
     )
     if not (directory / "cloud.db").exists():
         return found
-    from vetro.clouds.record.driver import RecordDriver
-    from vetro.clouds.stacks.cloud import StackCloud
-
-    with StackCloud(directory, RecordDriver(directory)) as cloud:
+    with _recorded(directory) as cloud:
         for owner, stack in cloud.all_stacks():
             place = {"name": stack.name, "environment": owner.environment, "region": stack.region}
             found.stacks.append({**place, "status": stack.status, "reason": stack.reason, "updated": stack.updated})
@@ -62,7 +60,7 @@ def overview(directory: Path, images: ImageStore | None = None) -> Overview:
     real = dict(_drivers(directory))
     states = {name: driver.statuses([server.id for _, server in servers]) for name, driver in real.items()}
     for owner, server in servers:
-        name = next((name for name, known in states.items() if server.id in known), "record")
+        name = next((name for name, known in states.items() if server.id in known), kinds.RECORD)
         found.servers.append(
             {
                 "name": server.name,
@@ -80,8 +78,8 @@ def overview(directory: Path, images: ImageStore | None = None) -> Overview:
             cidrs = [str(subnet.cidr) for subnet in network.subnets]
             found.networks.append({"name": network.name, "id": network.id, "driver": name, "subnets": cidrs})
         for spec, folder, until in driver.quarantined():
-            place = {"name": spec.name, "id": spec.id, "driver": name, "folder": str(folder), "until": until}
-            found.quarantined.append({**place, "environment": spec.environment})
+            entry = {"name": spec.name, "id": spec.id, "driver": name, "folder": str(folder), "until": until}
+            found.quarantined.append({**entry, "environment": spec.environment})
         driver.close()
     return found
 
@@ -91,20 +89,19 @@ def clean(directory: Path) -> Iterator[str]:
 
     A line for each thing removed; none when there is nothing. Raises `DriverError` when this user may not.
     """
-    from vetro.clouds.nspawn.registry import orphans, purge
-
-    for name in ("nspawn", "proot"):
-        servers = directory / name / "servers"
-        if name == "nspawn" and os.geteuid() != 0 and servers.is_dir() and any(servers.iterdir()):
-            error = DriverError(f"the servers in {servers} were made as root, and only root can remove them")
-            error.hint = "sudo vetro cloud clean"
+    for kind in _driver_kinds():
+        lack = kind.lacks_rights(directory)
+        if lack is not None:
+            error = DriverError(lack.reason)
+            error.hint = lack.hint
             raise error
     for _, driver in _drivers(directory):
         yield from driver.clear()
         driver.close()
-    for cloud, folder in orphans().items() if os.geteuid() == 0 else ():
-        lines = list(purge(cloud))
-        yield from (f"{line} (its folder {folder} is gone)" for line in lines)
+    for kind in _driver_kinds():
+        for cloud, folder in kind.orphans().items():
+            lines = list(kind.purge(cloud))
+            yield from (f"{line} (its folder {folder} is gone)" for line in lines)
     if directory.is_dir():
         size = used(directory)
         delete_tree(directory)
@@ -119,8 +116,6 @@ def start(directory: Path) -> Iterator[str]:
     """
     if not (directory / "cloud.db").exists():
         return
-    from vetro.clouds.stacks.cloud import StackCloud
-
     for _, driver in _drivers(directory):
         with StackCloud(directory, driver) as cloud:
             servers = cloud.all_servers()
@@ -141,13 +136,20 @@ def used(folder: Path) -> int:
     return total
 
 
-def _drivers(directory: Path) -> Iterator[tuple[str, Any]]:
-    """Drivers that have a folder in this cloud."""
-    if (directory / "nspawn").is_dir() and os.geteuid() == 0:
-        from vetro.clouds.nspawn.driver import NspawnDriver
+def _driver_kinds() -> list[DriverKind[Any]]:
+    return [kind for kind in kinds.usable() if isinstance(kind, DriverKind)]
 
-        yield "nspawn", NspawnDriver(directory)
-    if (directory / "proot").is_dir():
-        from vetro.clouds.proot.driver import ProotDriver
 
-        yield "proot", ProotDriver(directory)
+def _drivers(directory: Path) -> Iterator[tuple[str, InspectedDriver]]:
+    """Drivers of what the kinds have made in this folder."""
+    for kind in _driver_kinds():
+        driver = kind.kept(directory)
+        if driver is not None:
+            yield kind.name, driver
+
+
+def _recorded(directory: Path) -> StackCloud:
+    """The cloud's state, with a driver that does nothing."""
+    kind = kinds.find(kinds.RECORD)
+    assert isinstance(kind, DriverKind)
+    return kind.opened(kind.settings(), Place(directory=directory))

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from vetro.clouds import kinds
+from vetro.clouds.interface import ExaminesMachine
 from vetro.engine.launcher import Launcher, LauncherError, TaskProcessEnded
 from vetro.engine.zygote import STACK
 
@@ -75,52 +77,11 @@ def python() -> Iterator[Finding]:
 
 
 def clouds() -> Iterator[Finding]:
-    """Which drivers of the local cloud can be used."""
-    yield Finding("clouds", "record", True, "servers are only written down")
-    yield _driver(
-        "nspawn",
-        {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap", "ip": "iproute2", "nft": "nftables"},
-        "servers are containers",
-        root=True,
-    )
-    if os.geteuid() == 0:
-        yield from _servers()
-    yield _driver(
-        "proot", {"proot": "proot", "mmdebstrap": "mmdebstrap"}, "servers are folders, without root", root=False
-    )
-
-
-#: Servers that a machine is looked at for.
-SERVERS: Final = 30
-
-
-def _servers() -> Iterator[Finding]:
-    """What the kernel lets many nspawn servers have, and have of their own."""
-    from vetro.clouds.images.store import ImageStore
-    from vetro.clouds.nspawn import id_ranges, inotify
-
-    limit = inotify.limit()
-    enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
-    detail = f"at most {limit} watchers of files (inotify) for all servers together: enough for about {most}"
-    yield Finding("clouds", "watches", enough, detail, None if enough else inotify.remedy(SERVERS))
-    for image in [image for image in ImageStore().list() if image.shifted.is_dir()][:1]:
-        lack = id_ranges.lacking(image.shifted, image.uid)
-        detail = "a range for each server" if lack is None else f"one range for all servers: {lack}"
-        advice = None if lack is None else "keep images on ext4, xfs or btrfs (VETRO_IMAGES), with Linux 5.19 or later"
-        yield Finding("clouds", "user ids", lack is None, detail, advice)
-
-
-def _driver(name: str, programs: dict[str, str], purpose: str, *, root: bool) -> Finding:
-    missing = {program: package for program, package in programs.items() if _which(program) is None}
-    advice = []
-    if missing:
-        advice.append("apt install " + " ".join(sorted(set(missing.values()))))
-    if root and os.geteuid() != 0:
-        advice.append("run Vetro as root")
-    if not advice:
-        return Finding("clouds", name, True, purpose)
-    reason = f"not found: {', '.join(sorted(missing))}" if missing else "only for root"
-    return Finding("clouds", name, False, f"{purpose}; {reason}", "; ".join(advice))
+    """Which kinds of clouds make servers on this machine."""
+    for kind in kinds.usable():
+        if isinstance(kind, ExaminesMachine):
+            for remark in kind.examine_machine():
+                yield Finding("clouds", remark.subject or kind.name, remark.level == "ok", remark.text, remark.hint)
 
 
 def services() -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+from vetro.clouds import kinds
 from vetro.clouds.interface import Owner
 
 
@@ -18,7 +19,7 @@ class RecordedCloud:
         self._folder = tempfile.TemporaryDirectory(prefix="vetro-recorded-")
         self.owner = Owner("project", environment)
         config = {
-            "cloud": {"kind": "local", "driver": "record", "directory": self._folder.name, **record},
+            "cloud": {"kind": kinds.RECORD, "directory": self._folder.name, **record},
             "owner": {"project": self.owner.project, "environment": self.owner.environment},
         }
         self.effects = build_host(config)

@@ -135,16 +135,16 @@ SETTINGS: Final[Sequence[Setting]] = (
         "task processes that answer such questions at once, at most one a project if others wait",
         least=1,
     ),
-    Setting("cloud.kind", str, "local", "cloud where servers are made: local, openstack, or module:function"),
     Setting(
-        "cloud.driver",
+        "cloud.kind",
         str,
-        "",
-        "how local servers run; empty: the best one here",
-        choices=("", "nspawn", "proot", "record"),
+        "auto",
+        "kind of cloud where servers are made: nspawn, proot, record, openstack, that of a plug-in, or module:function;"
+        " auto: the best one here",
     ),
-    Setting("cloud.directory", str, "cloud", "state of the local cloud"),
-    Setting("cloud.script", str, "", "what the recorder answers (file)"),
+    Setting("cloud.driver", str, "", "older name of `cloud.kind`, beside the kind local"),
+    Setting("cloud.directory", str, "cloud", "state of the cloud"),
+    Setting("cloud.script", str, "", "what servers of the kind record answer (file)"),
     Setting("cloud.settings", dict, {}, "settings of the cloud itself"),
     Setting(
         "cloud.openstack",
@@ -168,7 +168,7 @@ SETTINGS: Final[Sequence[Setting]] = (
     ),
     Setting("engine.settings", dict, {}, "settings that packages see, by section (docs/settings.md, The engine)"),
     Setting("engine.plugins", list, ["*"], "plug-ins that may be used", "[murano] enabled_plugins"),
-    Setting("engine.broker", dict, {}, "AMQP broker of agents; empty: the sockets of local servers", "[rabbitmq]"),
+    Setting("engine.broker", dict, {}, "AMQP broker of agents; empty: sockets of servers here", "[rabbitmq]"),
     Setting("packages.max_upload_mib", int, 5, "largest archive, in MiB", "[murano] package_size_limit", least=1),
     Setting("packages.max_unpacked_mib", int, 100, "largest unpacked archive, in MiB", least=1),
     Setting(

@@ -23,7 +23,7 @@ from vetro.clouds.images.build import build, import_archive
 from vetro.clouds.images.recipe import RECIPES
 from vetro.clouds.images.sources import apt_sources, keyrings
 from vetro.clouds.images.store import ImageStore, use
-from vetro.clouds.kinds import nspawn_missing
+from vetro.clouds.nspawn.kind import missing as nspawn_missing
 
 PARTS = ("usr/lib/systemd/systemd", "usr/bin/python3", "bin/sh")
 

@@ -13,7 +13,7 @@ import pytest
 from tests.clouds.nspawn.host_untouched import SCRIPT
 from tests.clouds.stacks.hostile_templates import CORPUS
 from tests.support.needs import need
-from vetro.clouds.kinds import nspawn_missing
+from vetro.clouds.nspawn.kind import missing as nspawn_missing
 
 pytestmark = pytest.mark.attack("templates", "C1")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,9 +11,8 @@ import pytest
 
 from tests.support.servers import network, real_servers, server, traces
 from vetro.clouds.drivers.errors import HostFailed
-from vetro.clouds.nspawn import id_ranges, inotify
+from vetro.clouds.nspawn import id_ranges, inotify, kind
 from vetro.clouds.nspawn.driver import NspawnDriver
-from vetro.engine import doctor
 
 
 def test_a_range_belongs_to_one_server_until_its_folder_is_gone(tmp_path: Path) -> None:
@@ -82,9 +82,10 @@ def test_the_doctor_says_how_many_servers_a_machine_is_good_for(
     limit: int, ok: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inotify, "limit", lambda: limit)
-    finding = next(found for found in doctor._servers() if found.name == "watches")
-    assert finding.ok is ok
-    assert ok or "sysctl -w fs.inotify.max_user_instances=512" in str(finding.advice)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    remark = next(found for found in kind.KIND.examine_machine() if found.subject == "watches")
+    assert (remark.level == "ok") is ok
+    assert ok or "sysctl -w fs.inotify.max_user_instances=512" in str(remark.hint)
 
 
 @pytest.mark.campaign
@@ -93,7 +94,7 @@ def test_thirty_servers_boot_after_the_doctors_advice(tmp_path: Path) -> None:
     before = inotify.SETTING.read_text()
     driver = NspawnDriver(tmp_path, images=real_servers(), boot_timeout=120)
     try:
-        advice = inotify.remedy(doctor.SERVERS).partition(";")[0]
+        advice = inotify.remedy(kind.SERVERS).partition(";")[0]
         inotify.SETTING.write_text(str(max(int(before), int(advice.partition("=")[2]))))
         driver.ensure_network(network("10.3.6"))
         with ThreadPoolExecutor(4) as pool:

@@ -22,9 +22,9 @@ from tests.support.servers import network, real_servers, traces
 from vetro.clouds.drivers.base import GroupSpec, SecurityRule
 from vetro.clouds.drivers.errors import AddressTaken, HostFailed
 from vetro.clouds.interface import CloudError, Owner, StackFailed
-from vetro.clouds.kinds import nspawn_missing
 from vetro.clouds.nspawn import border, firewall, namespaces, nft
 from vetro.clouds.nspawn.driver import NspawnDriver
+from vetro.clouds.nspawn.kind import missing as nspawn_missing
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.settings import StackSettings
 

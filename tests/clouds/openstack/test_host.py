@@ -9,6 +9,7 @@ import pytest
 
 from tests.clouds.openstack.fake import Fake
 from vetro.clouds.interface import Message, NotAvailable, Owner, StackChange
+from vetro.clouds.kinds import KindMissing
 from vetro.clouds.openstack import OpenStackCloud, SettingWrong
 from vetro.engine.host.answers import HostConfigError
 from vetro.engine.host.config import build_host, cloud_of
@@ -54,18 +55,15 @@ def test_a_plan_begins_with_what_heat_has(tmp_path: Path) -> None:
         real = spec.cloud(
             Config.load(tmp_path, environ={}, overrides={"cloud.kind": "openstack", "cloud.openstack": given})
         )
-        cloud, channel = cloud_of(real, OWNER)
+        cloud = cloud_of(real, OWNER)
         parts = parts_of({"heat_template_version": "2016-10-14", "resources": {"a": {"type": "OS::Our::Own"}}})
         put, drop = difference({}, parts)
         for region in ("One", "Two"):
             cloud.push_stack(OWNER, region, f"in {region}", StackChange(digest_of(parts), None, put, drop))
-        channel.close()
         cloud.close()
         folder = tmp_path / "plan"
         folder.mkdir()
-        made, channel = recorder.make({"folder": str(folder), "real": real}, OWNER)
-        channel.close()
-        made.close()
+        recorder.make({"folder": str(folder), "real": real}, OWNER).close()
         assert recorder.before(folder) == {("One", "in One"): parts, ("Two", "in Two"): parts}
         assert [method for method, _ in fake.asked if method != "GET"] == ["POST", "POST"]
 
@@ -80,8 +78,9 @@ def test_wrong_settings_stop_the_start(tmp_path: Path) -> None:
     spec.check_cloud(Config.load(tmp_path, environ={}, overrides={"cloud.openstack": {}}))
 
 
-def test_without_a_broker_agents_are_out_of_reach() -> None:
-    cloud, channel = cloud_of({"kind": "openstack", "settings": settings("http://k")}, OWNER)
+def test_without_a_broker_agents_are_out_of_reach(tmp_path: Path) -> None:
+    cloud = cloud_of({"kind": "openstack", "directory": str(tmp_path), "settings": settings("http://k")}, OWNER)
+    channel = cloud.channel(OWNER)
     assert isinstance(cloud, OpenStackCloud)
     for call in (
         lambda: channel.send("eenv-h1", Message("1", "{}")),
@@ -98,15 +97,16 @@ def test_without_a_broker_agents_are_out_of_reach() -> None:
     ("wrong", "words"),
     [
         ({"kind": "openstack", "driver": "record", "settings": {}}, "no setting 'driver'"),
-        ({"kind": "openstack"}, "'settings' of the OpenStack cloud must be a mapping"),
-        ({"kind": "mars"}, "there are 'local' and 'openstack'"),
+        ({"kind": "openstack", "settings": 1}, "'settings' of the cloud must be a mapping"),
+        ({"kind": "openstack", "settings": settings("http://k")}, "'directory' of the cloud must name the folder"),
+        ({"kind": "mars"}, "no cloud of kind 'mars'; there are .*openstack.*record"),
     ],
 )
 def test_wrong_settings_are_named(wrong: dict[str, Any], words: str) -> None:
-    with pytest.raises(HostConfigError, match=words):
+    with pytest.raises((HostConfigError, KindMissing), match=words):
         cloud_of(wrong, OWNER)
     with pytest.raises(SettingWrong, match="auth_url"):
-        cloud_of({"kind": "openstack", "settings": {}}, OWNER)
+        cloud_of({"kind": "openstack", "directory": "x", "settings": {}}, OWNER)
 
 
 def test_credentials_are_not_shown() -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from tests.support.needs import need
 from tests.support.servers import image_store, server
-from vetro.clouds import kinds
 from vetro.clouds.drivers.base import DriverError
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.proot import systemctl
 from vetro.clouds.proot.driver import ProotDriver
+from vetro.clouds.proot.kind import missing
 
 NOBODY = 65534
 
@@ -73,7 +73,7 @@ def test_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(DriverError, match="protects nothing from root"):
         driver.create(server(1, "10.99.0"))
     assert driver.statuses(["server-1"]) == {}
-    lack = kinds.proot_missing()
+    lack = missing()
     assert lack is not None and "root" in lack
 
 

@@ -53,7 +53,7 @@ def deployed(tmp_path: Path, table: dict[str, Any]) -> Any:
     made = memory_package({"name": "t", "format": "1.4", "type": "Application", "classes": {"t.Two": TWO}})
     script = tmp_path / "table.json"
     script.write_text(json.dumps(table))
-    cloud = RecordedCloud(script=str(script))
+    cloud = RecordedCloud(settings={"script": str(script)})
     try:
         environment = Environment.new("two", cloud.owner.environment)
         environment.add({"?": {"type": "t.Two", "id": "two"}, "front": server("front"), "back": server("back")})

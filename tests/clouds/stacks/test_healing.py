@@ -9,7 +9,8 @@ import pytest
 
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.drivers.base import DriverError
-from vetro.clouds.interface import CloudError, Owner
+from vetro.clouds.interface import CloudError, Conflict, Owner
+from vetro.clouds.stacks.settings import StackSettings
 
 
 def vm(name: str) -> dict[str, Any]:
@@ -129,3 +130,32 @@ def test_all_stacks_of_an_environment_are_healed(running: Running) -> None:
     running.states["one"], running.broken = "ERROR", {"one"}
     with pytest.raises(CloudError, match="'one'"):
         running.world.cloud.heal(OWNER)
+
+
+# -- machines that do not answer ---------------------------------------------------------------------------------------
+
+
+def test_servers_of_a_machine_that_is_away_are_left_alone(running: Running) -> None:
+    running.states["two"] = "UNKNOWN"
+    assert running.status() == "CREATE_COMPLETE"
+    running.world.push(hot({"a": vm("one"), "b": vm("two"), "c": vm("three")}))
+    assert running.world.cloud.heal(OWNER) == []
+    assert running.started == []
+    assert {server.status for server in running.world.cloud.servers(OWNER)} == {"ACTIVE", "UNKNOWN"}
+
+
+def test_a_change_waits_for_the_machine_and_fails_with_its_name(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(settings=StackSettings(unknown_seconds=0.05))
+    running = Running(world, monkeypatch)
+    monkeypatch.setattr(type(world.driver), "member", lambda self, server: "rack 7", raising=False)
+    monkeypatch.setattr("vetro.clouds.stacks.convergence.healing._PAUSE", 0.01)
+    world.push(hot({"a": vm("one")}))
+    running.states["one"] = "UNKNOWN"
+    with pytest.raises(Conflict, match="the machine 'rack 7' of the server 'one' does not answer"):
+        world.push(hot({"a": vm("one"), "b": vm("two")}))
+    assert running.started == [] and [server.name for server in running.servers()] == ["one"]
+    running.states["one"] = "ACTIVE"
+    world.push(hot({"a": vm("one"), "b": vm("two")}))
+    assert len(running.servers()) == 2

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.interface import Owner, StackChange, StackFailed, StackState
+from vetro.clouds.interface import Capabilities, Owner, StackChange, StackFailed, StackState
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.table import Table
 from vetro.clouds.stacks.cloud import StackCloud
@@ -30,10 +30,12 @@ class World:
         settings: StackSettings | None = None,
         table: Any = None,
         quotas: Mapping[str, int] | None = None,
+        capabilities: Capabilities | None = None,
     ) -> None:
         self.folder = folder
         self.settings = settings
         self.quotas = quotas
+        self.capabilities = capabilities
         self.table = Table.from_json(table)
         self.parts: dict[str, Parts] = {}
         self.open()
@@ -41,7 +43,9 @@ class World:
 
     def open(self) -> None:
         self.driver = RecordDriver(self.folder, self.table)
-        self.cloud = StackCloud(self.folder, self.driver, self.settings, quotas=self.quotas)
+        self.cloud = StackCloud(
+            self.folder, self.driver, self.settings, quotas=self.quotas, capabilities=self.capabilities
+        )
 
     def reopen(self) -> None:
         """What a new process sees."""

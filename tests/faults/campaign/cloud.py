@@ -24,6 +24,17 @@ class SlowCloud(ServiceCloud):
     """Each push takes up to ``seconds`` before it is done and as long after: that is when processes are killed."""
 
     seconds = 0.0
+    #: Of RabbitMQ; 0: none.
+    port = 0
+
+    def channel(self, owner: Owner) -> Any:
+        if self.port and over_amqp(owner.environment):
+            broker = BrokerSettings(host="127.0.0.1", port=self.port)
+            return NotingChannel(broker, owner, World(self.path))
+        channel = WorldChannel(self.path)
+        if self.seconds:
+            channel.pause = 0.03  # there are many, and they are slow anyway
+        return channel
 
     def push_stack(self, owner: Any, region: str, name: str, change: StackChange) -> StackState:
         time.sleep(random.uniform(0, self.seconds))
@@ -47,14 +58,10 @@ class NotingChannel(AmqpChannel):
         super().send(queue, message)
 
 
-def make(settings: Mapping[str, Any], owner: Owner) -> tuple[Any, Any]:
-    """Cloud and channel over the file that ``path`` names; ``port`` is that of RabbitMQ, 0: none."""
+def make(settings: Mapping[str, Any], owner: Owner) -> Any:
+    """The cloud over the file that ``path`` names; ``port`` is that of RabbitMQ, 0: none."""
     path = Path(settings["path"])
     cloud = SlowCloud(path)
     cloud.seconds = float(settings["seconds"])
-    if settings["port"] and over_amqp(owner.environment):
-        return cloud, NotingChannel(BrokerSettings(host="127.0.0.1", port=settings["port"]), owner, World(path))
-    channel = WorldChannel(path)
-    if cloud.seconds:
-        channel.pause = 0.03  # there are many, and they are slow anyway
-    return cloud, channel
+    cloud.port = settings["port"]
+    return cloud

@@ -11,9 +11,9 @@ import pytest
 from tests.server.dispatch import shop
 from vetro.agent.broker_accounts import BrokerAccounts
 from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER
-from vetro.clouds.openstack import SettingWrong
 from vetro.packages.configs import ConfigError
 from vetro.server.config import Config
+from vetro.server.config import ConfigError as SettingWrong
 from vetro.server.dispatch import spec
 from vetro.server.dispatch.models import Task
 from vetro.server.doctor import variables

@@ -206,7 +206,7 @@ def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> Non
     model = reading.get(ann.caller, mine, model=True).model or {}
     name = "murano-" + next(value for _, _, key, value in model["Attributes"] if key == "generatedStackName")
     owner = Owner(project, copy)
-    cloud, channel = cloud_of(spec.cloud(config()), owner)
+    cloud = cloud_of(spec.cloud(config()), owner)
     try:
         # Who knows the name of the original's stack gains nothing: for this owner there is none, and it can get none.
         assert [stack.name for stack in cloud.stacks(Owner(project, mine))] == [name]
@@ -214,7 +214,6 @@ def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> Non
         with pytest.raises(Conflict):
             cloud.push_stack(owner, "", name, StackChange("0" * 64))
     finally:
-        channel.close()
         cloud.close()
     assert town.destroy(ann.caller, copy).state == "done"
     assert town.of(project, mine) == before

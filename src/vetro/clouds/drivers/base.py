@@ -1,4 +1,4 @@
-"""What a driver of servers offers the local cloud, and the typed records it gets (`Specification`).
+"""What a driver of servers offers the cloud, and the typed records it gets (`Specification`).
 
 The cloud decides (names, addresses, who owns what) and keeps that in its database; a driver makes it so on this
 machine. Every call is *convergent*: doing it again with the same arguments changes nothing, since a process may be
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.drivers.specification import Specification
@@ -37,8 +38,9 @@ from vetro.clouds.drivers.values import (
 )
 from vetro.clouds.interface import Channel, CloudError, Owner
 
-#: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; see `ServerDriver.statuses`.
-ServerStatus = Literal["BUILD", "ACTIVE", "SHUTOFF", "ERROR"]
+#: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; UNKNOWN: the machine that has
+#: it does not answer, so nothing is done about it. See `ServerDriver.statuses`.
+ServerStatus = Literal["BUILD", "ACTIVE", "SHUTOFF", "ERROR", "UNKNOWN"]
 
 
 class DriverError(CloudError):
@@ -244,7 +246,7 @@ class NotingDriver(Protocol):
 class ServerDriver(Protocol):
     """Makes servers and what they need on this machine. Every method raises `DriverError`."""
 
-    #: 'nspawn', 'proot', 'record'.
+    #: That of its kind.
     name: str
     #: Whether user data and plans really run; False: everything is recorded only.
     executes: bool
@@ -356,4 +358,39 @@ class ServerDriver(Protocol):
 
     def close(self) -> None:
         """Lets files, threads and connections go. Servers stay as they are."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class Placement(Protocol):
+    """A driver whose servers lie on one of several machines."""
+
+    def member(self, server: str) -> str | None:
+        """The machine that has a server (by id); None for one that is not there."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class InspectedDriver(ServerDriver, Protocol):
+    """A driver that lists what it has made on this machine."""
+
+    def networks(self) -> Sequence[NetworkSpec]:
+        """The networks that were made here."""
+        ...  # pragma: no cover - protocol
+
+    def quarantined(self) -> Sequence[tuple[ServerSpec, Path, float]]:
+        """Servers that the cloud does not know, with their folders, and when they will be removed."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class Recorder(ServerDriver, Protocol):
+    """A driver that executes nothing and tells what it was asked for."""
+
+    def plans(self, owner: Owner | None = None) -> Sequence[Any]:
+        """All execution plans that were sent, in order: `server`, `name` and `body` each."""
+        ...  # pragma: no cover - protocol
+
+    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]]) -> None:
+        """Takes over servers that another driver has made: id, owner, name and agent queue of each."""
         ...  # pragma: no cover - protocol

@@ -22,10 +22,7 @@ from vetro.clouds.guest import seed
 from vetro.clouds.guest.commands import configure, get_file, put_file, signals
 from vetro.clouds.guest.enter import Output
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Channel, NotAvailable, Owner
-
-#: Makes the channel of an environment; the callable tells the folder of the socket of a queue.
-Channels = Callable[[Owner, Callable[[str], Path | None]], Channel]
+from vetro.clouds.interface import Channel, Channels, NotAvailable, Owner
 
 
 class Guest(Protocol):

@@ -3,7 +3,7 @@
 A server lies over a shared image; it has a disk file of its flavor's size, a control group with its flavor's limits of
 memory and processors, a user namespace with a range of ids of its own, and an interface on a bridge for each of its
 networks, in the network namespace of its project. What separates servers from each other and from this machine is said
-in `vetro.clouds.nspawn`: `firewall`, `border`, `namespaces`, `ranges`. Limits: data volumes cannot be attached (a
+in `vetro.clouds.nspawn`: `firewall`, `border`, `namespaces`, `id_ranges`. Limits: data volumes cannot be attached (a
 kernel does not let a user namespace mount them), and where the machine has no loop devices, disks have no limit.
 
 Everything is noted in the driver's folder before it is made, so `NspawnDriver.sweep` finds what a crash left. Servers
@@ -25,9 +25,10 @@ from vetro.clouds.drivers.base import (
     ServerSpec,
 )
 from vetro.clouds.drivers.errors import HostFailed
-from vetro.clouds.drivers.guests import Channels, GuestDriver
+from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.guest import seed
 from vetro.clouds.images.store import ImageStore, delete_tree, use
+from vetro.clouds.interface import Channels
 from vetro.clouds.nspawn import border, id_ranges, inotify, links, registry, supervisor
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.networks import Networks
@@ -38,7 +39,7 @@ LINK_RANGE = "10.255.0.0/16"
 
 
 class NspawnDriver(GuestDriver[NspawnServer]):
-    """Servers in systemd-nspawn. Needs root; `vetro.clouds.drivers.choose` says whether this machine has it all.
+    """Servers in systemd-nspawn. Needs root; `vetro.clouds.nspawn.kind` says whether this machine has it all.
 
     ``directory`` belongs to one cloud. ``agent`` gives the guest agent's program, asked for each new server.
     ``channels`` makes what `channel` gives. ``nat``: whether servers reach the outside. ``link_cidr``: the range out of

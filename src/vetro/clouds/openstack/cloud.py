@@ -6,9 +6,21 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from vetro.clouds.interface import Catalog, NotFound, Owner, ResourceState, ServerState, StackChange, StackState
+from vetro.clouds.interface import (
+    Catalog,
+    Channel,
+    Message,
+    NotAvailable,
+    NotFound,
+    Owner,
+    ResourceState,
+    ServerState,
+    StackChange,
+    StackState,
+    Veil,
+)
 from vetro.clouds.openstack import catalog, resources, servers
-from vetro.clouds.openstack.link import Link, Veil, sign_in
+from vetro.clouds.openstack.link import Link, sign_in
 from vetro.clouds.openstack.networking import Networking
 from vetro.clouds.openstack.settings import OpenStackSettings
 from vetro.clouds.openstack.stacks import Stacks
@@ -99,6 +111,10 @@ class OpenStackCloud:
         """See `Cloud.mark_image`. Glance decides whether the worker's user may."""
         return catalog.mark_image(self._link(owner, region), image, mark)
 
+    def channel(self, owner: Owner) -> Channel:
+        """See `Cloud.channel`: one that reaches no agent. Where a broker is configured, that is used instead."""
+        return NoBroker()
+
     def close(self) -> None:
         """See `Cloud.close`. Who waits for a stack gets `Closing`; Heat goes on."""
         self._closing.set()
@@ -122,3 +138,32 @@ class OpenStackCloud:
                 link = Link(self._settings, session, region, self._closing)
                 self._links[owner.project, region] = link
         return link if self._veils is None else link.veiled(self._veils(owner))
+
+
+class NoBroker:
+    """Agents on servers of an OpenStack are reached through a message broker, and none is configured."""
+
+    def send(self, queue: str, message: Message) -> None:
+        """Raises `NotAvailable`."""
+        raise _missing()
+
+    def receive(self, queue: str, timeout: float) -> Message | None:
+        """Raises `NotAvailable`."""
+        raise _missing()
+
+    def acknowledge(self, queue: str, id: str) -> None:
+        """Raises `NotAvailable`."""
+        raise _missing()
+
+    def connected(self, queue: str) -> bool | None:
+        """Nobody can tell."""
+        return None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _missing() -> NotAvailable:
+    return NotAvailable(
+        "agents on servers of an OpenStack are reached through a message broker, and engine.broker is not set"
+    )

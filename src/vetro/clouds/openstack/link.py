@@ -6,9 +6,9 @@ import copy
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from vetro.clouds.interface import Conflict, NotAvailable
+from vetro.clouds.interface import Conflict, NotAvailable, Veil
 from vetro.clouds.openstack.errors import Closing, CloudUnreachable, Refused, SignInRefused
 from vetro.clouds.openstack.settings import OpenStackSettings, SettingWrong
 
@@ -28,18 +28,6 @@ SERVICES: Mapping[str, str] = {
     "image": "Glance",
     "block_storage": "Cinder",
 }
-
-
-class Veil(Protocol):
-    """Keeps from packages what only the cloud and its servers may know (`vetro.agent.veil`)."""
-
-    def fill(self, value: Any) -> Any:
-        """What is sent to the cloud, complete."""
-        ...  # pragma: no cover - protocol
-
-    def hide(self, value: Any) -> Any:
-        """What the cloud has said, as others may see it."""
-        ...  # pragma: no cover - protocol
 
 
 class Link:

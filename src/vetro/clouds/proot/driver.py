@@ -21,10 +21,11 @@ from vetro.clouds.drivers.base import (
     NetworkSpec,
     ServerSpec,
 )
-from vetro.clouds.drivers.guests import Channels, GuestDriver
+from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.guest import seed
 from vetro.clouds.images import sources
 from vetro.clouds.images.store import ImageStore, delete_tree, use
+from vetro.clouds.interface import Channels
 from vetro.clouds.proot.server import ProotServer, copy_tree, link_shims, write_files
 
 

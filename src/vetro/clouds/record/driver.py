@@ -75,6 +75,13 @@ class RecordDriver:
             id: json.loads(body) for id, body in self.store.rows("SELECT id, body FROM things WHERE kind = ?", (kind,))
         }
 
+    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]]) -> None:
+        """See `Recorder.adopt`: they run."""
+        with self.store.transaction():
+            for id, owner, name, queue in servers:
+                row = (id, owner.project, owner.environment, name, queue, "ACTIVE", 0.0, "{}", "")
+                self.store.run("INSERT OR REPLACE INTO servers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
     # -- NotingDriver --
 
     @property

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.drivers.base import ServerDriver
-from vetro.clouds.interface import Catalog, Channel, CloudError, NotFound, Owner, ServerState, StackChange, StackState
+from vetro.clouds.interface import (
+    Capabilities,
+    Catalog,
+    Channel,
+    CloudError,
+    NotFound,
+    Owner,
+    ServerState,
+    StackChange,
+    StackState,
+)
 from vetro.clouds.stacks.initial_state import seed
 from vetro.clouds.stacks.listing import listed, mark_image, region_named
 from vetro.clouds.stacks.machine_images import offer
@@ -37,11 +47,15 @@ class StackCloud:
         *,
         clock: Callable[[], float] = time.time,
         quotas: Mapping[str, int] | None = None,
+        capabilities: Capabilities | None = None,
+        kind: str = "",
     ) -> None:
         """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there.
 
         ``driver`` makes the servers; the cloud closes it at its end. ``quotas``: the most that each project may have
-        (`vetro.clouds.quotas`), no limit where none is given. Raises `StateUnusable`.
+        (`vetro.clouds.quotas`), no limit where none is given. ``capabilities``: templates that need more are refused;
+        None: the driver refuses what it cannot do. ``kind``: what has these, where it is another one.
+        Raises `StateUnusable`.
         """
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
@@ -50,14 +64,16 @@ class StackCloud:
         try:
             seed(self._database, self._settings, directory)
             offer(self._database, self._settings)
-            self._services = Services(directory, self._database, driver, self._settings, clock, dict(quotas or {}))
+            self._services = Services(
+                directory, self._database, driver, self._settings, clock, dict(quotas or {}), capabilities, kind
+            )
             self._stacks = Stacks(self._services)
         except BaseException:
             self._database.close()
             raise
         self.driver = driver
         self.directory = directory
-        self.name = f"local ({driver.name})"
+        self.name = driver.name
         try:
             for line in self.sweep():
                 _log.warning("removed what a crash left: %s", line)
@@ -119,7 +135,7 @@ class StackCloud:
         return Networking(self._services, owner, region_named(self._settings, region)).answer(query, args)
 
     def metadef(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
-        """See `Cloud.metadef`: the local cloud defines no metadata, so both lists are empty."""
+        """See `Cloud.metadef`: there is no metadata, so both lists are empty."""
         region_named(self._settings, region)
         if query not in ("namespaces", "objects"):
             raise QueryInvalid(f"there is no query '{query}' of metadata definitions; there are namespaces, objects")
@@ -168,6 +184,17 @@ class StackCloud:
         )
         item: Record | None = None if row is None else json.loads(row[0])
         return item if item is not None and _of(item, owner) else None
+
+    def agents(self) -> list[tuple[str, Owner, str, str]]:
+        """Of each server of all owners: id, owner, name, and its agent's queue ('' where it has none)."""
+        rows = self._database.rows(
+            "SELECT r.body, r.project, r.environment, q.queue FROM records r LEFT JOIN queues q ON q.server = r.id"
+            " WHERE r.kind = 'server'"
+        )
+        return [
+            (item["id"], Owner(project, environment), item["name"], queue or "")
+            for item, project, environment, queue in ((json.loads(body), *rest) for body, *rest in rows)
+        ]
 
     def heal(self, owner: Owner) -> Sequence[str]:
         """Starts servers of an environment that ended by themselves or with this machine; their names.

@@ -1,4 +1,4 @@
-"""What a local cloud offers to choose from, the marks of its images, and `Listing` for processes that answer requests:
+"""What a cloud offers to choose from, the marks of its images, and `Listing` for processes that answer requests:
 no driver, no sweep, nothing is started."""
 
 from __future__ import annotations

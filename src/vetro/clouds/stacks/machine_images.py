@@ -1,4 +1,4 @@
-"""Images of this machine in the catalog of a local cloud: those that somebody imported under names of their own."""
+"""Images of this machine in the catalog of a cloud: those that somebody imported under names of their own."""
 
 from __future__ import annotations
 

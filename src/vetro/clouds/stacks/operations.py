@@ -124,6 +124,8 @@ class Stacks:
 
     def _bring(self, live: LiveStack, change: StackChange) -> StackState:
         row = live.row
+        if row.generation:
+            healing.await_answer(self.services, row.id)
         put: dict[Part, Any] = {}
         drop: list[Part] = []
         if row.digest != change.digest or row.generation == 0:

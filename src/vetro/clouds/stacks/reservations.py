@@ -1,4 +1,4 @@
-"""What projects have in a local cloud, against their quotas: reserved before anything is made.
+"""What projects have in a cloud, against their quotas: reserved before anything is made.
 
 Each thing that counts has its rows in the table ``reserved``, under its id: they are written before the thing, in the
 transaction that finds room for it, and go with its record. What was reserved for things that were never made is given

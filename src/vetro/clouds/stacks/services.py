@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vetro.clouds.drivers.base import NetworkSpec, ServerDriver
+from vetro.clouds.interface import Capabilities
 from vetro.clouds.stacks.addresses import Addresses
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
@@ -27,6 +28,10 @@ class Services:
     clock: Callable[[], float] = time.time
     #: Most that a project may have, by quota (`vetro.clouds.quotas`); what is missing here has no limit.
     quotas: Mapping[str, int] = field(default_factory=dict)
+    #: What templates may need; None: everything.
+    capabilities: Capabilities | None = None
+    #: Name of the kind that has these capabilities; '': that of the driver.
+    kind: str = ""
     #: Networks as this process told them to the driver last.
     networks: dict[str, NetworkSpec] = field(default_factory=dict)
     #: Set when the cloud is closed: waits end.

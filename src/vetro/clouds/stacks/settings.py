@@ -1,4 +1,4 @@
-"""What can be set about a local cloud; plain data, so that a command line and a server can give it."""
+"""What can be set about a cloud; plain data, so that a command line and a server can give it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vetro.clouds.interface import CloudError
 
 
 class SettingInvalid(CloudError):
-    """A setting of the local cloud is unknown or has a wrong value."""
+    """A setting of the cloud is unknown or has a wrong value."""
 
     kind = "bad-argument"
     code = "CLD126"
@@ -18,7 +18,7 @@ class SettingInvalid(CloudError):
 
 @dataclass(frozen=True, slots=True)
 class StackSettings:
-    """Settings of a local cloud. The defaults are what a newcomer gets."""
+    """Settings of a cloud. The defaults are what a newcomer gets."""
 
     #: The name by which the home region '' is known besides (`engine.home_region`).
     home_region: str = ""
@@ -48,6 +48,8 @@ class StackSettings:
     #: Name servers by version; none: the gateway of the network answers.
     dns_ipv4: Sequence[str] = ()
     dns_ipv6: Sequence[str] = ()
+    #: Seconds for which a change waits for machines of servers that do not answer.
+    unknown_seconds: float = 30.0
     #: Most resources that are made at the same time in one stack.
     parallel: int = 16
     #: Further images and flavors, as records of the catalog (name is required).

@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--fd", type=int)
     parser.add_argument("--control", type=int)
     parser.add_argument("--parent", type=int, required=True)
-    parser.add_argument("--cloud", default="local")
+    parser.add_argument("--cloud", default="")
     options = parser.parse_args()
     die_with(options.parent)
     interrupts.ignored()  # the worker cancels in order

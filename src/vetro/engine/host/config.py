@@ -1,11 +1,10 @@
 """`build_host`: an effects host out of plain settings, which is what a worker sends to the host's process.
 
 ```
-{"cloud": {"kind": "local", "driver": "record|nspawn|proot", "directory": PATH,
-           "script": PATH or null (what a recorder answers),
-           "settings": {...},  see `vetro.clouds.stacks.settings.StackSettings`
-           "quotas": {NAME: LIMIT}}  of the owner's project, see `vetro.clouds.quotas`; none: no limits,
- or       {"kind": "openstack", "settings": {...},  see `vetro.clouds.openstack.OpenStackSettings`
+{"cloud": {"kind": NAME,                a kind of clouds (`vetro.clouds.kinds`), here without automatic choice
+           "directory": PATH,           where its state is
+           "settings": {...},           the fields of the kind's `settings`
+           "quotas": {NAME: LIMIT},     of the owner's project, see `vetro.clouds.quotas`; none: no limits
            "broker": {...} or null, "signing_key": PATH or null},  as below, where servers get logins of their own
  "owner": {"project": ID, "environment": ID, "user": ID},
  "signing_key": PATH or null,          made when it is missing; null: plans are not signed
@@ -16,7 +15,7 @@
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
 ```
 Only ``cloud`` and ``owner`` are needed. The kind of a cloud may also be ``module:function``: a function that takes the
-settings of the cloud and the `Owner`, and gives the `Cloud` and the `Channel`.
+settings of the cloud and the `Owner`, and gives the `Cloud`.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.interface import Channel, Cloud, Owner
+from vetro.clouds import kinds
+from vetro.clouds.interface import Channel, Channels, Cloud, Owner, Place, Veil
+from vetro.clouds.quotas import limits_of
 from vetro.engine.host.answers import HostConfigError
-from vetro.engine.host.local_cloud import local_cloud
-from vetro.engine.host.openstack_cloud import openstack_cloud
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.pulse import Pulse
 from vetro.engine.host.seal import Seal
 
 _KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse"})
 
-MakeCloud = Callable[[Mapping[str, Any], Owner], tuple[Cloud, Channel]]
+_CLOUD = ("kind", "directory", "settings", "quotas", "broker", "signing_key")
 
 
 def build_host(config: Mapping[str, Any]) -> EffectsHost:
@@ -48,11 +47,11 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
     settings = config.get("cloud")
     if not isinstance(settings, Mapping):
         raise HostConfigError("setting 'cloud' of the effects host must be a mapping with the kind of the cloud")
-    cloud, channel = cloud_of(settings, owner)
+    cloud = cloud_of(settings, owner)
+    channel: Channel | None = None
     try:
-        if config.get("broker") is not None:
-            channel.close()
-            channel = _broker(config["broker"], owner, config.get("signing_key"))
+        broker = config.get("broker")
+        channel = cloud.channel(owner) if broker is None else _broker(broker, owner, config.get("signing_key"))
         key, secrets = config.get("signing_key"), config.get("secrets")
         return EffectsHost(
             cloud,
@@ -65,7 +64,8 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             pulse=pulse_of(config),
         )
     except BaseException:
-        channel.close()
+        if channel is not None:
+            channel.close()
         cloud.close()
         raise
 
@@ -78,9 +78,74 @@ def pulse_of(config: Mapping[str, Any]) -> Pulse | None:
         raise HostConfigError("setting 'pulse' of the effects host must have 'path' and 'seconds'") from None
 
 
-def cloud_of(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Channel]:
-    """The cloud that these settings name, and its channel. Raises as `build_host`."""
-    return _maker(str(settings.get("kind")))(settings, owner)
+def cloud_of(settings: Mapping[str, Any], owner: Owner) -> Cloud:
+    """The cloud that these settings name. Raises as `build_host`, and `KindMissing`."""
+    name = str(settings.get("kind") or "")
+    if ":" in name:
+        return _function(name)(settings, owner)
+    kind = kinds.find(name)
+    for key in settings:
+        if key not in _CLOUD:
+            raise HostConfigError(f"a cloud has no setting '{key}'; there are {', '.join(_CLOUD)}")
+    return kind.open(kind.settings.from_json(_mapping(settings, "settings")), place_of(settings))
+
+
+def place_of(settings: Mapping[str, Any]) -> Place:
+    """What a kind may use of this process for the cloud of these settings. Raises `HostConfigError`."""
+    directory = settings.get("directory")
+    if not isinstance(directory, str) or not directory:
+        raise HostConfigError("setting 'directory' of the cloud must name the folder of its state")
+    folder = Path(directory)
+    return Place(
+        directory=folder,
+        agent=_agent(folder),
+        channels=_channels(folder),
+        veil=_veils(settings),
+        quotas=quotas_of(settings),
+    )
+
+
+def quotas_of(settings: Mapping[str, Any]) -> dict[str, int]:
+    """The limits in the settings of a cloud. Raises `HostConfigError`, `vetro.clouds.quotas.QuotaInvalid`."""
+    return limits_of(_mapping(settings, "quotas"))
+
+
+def _mapping(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    given = settings.get(name) or {}
+    if not isinstance(given, Mapping):
+        raise HostConfigError(f"setting '{name}' of the cloud must be a mapping")
+    return given
+
+
+def _agent(folder: Path) -> Callable[[], Path]:
+    def build() -> Path:
+        from vetro.agent.build import build_agent  # only where a server is made
+
+        return build_agent(folder / "agent" / "muranoagent")
+
+    return build
+
+
+def _channels(folder: Path) -> Channels:
+    def channel(owner: Owner, place: Callable[[str], Path | None]) -> Channel:
+        from vetro.agent.sockets import SocketChannel  # only where a cloud has servers of this machine
+
+        return SocketChannel(folder, owner, place)
+
+    return channel
+
+
+def _veils(settings: Mapping[str, Any]) -> Callable[[Owner], Veil] | None:
+    broker, key = settings.get("broker"), settings.get("signing_key")
+    if not broker or key is None:
+        return None
+    from vetro.agent.broker_accounts import BrokerAccounts, broker_of  # with its AMQP library
+
+    try:
+        found, management = broker_of(broker)
+    except (TypeError, ValueError) as error:
+        raise HostConfigError(f"setting 'broker' of the cloud is wrong: {error}") from None
+    return None if management is None else BrokerAccounts(found, management, Path(key)).veil
 
 
 def _owner(data: Any) -> Owner:
@@ -117,16 +182,10 @@ def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None) -> Chann
     )
 
 
-def _maker(kind: str) -> MakeCloud:
-    if kind == "local":
-        return local_cloud
-    if kind == "openstack":
-        return openstack_cloud
-    module, colon, name = kind.partition(":")
-    if not colon:
-        raise HostConfigError(f"there is no cloud of kind '{kind}'; there are 'local' and 'openstack'")
+def _function(name: str) -> Callable[[Mapping[str, Any], Owner], Cloud]:
+    module, _, function = name.partition(":")
     try:
-        found: MakeCloud = getattr(importlib.import_module(module), name)
+        found: Callable[[Mapping[str, Any], Owner], Cloud] = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        raise HostConfigError(f"the cloud '{kind}' cannot be loaded: {error}") from error
+        raise HostConfigError(f"the cloud '{name}' cannot be loaded: {error}") from error
     return found

@@ -18,6 +18,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from vetro.clouds import kinds
 from vetro.engine import interrupts
 from vetro.engine.worker_ports import HostUnavailable
 
@@ -26,34 +27,14 @@ START_SECONDS = 60.0
 #: What hosts load when they open a cloud.
 _LOADED = (
     "vetro.engine.host.config",
-    "vetro.engine.host.local_cloud",
     "vetro.engine.host.pulse",
     "vetro.engine.host.serving",
     "vetro.engine.host.seal",
-    "vetro.clouds.stacks",
-    "vetro.clouds.stacks.cloud",
-    "vetro.clouds.record.driver",
-    "vetro.clouds.record.table",
-    "vetro.clouds.nspawn.driver",
-    "vetro.clouds.proot.driver",
     "vetro.agent.sockets",
     "vetro.agent.signing",
     "vetro.packages.extensions",
     "concurrent.futures.thread",
 )
-#: What they load for other kinds of clouds; openstacksdk alone takes 0.3 s.
-_LOADED_FOR = {
-    "openstack": (
-        "openstack.connection",
-        "openstack.proxy",
-        "keystoneauth1.session",
-        "keystoneauth1.identity.v3",
-        "vetro.clouds.openstack",
-        "vetro.engine.host.openstack_cloud",
-        "vetro.agent.amqp",
-        "vetro.agent.broker_accounts",
-    )
-}
 _ORDER = b"fork"
 #: Bytes of an answer: the process id, or why there is none.
 _ANSWER = 256
@@ -81,10 +62,10 @@ class HostForker:
     """Makes processes that wait for their settings. Safe for several threads; a context manager that ends them all.
 
     The process is started by the first call of `fork`, or `start`, and again when it died. ``cloud`` is the kind that
-    most hosts are for.
+    most hosts are for, as settings name it; '': the one that is chosen here.
     """
 
-    def __init__(self, cloud: str = "local") -> None:
+    def __init__(self, cloud: str = "") -> None:
         self._cloud = cloud
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -190,7 +171,7 @@ def _begin(command: list[str], control: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(control,), env=environment())
 
 
-def serve(control_fd: int, cloud: str = "local") -> int | None:
+def serve(control_fd: int, cloud: str = "") -> int | None:
     """Forks hosts until the worker has gone: then None. In each child: the socket that it is to serve.
 
     Runs in a process of its own (``python -m vetro.engine.host --control``).
@@ -198,7 +179,7 @@ def serve(control_fd: int, cloud: str = "local") -> int | None:
     for name in _LOADED:
         importlib.import_module(name)
     try:
-        for name in _LOADED_FOR.get(cloud, ()):
+        for name in kinds.modules(cloud):
             importlib.import_module(name)
     except ImportError:
         pass  # an extra is missing: the host that opens the cloud says so

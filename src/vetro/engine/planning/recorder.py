@@ -1,8 +1,8 @@
 """`make`: the cloud of a plan: a recorder in a folder of its own that begins with what the environment has.
 
 It runs in the effects host's process (`vetro.engine.host.config`, a cloud of kind ``module:function``), which knows
-nothing of the database of the service. The state of a real local cloud is copied, other clouds are asked; neither is
-changed. Settings: ``folder``, ``real`` (the settings of the real cloud), ``owner`` (that of the real environment).
+nothing of the database of the service. The state of a cloud around a driver is copied, other clouds are asked; neither
+is changed. Settings: ``folder``, ``real`` (the settings of the real cloud), ``owner`` (that of the real environment).
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.interface import Channel, Cloud, Owner, StackChange
-from vetro.clouds.record.driver import RecordDriver
+from vetro.clouds import kinds
+from vetro.clouds.drivers.base import Recorder
+from vetro.clouds.interface import Cloud, CloudKind, Owner, Place, StackChange
 from vetro.clouds.stacks.cloud import StackCloud
-from vetro.clouds.stacks.settings import StackSettings
-from vetro.engine.host.local_cloud import quotas_of
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.engine.host.config import cloud_of, quotas_of
 from vetro.library.stackdata import digest_of, parts_of
 
 #: What was there before the plan: ``[[region, name, [[section, key, value], ...]], ...]``.
@@ -27,24 +28,27 @@ BEFORE = "before.json"
 Stacks = dict[tuple[str, str], dict[tuple[str, str], Any]]
 
 
-def make(settings: Mapping[str, Any], owner: Owner) -> tuple[Cloud, Channel]:
-    """The recorder and its channel. A host that is started again finds the state of the one before."""
+def make(settings: Mapping[str, Any], owner: Owner) -> Cloud:
+    """The recorder. A host that is started again finds the state of the one before."""
     folder = Path(settings["folder"])
     real = settings["real"]
     begun = (folder / BEFORE).exists()
-    if not begun and real.get("kind") == "local":
+    copied = isinstance(_kind(real), DriverKind)
+    if not begun and copied:
         _copy(Path(real["directory"]), folder)
     cloud = _open(folder, real)
     try:
         if not begun:
-            if real.get("kind") != "local":
+            if copied:
+                _adopt(cloud)
+            else:
                 _ask(real, owner, cloud)
             before = [[*name, [[*part, value] for part, value in parts.items()]]
                       for name, parts in stacks_of(cloud, owner).items()]  # fmt: skip
             draft = folder / f".{BEFORE}"
             draft.write_text(json.dumps(before), encoding="utf-8")
             draft.rename(folder / BEFORE)
-        return cloud, cloud.channel(owner)
+        return cloud
     except BaseException:
         cloud.close()
         raise
@@ -73,30 +77,36 @@ def stacks_of(cloud: Cloud, owner: Owner) -> Stacks:
     return found
 
 
+def _kind(real: Mapping[str, Any]) -> CloudKind | None:
+    """The kind of the real cloud; None for one that a function makes."""
+    name = str(real.get("kind"))
+    return None if ":" in name else kinds.find(name)
+
+
 def _open(folder: Path, real: Mapping[str, Any]) -> StackCloud:
-    settings = _settings(real)
-    quotas = quotas_of(real) if real.get("kind") == "local" else {}
-    driver = RecordDriver(folder)
-    try:
-        return StackCloud(folder, driver, settings, quotas=quotas)
-    except BaseException:
-        driver.close()
-        raise
+    kind = kinds.find(kinds.RECORD)
+    assert isinstance(kind, DriverKind)
+    target = _kind(real)
+    able = None if target is None else target.capabilities(target.settings.from_json(real.get("settings") or {}))
+    settings = kind.settings.from_json(_settings(real))
+    return kind.opened(settings, Place(directory=folder, quotas=quotas_of(real)), able, target.name if target else "")
 
 
-def _settings(real: Mapping[str, Any]) -> StackSettings:
+def _settings(real: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a recorder that plays the real cloud."""
-    given = real.get("settings") or {}
-    if real.get("kind") == "local":
-        return StackSettings.from_json(given)
-    if real.get("kind") == "openstack":
-        regions = [name for name in (given.get("region"), *(given.get("regions") or ())) if name]
-        return StackSettings(regions=list(dict.fromkeys(regions)), inert_types=True)
-    return StackSettings()
+    kind = _kind(real)
+    if kind is None:
+        return {}
+    settings = kind.settings.from_json(real.get("settings") or {})
+    if isinstance(kind, DriverKind):
+        return kind.shared_settings(settings)
+    # What it has of regions it can name; its types of resources are not known here.
+    regions = [name for name in (getattr(settings, "region", ""), *getattr(settings, "regions", ())) if name]
+    return {"regions": list(dict.fromkeys(regions)), "inert_types": True}
 
 
 def _copy(directory: Path, folder: Path) -> None:
-    """The state of a local cloud, and its servers as the recorder knows them."""
+    """The state of a cloud."""
     source = directory / "cloud.db"
     if not source.exists():
         return
@@ -107,34 +117,20 @@ def _copy(directory: Path, folder: Path) -> None:
         closing(sqlite3.connect(target)) as ours,
     ):
         theirs.backup(ours)
-        servers = [
-            (item["id"], project, environment, item["name"], queue or "", "ACTIVE", 0.0, "{}", "")
-            for item, project, environment, queue in (
-                (json.loads(body), *rest)
-                for body, *rest in ours.execute(
-                    "SELECT r.body, r.project, r.environment, q.queue FROM records r"
-                    " LEFT JOIN queues q ON q.server = r.id WHERE r.kind = 'server'"
-                )
-            )
-        ]
-    driver = RecordDriver(folder)
-    try:
-        with driver.store.transaction():
-            for row in servers:
-                driver.store.run("INSERT OR REPLACE INTO servers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    finally:
-        driver.close()
+
+
+def _adopt(cloud: StackCloud) -> None:
+    """The servers of a copied state, as the recorder knows them."""
+    assert isinstance(cloud.driver, Recorder)
+    cloud.driver.adopt(cloud.agents())
 
 
 def _ask(real: Mapping[str, Any], owner: Owner, cloud: StackCloud) -> None:
     """Makes the stacks of another cloud in the recorder."""
-    from vetro.engine.host.config import cloud_of
-
-    theirs, channel = cloud_of(real, owner)
+    theirs = cloud_of(real, owner)
     try:
         for (region, stack), parts in stacks_of(theirs, owner).items():
             put = [[*part, value] for part, value in parts.items()]
             cloud.push_stack(owner, region, stack, StackChange(digest_of(parts), None, put, []))
     finally:
-        channel.close()
         theirs.close()

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vetro.clouds.drivers.base import Recorder
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.engine.journal import Entry, Journal
@@ -112,8 +113,8 @@ def _differing(before: Any, after: Any) -> list[str]:
 
 
 def _scripts(cloud: StackCloud, owner: Owner) -> Iterator[dict[str, Any]]:
-    driver: Any = cloud.driver
-    for sent in driver.plans(owner):
+    assert isinstance(cloud.driver, Recorder)
+    for sent in cloud.driver.plans(owner):
         files = {id: _file(id, file) for id, file in _mapping(sent.body.get("Files")).items()}
         entries = [_mapping(script).get("EntryPoint") for script in _mapping(sent.body.get("Scripts")).values()]
         yield {

@@ -8,6 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from vetro.clouds import kinds
+from vetro.clouds.interface import CloudKind
+from vetro.clouds.stacks.kind import DriverKind
 from vetro.engine.host.seal import key_in
 from vetro.engine.journal import Journal
 from vetro.engine.outcome import Outcome
@@ -21,8 +24,6 @@ from vetro.engine.workspace.task_folder import TaskFolder
 
 #: The project to which everything in a workspace belongs.
 PROJECT = "local"
-#: The driver of environments that are not on this machine.
-OPENSTACK = "openstack"
 #: States after which the task is over; the other ones can be continued.
 FINAL = ("done", "failed", "cancelled", "killed", "diverged")
 
@@ -33,39 +34,41 @@ def host_config(workspace: Workspace, folder: EnvironmentFolder, *, lasting: boo
     With ``lasting=False`` nothing is made in the workspace that is not there.
     """
     given = workspace.settings()
-    driver = str(folder.setting("driver") or "record")
-    if driver == OPENSTACK:
-        cloud = _openstack(given)
-    else:
-        cloud = {"kind": "local", "driver": driver, "directory": str(workspace.cloud)}
-        if folder.setting("script"):
-            cloud["script"] = folder.setting("script")
+    kind = kinds.find(str(folder.setting("driver") or kinds.RECORD))
+    plain = cloud_settings(given, kind)
+    home = settings(given, folder)["home_region"]
+    if home and isinstance(kind, DriverKind):
+        plain = {"home_region": home, **plain}
+    able = kind.capabilities(kind.settings.from_json(plain))
+    if folder.setting("script") and not able.executes:
+        plain["script"] = folder.setting("script")
+    cloud = {"kind": kind.name, "directory": str(workspace.cloud), "settings": plain}
+    if able.quota:
         cloud["quotas"] = dict(given.quotas)
-        home = settings(given, folder)["home_region"]
-        if given.cloud or home:
-            cloud["settings"] = {**({"home_region": home} if home else {}), **given.cloud}
     return {
         "cloud": cloud,
         "owner": {"project": PROJECT, "environment": folder.id},
-        # A recorder checks no signatures: a key would only cost time.
-        "signing_key": None if driver == "record" else given.signing_key,
+        # What is only written down checks no signatures: a key would only cost time.
+        "signing_key": given.signing_key if able.executes else None,
         "secrets": key_in(workspace.root / "secrets", make=lasting),
         "broker": None if given.broker is None else dict(given.broker),
         "plugins": None if given.plugins is None else list(given.plugins),
     }
 
 
-def _openstack(given: Settings) -> dict[str, Any]:
-    if given.openstack is None:
+def cloud_settings(given: Settings, kind: CloudKind) -> dict[str, Any]:
+    """The settings of a kind in this workspace, as plain data. Raises `SettingsError`."""
+    if kind.name not in given.clouds and not isinstance(kind, DriverKind):
         raise SettingsError(
-            "the environment is in an OpenStack, and the workspace does not say in which",
-            hint=f"write the section cloud.openstack into its {FILE} (docs/openstack.md)",
+            f"the workspace knows no {kind.title}",
+            hint=f"write the section cloud.{kind.name} into its {FILE} (docs/settings.md)",
         )
-    return {"kind": "openstack", "settings": dict(given.openstack)}
+    shared = given.cloud if isinstance(kind, DriverKind) else {}
+    return {**shared, **given.clouds.get(kind.name, {})}
 
 
 def settings(given: Settings, folder: EnvironmentFolder | None) -> dict[str, Any]:
-    """Engine settings for tasks on the local cloud: of the workspace, then those that its environment has of its own.
+    """Engine settings for tasks: of the workspace, then those that its environment has of its own.
 
     Without a broker agents are reached through the socket in their server.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,9 @@ class Settings:
     signing_key: str = ""
     #: `vetro.clouds.stacks.settings.StackSettings` as plain data.
     cloud: Mapping[str, Any] = field(default_factory=dict)
-    #: `vetro.clouds.openstack.OpenStackSettings` as plain data; None: environments cannot be in an OpenStack.
-    openstack: Mapping[str, Any] | None = field(default=None, repr=False)
-    #: What all environments of the workspace may have in the local cloud together (`vetro.clouds.quotas`).
+    #: Settings of single kinds of clouds as plain data, by the name of the kind.
+    clouds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    #: What all environments of the workspace may have in clouds of this machine together (`vetro.clouds.quotas`).
     quotas: Mapping[str, int] = field(default_factory=lambda: {name: QUOTAS[name].default for name in OF_CLOUD})
     budget: Budget = field(default_factory=Budget)
 
@@ -81,7 +82,7 @@ class _Reader:
             plugins=list,
             broker=dict,
         )
-        cloud = self._section("cloud", settings=dict, openstack=dict)
+        cloud = self._section("cloud", settings=dict, **dict.fromkeys(self._kinds(), dict))
         task = self._section("task", cpu_seconds=(int, float), memory_mib=int, grace_seconds=(int, float), steps=int)
         quotas = self._section("quotas", **dict.fromkeys(OF_CLOUD, int))
         self._section()
@@ -94,10 +95,21 @@ class _Reader:
             broker=self._checked("engine.broker", lambda: _broker(engine.get("broker"))),
             signing_key=str(self._path.parent / key) if key else usual.signing_key,
             cloud=self._checked("cloud.settings", lambda: _cloud(cloud.get("settings", {}))),
-            openstack=self._checked("cloud.openstack", lambda: _openstack(cloud.get("openstack"))),
+            clouds={
+                name: self._checked(f"cloud.{name}", partial(_kind, name, own))
+                for name, own in cloud.items()
+                if name != "settings"
+            },
             budget=self._checked("task", lambda: _budget(task)),
             quotas=self._checked("quotas", lambda: {**usual.quotas, **limits_of(quotas)}),
         )
+
+    def _kinds(self) -> list[str]:
+        """Kinds of clouds that may have a section; they are looked for where there is one."""
+        from vetro.clouds import kinds  # what is installed is read, which most workspaces need not wait for
+
+        given = self._data.get("cloud", {})
+        return kinds.names() if isinstance(given, dict) and set(given) - {"settings"} else []
 
     def _section(self, name: str | None = None, **known: Any) -> dict[str, Any]:
         """A section whose entries are of these types; without a name, checks that there are no others."""
@@ -165,12 +177,10 @@ def _cloud(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _openstack(given: dict[str, Any] | None) -> dict[str, Any] | None:
-    if given is None:
-        return None
-    from vetro.clouds.openstack import OpenStackSettings
+def _kind(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    from vetro.clouds import kinds  # as above
 
-    OpenStackSettings.from_json(given)
+    kinds.find(name).settings.from_json(given)
     return given
 
 

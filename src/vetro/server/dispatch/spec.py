@@ -11,17 +11,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vetro.clouds.interface import Owner
+from vetro.clouds import kinds
+from vetro.clouds.interface import Capabilities, CloudKind, Owner, Place
 from vetro.clouds.quotas import OF_CLOUD
+from vetro.clouds.stacks.kind import DriverKind
 from vetro.engine.host.seal import derived
 from vetro.engine.task import Budget
 from vetro.engine.task import Task as EngineTask
 from vetro.engine.version import engine_version
 from vetro.server.caller import Caller
-from vetro.server.config import Config
+from vetro.server.config import Config, ConfigError
+from vetro.server.config_table import SETTINGS
 from vetro.server.dispatch.models import Task
 from vetro.server.keyfile import read_keys
 from vetro.server.observe import traces
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Kind of the service -> kind of the engine.
 ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
+#: Settings that are those of one kind of clouds.
+_SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
 _BESIDE = frozenset({"identities", "environment", "trace"})
 #: What servers are told of their logins, which no setting changes.
 _LOGINS = ("login", "password", "virtual_host", "server_login", "server_password", "server_exchange")
@@ -40,7 +46,7 @@ _SOCKET = "unix:/run/vetro/agent.sock"
 
 _log = logging.getLogger("vetro.worker")
 _lock = threading.Lock()
-_drivers: dict[Path, str] = {}
+_chosen: dict[Path, CloudKind] = {}
 
 
 def make(
@@ -140,7 +146,7 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
             told = {**theirs, **{name: told[name] for name in told if name in _LOGINS}}
     names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
              "max_environments", "max_hosts", "driver")  # fmt: skip
-    if config["cloud.kind"] == "local" and config["cloud.settings"].get("regions"):
+    if isinstance(kind(config), DriverKind) and config["cloud.settings"].get("regions"):
         own = {"regions": list(config["cloud.settings"]["regions"]), **own}
     return {
         "rabbitmq": told,
@@ -151,9 +157,10 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
 
 
 def _broker(config: Config) -> dict[str, Any] | None:
-    """Settings of the broker; logins of environments are for clouds of kind openstack, which veils their passwords."""
+    """Settings of the broker; logins of environments are for clouds whose agents need it and which veil passwords."""
     broker = dict(config["engine.broker"])
-    if config["cloud.kind"] != "openstack":
+    found = capabilities(config)
+    if found is None or found.agents != "broker":
         broker.pop("management", None)
     return broker or None
 
@@ -178,34 +185,75 @@ def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:
     return {"caller": {"user": user, "project": project}, "environment": {"user": user, "project": theirs}}
 
 
+def kind(config: Config) -> CloudKind | None:
+    """The kind of the cloud: the one that is configured, else the best that works here (looked for once); None for one
+    that a function makes. Raises `vetro.clouds.kinds.KindMissing`.
+    """
+    name = kinds.named(config["cloud.kind"], config["cloud.driver"])
+    if ":" in name:
+        return None
+    if name:
+        return kinds.find(name)
+    directory = config.path("cloud.directory")
+    with _lock:
+        if directory not in _chosen:
+            _chosen[directory] = kinds.choose(Place(directory=directory)).kind
+        return _chosen[directory]
+
+
+def capabilities(config: Config) -> Capabilities | None:
+    """What the cloud can do; None for one that a function makes."""
+    found = kind(config)
+    return None if found is None else found.capabilities(kind_settings(config, found))
+
+
+def kind_settings(config: Config, kind: CloudKind) -> Any:
+    """The settings of the cloud, as its kind takes them. Raises what that says of wrong ones."""
+    return kind.settings.from_json(_settings(config, kind))
+
+
 def cloud(config: Config) -> dict[str, Any]:
     """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
-    if config["cloud.kind"] == "openstack":
-        found: dict[str, Any] = {"kind": "openstack", "settings": {**_networking(config), **config["cloud.openstack"]}}
-        broker = _broker(config)
-        if broker and broker.get("management"):
-            found |= {"broker": broker, "signing_key": str(config.path("engine.signing_key"))}
-        return found
-    if config["cloud.kind"] != "local":
+    found = kind(config)
+    if found is None:
         return {"kind": config["cloud.kind"], **config["cloud.settings"]}
-    found = {"kind": "local", "driver": driver(config), **local_settings(config)}
-    if config["cloud.script"]:
-        found["script"] = str(config.path("cloud.script"))
-    return found
+    made = {
+        "kind": found.name,
+        "directory": str(config.path("cloud.directory")),
+        "settings": _settings(config, found),
+    }
+    broker = _broker(config)
+    if broker and broker.get("management"):
+        made |= {"broker": broker, "signing_key": str(config.path("engine.signing_key"))}
+    return made
+
+
+def _settings(config: Config, kind: CloudKind) -> dict[str, Any]:
+    """Plain settings of the cloud: what holds for networks of all kinds, then its section, or ``cloud.settings``."""
+    known = {item.name for item in fields(kind.settings)}  # type: ignore[arg-type]
+    own = f"cloud.{kind.name}"
+    general = {name: value for name, value in _networking(config).items() if name in known}
+    if "home_region" in known:
+        general["home_region"] = config["engine.home_region"]
+    if config["cloud.script"] and "script" in known:
+        general["script"] = str(config.path("cloud.script"))
+    return {**general, **config[own if own in _SECTIONS else "cloud.settings"]}
 
 
 def check_cloud(config: Config) -> None:
-    """Raises `vetro.clouds.openstack.SettingWrong` for settings of an OpenStack, or of its broker, that cannot work."""
-    if config["cloud.kind"] == "openstack":
+    """Raises `CloudError` for a cloud that there is not, and for settings of it, or of its broker, that cannot work."""
+    found = kind(config)
+    if found is None:
+        return
+    settings = kind_settings(config, found)
+    if found.capabilities(settings).agents == "broker":
         from vetro.agent.broker_accounts import broker_of
-        from vetro.clouds.openstack import OpenStackSettings, SettingWrong
-        from vetro.clouds.openstack.link import sign_in
 
-        sign_in(OpenStackSettings.from_json(cloud(config)["settings"]), "").session.close()
+        found.lacks(settings, Place(directory=config.path("cloud.directory")))
         try:
             broker_of(config["engine.broker"])
         except (TypeError, ValueError) as error:
-            raise SettingWrong(f"engine.broker: {error}") from None
+            raise ConfigError(f"engine.broker: {error}") from None
 
 
 def broker_accounts(config: Config) -> BrokerAccounts | None:
@@ -234,14 +282,6 @@ def forget_environment(config: Config, task: Task) -> None:
         _log.warning("the login of environment %s stays at the broker for now: %s", task.environment_id, error.message)
 
 
-def local_settings(config: Config) -> dict[str, Any]:
-    """Where the local cloud is, and its settings."""
-    return {
-        "directory": str(config.path("cloud.directory")),
-        "settings": {"home_region": config["engine.home_region"], **_networking(config), **config["cloud.settings"]},
-    }
-
-
 def _networking(config: Config) -> dict[str, Any]:
     return {
         "router": config["networking.router_name"],
@@ -252,20 +292,6 @@ def _networking(config: Config) -> dict[str, Any]:
         "max_hosts": config["networking.max_hosts"],
         "dns_ipv4": list(config["networking.default_dns"]),
     }
-
-
-def driver(config: Config) -> str:
-    """The driver of local servers: the one that is configured, else the best that works here (looked for once)."""
-    wanted = config["cloud.driver"]
-    if wanted:
-        return str(wanted)
-    directory = config.path("cloud.directory")
-    with _lock:
-        if directory not in _drivers:
-            from vetro.clouds.kinds import choose_driver
-
-            _drivers[directory] = choose_driver(directory).name
-        return _drivers[directory]
 
 
 def plugins(config: Config) -> list[str] | None:
@@ -282,10 +308,11 @@ def secret_keys(config: Config) -> list[str]:
 def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
     settings = cloud(config)
-    if settings["kind"] == "local":
+    found = capabilities(config)
+    if found is not None and found.quota:
         allowed = limits(task.project_id, fresh=True)  # an administrator may just have raised one for this
         settings["quotas"] = {name: allowed[name] for name in OF_CLOUD}
-    recorded = settings.get("driver") == "record"
+    recorded = found is not None and not found.executes
     owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")
     return {
         "cloud": settings,

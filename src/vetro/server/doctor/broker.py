@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from vetro.server.config import Config
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
+from vetro.server.dispatch import spec
 
 #: No environment has this id.
 _NOBODY = "doctor"
@@ -40,7 +41,8 @@ def examine(config: Config) -> Iterator[Finding]:
         accounts = BrokerAccounts(broker, management, config.path("engine.signing_key"))
         accounts.remove(Owner(_NOBODY, _NOBODY))
         yield Finding("broker", OK, f"{management.url} lets {management.login} make logins of environments")
-    if management is None and config["cloud.kind"] == "openstack":
+    able = spec.capabilities(config)
+    if management is None and able is not None and able.agents == "broker":
         hint = "set 'engine.broker.management': docs/openstack.md, Agents"
         text = "all servers share one login: whoever has one may read what the others are told"
         yield Finding("broker", WARNING, text, hint)

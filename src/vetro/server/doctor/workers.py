@@ -11,7 +11,7 @@ from django.db import connection
 
 from vetro.server.config import Config
 from vetro.server.dbtools.findings import ERROR, OK, WARNING, Finding
-from vetro.server.dispatch import clock
+from vetro.server.dispatch import clock, spec
 from vetro.server.dispatch.backends import backend
 from vetro.server.dispatch.claim import LEASES
 from vetro.server.dispatch.models import WorkerProcess
@@ -30,15 +30,21 @@ def examine(config: Config) -> Iterator[Finding]:
         text = f"all {len(living)} workers drain: nothing is begun"
         yield Finding("work", WARNING, text, "start another worker, or restart these")
     machines = {worker.host.partition("/")[0] for worker in living}
-    if len(machines) > 1 and config["cloud.kind"] == "local":
+    if len(machines) > 1 and _bound(config):
         places = ", ".join(sorted(machines))
-        text = f"the local cloud makes servers on the machine of the worker, and workers are on {places}"
+        text = f"the cloud makes servers on the machine of the worker, and workers are on {places}"
         yield Finding("work", ERROR, text, "run workers on one machine, or use another cloud")
     if connection.vendor == "postgresql":
         yield from _connections(config, len(living))
     elif len(machines) > 1:
         hint = "use PostgreSQL for workers on several machines: docs/database.md"
         yield Finding("work", ERROR, f"workers on {len(machines)} machines share a file of SQLite", hint)
+
+
+def _bound(config: Config) -> bool:
+    """Whether servers of the cloud belong to the machine of a worker."""
+    kind = spec.kind(config)
+    return kind is not None and kind.bound
 
 
 def _connections(config: Config, workers: int) -> Iterator[Finding]:

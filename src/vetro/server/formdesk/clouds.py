@@ -12,7 +12,8 @@ from concurrent.futures import TimeoutError as TooLate
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner
+from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner, Place
+from vetro.clouds.stacks.kind import DriverKind
 from vetro.forms.cloud_lists import rows
 from vetro.server.dispatch import spec
 from vetro.server.formdesk.fairly import Fairly, Full
@@ -76,8 +77,9 @@ def mark_image(project_id: str, image: str, mark: Mapping[str, str] | None, regi
     """See `vetro.clouds.interface.Cloud.mark_image`. Lists of this process show it at once, others within `FRESH`
     seconds. Raises what the cloud raises, and `ListUnavailable` when it does not answer."""
     owner = Owner(project_id, "forms", "forms")
-    if config()["cloud.kind"] == "local":
-        _listing().mark_image(owner, region or "", image, mark)
+    listing = _listing()
+    if listing is not None:
+        listing.mark_image(owner, region or "", image, mark)
     else:
         doing = ask(owner, lambda cloud: _mark(cloud, owner, region or "", image, mark))
         try:
@@ -100,8 +102,9 @@ def forget() -> None:
 
 
 def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -> list[Any]:
-    if config()["cloud.kind"] == "local":
-        return rows(_listing(), owner, source, region)  # a small file on this machine
+    listing = _listing()
+    if listing is not None:
+        return rows(listing, owner, source, region)  # a small file on this machine
     with _lock:
         reading = _reading.get(key)
         if reading is None or reading.done():
@@ -128,24 +131,25 @@ def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
         return refused
 
 
-def _listing() -> Listing:
-    from vetro.clouds.stacks.listing import Listing
-    from vetro.clouds.stacks.settings import StackSettings
-
-    settings = spec.local_settings(config())
-    key = (os.getpid(), f"{settings['directory']}\0{settings['settings']}")
+def _listing() -> Listing | None:
+    """The lists of a cloud around a driver, which are in its state; None for clouds that have to be asked."""
+    kind = spec.kind(config())
+    if not isinstance(kind, DriverKind):
+        return None
+    settings = spec.kind_settings(config(), kind)
+    directory = config().path("cloud.directory")
+    key = (os.getpid(), f"{directory}\0{settings}")
     with _lock:
         if key not in _open:
-            _open[key] = Listing(settings["directory"], StackSettings.from_json(settings["settings"]))
+            _open[key] = kind.listing(settings, Place(directory=directory))
         return _open[key]
 
 
 def _with_cloud(owner: Owner, do: Callable[[Cloud], Any]) -> Any:
     from vetro.engine.host.config import cloud_of
 
-    cloud, channel = cloud_of(spec.cloud(config()), owner)
+    cloud = cloud_of(spec.cloud(config()), owner)
     try:
         return do(cloud)
     finally:
-        channel.close()
         cloud.close()

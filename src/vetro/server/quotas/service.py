@@ -13,6 +13,7 @@ from vetro.server.accounts.people import find_project
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.dispatch import spec
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.quotas import checking, limits
 from vetro.server.quotas.models import ProjectQuota
@@ -26,16 +27,18 @@ def shown(caller: Caller, project_id: str) -> list[dict[str, Any]]:
     """Every quota of a project: {name, meaning, unit, used, limit, default, own}.
 
     ``limit`` is None where there is none, ``used`` where nobody counts: places in a process; a cloud that is not on
-    this machine. Clouds of other kinds have quotas of their own: those of the local cloud are left out. Raises
+    this machine. Clouds of other kinds have quotas of their own: those that Vetro keeps for clouds are left out. Raises
     `Forbidden` for the project of others.
     """
     if project_id != caller.project_id:
         enforce(caller, _MANAGE)
     own = limits.own_limits(project_id)
     cloud = used_in_cloud(project_id)
+    able = spec.capabilities(config())
+    kept = able is not None and able.quota
     made = []
     for name, quota in QUOTAS.items():
-        if quota.kept_by == "cloud" and config()["cloud.kind"] != "local":
+        if quota.kept_by == "cloud" and not kept:
             continue
         usual = int(config()[f"quotas.{name}"])
         has: float | None = None

@@ -9,9 +9,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from vetro.clouds.drivers.needs import require
 from vetro.clouds.drivers.values import short
-from vetro.clouds.interface import CloudError, TemplateInvalid
+from vetro.clouds.interface import Capabilities, CloudError, TemplateInvalid
 from vetro.clouds.stacks.convergence.live import LiveStack, TemplateScope
+from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory
 from vetro.clouds.stacks.templates import template
 from vetro.clouds.stacks.templates.environment import read_environment
@@ -35,10 +37,12 @@ _OWN = (VALUES, FILES, ENVIRONMENT)
 class ChangeValidation:
     """One change of one stack."""
 
-    def __init__(self, live: LiveStack, things: Inventory, *, inert: bool) -> None:
+    def __init__(self, live: LiveStack, things: Inventory, services: Services, *, stored: bool = False) -> None:
+        """``stored``: it is read back as it was taken in before, when the cloud may have been able to do more."""
         self.live = live
         self.things = things
-        self.inert = inert
+        self.services = services
+        self.able = None if stored else services.capabilities
         self._resources: dict[str, None] = {}
         self._outputs: dict[str, None] = {}
         self._values: dict[str, None] = {}
@@ -274,7 +278,7 @@ class ChangeValidation:
         check_cycles(needed, live.needs)
         for name in {**self._resources, **self._values}:
             if live.enabled(name):
-                check_properties(live, name, self.things, inert=self.inert)
+                check_properties(live, name, self.things, self.services, self.able)
 
     def _references(self, name: str) -> None:
         live = self.live
@@ -319,13 +323,16 @@ def _joined(definition: template.ResourceDef, actual: str) -> frozenset[template
     )
 
 
-def check_properties(live: LiveStack, name: str, things: Inventory, *, inert: bool) -> None:
+def check_properties(
+    live: LiveStack, name: str, things: Inventory, services: Services, able: Capabilities | None
+) -> None:
     """Checks what is known of the properties of one resource. Raises `TemplateInvalid` with the place."""
     definition, actual = live.definitions[name], live.types[name]
     where = f"resources.{name}"
     values: dict[str, Any] = {}
     known: set[str] = set()
     scope = TemplateScope(live)
+    inert = services.settings.inert_types
     for key, raw in definition.properties.items():
         try:
             values[key] = resolve(raw, scope)
@@ -338,7 +345,9 @@ def check_properties(live: LiveStack, name: str, things: Inventory, *, inert: bo
         handler = handler_of(actual, inert=inert)
         # A property that the template does not have is known to be missing.
         known |= set(handler.properties) - values.keys()
-        checked(actual, handler, values, things, known=known)
+        made = checked(actual, handler, values, things, known=known)
+        if able is not None:
+            require(handler.needed(made), able, services.kind or services.driver.name)
         member = definition.properties.get("resource_def")
         if handler is TYPES["OS::Heat::ResourceGroup"] and isinstance(member, Mapping):
             inner = member.get("type")
@@ -349,7 +358,9 @@ def check_properties(live: LiveStack, name: str, things: Inventory, *, inert: bo
                 _known_attribute(live, definition.properties, used, inert=inert)
     except CloudError as error:
         if isinstance(error, TemplateInvalid):
-            raise type(error)(f"{where}: {error}") from None
+            placed = type(error)(f"{where}: {error.message}")
+            placed.hint = error.hint
+            raise placed from None
         raise TemplateInvalid(f"{where}: {error}") from None
 
 

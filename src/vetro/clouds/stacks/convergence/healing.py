@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 
-from vetro.clouds.interface import CloudError
+from vetro.clouds.drivers.base import Placement
+from vetro.clouds.interface import CloudError, Conflict
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.specs import need_network, server_spec
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Record
+
+#: Seconds between two looks at servers whose machine does not answer.
+_PAUSE = 1.0
 
 
 def ended(services: Services, stack: str) -> list[Record]:
@@ -18,6 +23,25 @@ def ended(services: Services, stack: str) -> list[Record]:
 
     A server that somebody stopped is not among them, nor is one of a driver that runs nothing.
     """
+    return [server for server, status in _seen(services, stack) if status == "ERROR"]
+
+
+def await_answer(services: Services, stack: str) -> None:
+    """Waits for the machines of the servers of a stack. Raises `Conflict` with the first that does not answer in time.
+
+    What is done about a server whose machine is away could be done twice once that is back.
+    """
+    end = time.monotonic() + services.settings.unknown_seconds
+    while away := [server for server, status in _seen(services, stack) if status == "UNKNOWN"]:
+        if time.monotonic() >= end or services.closing.wait(_PAUSE):
+            driver, server = services.driver, away[0]
+            member = driver.member(server["id"]) if isinstance(driver, Placement) else None
+            machine = f"the machine '{member}'" if member else "the machine"
+            raise Conflict(f"{machine} of the server '{server['name']}' does not answer; try again when it is back")
+
+
+def _seen(services: Services, stack: str) -> list[tuple[Record, str]]:
+    """The servers of a stack, and of stacks in it, that should run, and the states that the driver sees."""
     if not services.driver.executes:
         return []
     places = _within(services.database, stack)
@@ -29,7 +53,7 @@ def ended(services: Services, stack: str) -> list[Record]:
     )
     servers = [server for (body,) in rows if (server := json.loads(body))["status"] == "ACTIVE"]
     seen = services.driver.statuses([server["id"] for server in servers])
-    return [server for server in servers if seen.get(server["id"], "ERROR") == "ERROR"]
+    return [(server, seen.get(server["id"], "ERROR")) for server in servers]
 
 
 def words(servers: Collection[Record]) -> str:

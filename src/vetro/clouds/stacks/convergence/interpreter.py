@@ -65,7 +65,7 @@ class Interpreter:
         live = LiveStack(row, depth)
         parts = self.rows.parts(row.id)
         if parts:
-            ChangeValidation(live, self.things(row), inert=self.services.settings.inert_types).take(parts, ())
+            ChangeValidation(live, self.things(row), self.services, stored=True).take(parts, ())
         for state in self.rows.states(row.id):
             if state.old:
                 live.old[state.id] = state
@@ -96,7 +96,7 @@ class Interpreter:
 
     def check(self, live: LiveStack, parts: Mapping[Part, Any]) -> None:
         """Checks a template that is not a stack, yet. Raises `TemplateInvalid`."""
-        ChangeValidation(live, self.things(live.row), inert=self.services.settings.inert_types).take(parts, ())
+        ChangeValidation(live, self.things(live.row), self.services).take(parts, ())
         self._nested(live)
 
     def _nested(self, live: LiveStack) -> None:
@@ -122,7 +122,7 @@ class Interpreter:
         if live.depth == 0:
             live.allowance = Allowance()
         try:
-            ChangeValidation(live, self.things(live.row), inert=self.services.settings.inert_types).take(put, drop)
+            ChangeValidation(live, self.things(live.row), self.services).take(put, drop)
             self._nested(live)
         except BaseException:
             self.forget(live.row.id)

@@ -1,4 +1,4 @@
-"""The state of a local cloud. Drivers are never called inside of a transaction."""
+"""The state of a cloud. Drivers are never called inside of a transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The things of a local cloud: images, networks, ports, servers, volumes… as the records that OpenStack shows.
+"""The things of a cloud: images, networks, ports, servers, volumes… as the records that OpenStack shows.
 
 A record is a mapping with ``id`` and ``name`` and whatever OpenStack's API calls the rest. It lives in a region; its
 project is the one that may see it, '' is for all.

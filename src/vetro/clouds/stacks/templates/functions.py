@@ -176,7 +176,7 @@ def get_file(argument: Any, scope: Scope) -> Any:
 
 
 def resource_facade(argument: Any, scope: Scope) -> Any:
-    """Refused: the local cloud has no facades."""
+    """Refused: the cloud has no facades."""
     raise FunctionError("resource_facade is not supported; pass the value to the nested template as a parameter")
 
 

@@ -74,7 +74,7 @@ def find_in_map(argument: Any, scope: Scope) -> Any:
 
 
 def zones(argument: Any, scope: Scope) -> list[str]:
-    """``Fn::GetAZs``: the one zone of the local cloud."""
+    """``Fn::GetAZs``: the one zone of the cloud."""
     return ["nova"]
 
 

@@ -25,7 +25,7 @@ MOST_TOGETHER = 4 * MOST_RESOURCES
 
 
 class TemplateTooLarge(TemplateInvalid):
-    """A template or what its functions produce is beyond the limits of the local cloud. Nothing was done."""
+    """A template or what its functions produce is beyond the limits of the cloud. Nothing was done."""
 
     code = "CLD121"
 

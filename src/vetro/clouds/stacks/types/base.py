@@ -10,8 +10,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from vetro.clouds.drivers.needs import Needs
 from vetro.clouds.drivers.values import LONGEST_NAME, ValueInvalid, short
 from vetro.clouds.interface import CloudError, NotFound, Owner, TemplateInvalid
 from vetro.clouds.stacks.services import Services
@@ -117,6 +118,8 @@ class ResourceType(ABC):
     properties: Mapping[str, Prop] = {}
     #: Names that `attribute` knows besides ``show``.
     attributes: Collection[str] = ()
+    #: What a cloud must be able to do for any such resource; `needed` says it of one.
+    needs: ClassVar[Needs] = {}
     #: Its work talks to a driver or waits: it may run beside others, in a thread.
     driven = False
     #: Making it writes records only: they and the note that it is made are one transaction.
@@ -147,6 +150,10 @@ class ResourceType(ABC):
 
     def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:  # noqa: B027
         """Refuses properties that do not fit together; only ``known`` have their values yet. Raises `CloudError`."""
+
+    def needed(self, props: Mapping[str, Any]) -> Needs:
+        """What a cloud must be able to do for a resource with these properties, as far as these are known."""
+        return self.needs
 
     def replaces(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether this change needs a new resource."""

@@ -24,12 +24,12 @@ from vetro.clouds.stacks.types.group import ResourceGroup, TemplateResource
 
 
 class UnknownType(TemplateInvalid):
-    """A template uses a resource type that the local cloud does not have."""
+    """A template uses a resource type that the cloud does not have."""
 
     code = "CLD132"
 
 
-#: The types of the local cloud.
+#: The types of the cloud.
 TYPES: Mapping[str, ResourceType] = {
     "OS::Nova::Server": server.Server(),
     "OS::Nova::ServerGroup": compute.ServerGroup(),

@@ -8,6 +8,7 @@ from typing import Any
 
 from vetro.clouds.drivers import values
 from vetro.clouds.drivers.base import ServerSpec
+from vetro.clouds.drivers.needs import Needs
 from vetro.clouds.interface import Conflict
 from vetro.clouds.stacks.specs import need_network, server_spec, user_data_id
 from vetro.clouds.stacks.state.inventory import Inventory, Record
@@ -111,6 +112,12 @@ class Server(ResourceType):
     record = "server"
     driven = True
     settles = True
+
+    def needed(self, props: Mapping[str, Any]) -> Needs:
+        """Volumes that it does not boot from have to be attached."""
+        devices = props.get("block_device_mapping_v2")
+        data = [one for one in devices if one.get("volume_id") and one.get("boot_index") != 0] if devices else []
+        return {"volumes": "attach"} if data else {}
 
     def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:
         """Something to boot from, an image that fits the flavor, and interfaces that say where they lead."""
@@ -444,7 +451,7 @@ def _devices(call: Call) -> list[dict[str, Any]]:
     for entry in call.props.get("block_device_mapping_v2") or ():
         if not entry.get("volume_id"):
             if entry.get("image") or entry.get("image_id") or entry.get("snapshot_id"):
-                raise ResourceFailed("block_device_mapping_v2 can only attach volumes (volume_id) in the local cloud")
+                raise ResourceFailed("block_device_mapping_v2 can only attach volumes (volume_id) here")
             continue
         volume = call.things.get("volume", entry["volume_id"])
         if any(item["server_id"] != call.id for item in volume["attachments"]):

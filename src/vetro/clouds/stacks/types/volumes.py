@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from vetro.clouds.drivers import values
+from vetro.clouds.drivers.needs import Needs
 from vetro.clouds.interface import Conflict
 from vetro.clouds.stacks.specs import server_spec, volume_spec
 from vetro.clouds.stacks.state.inventory import Inventory, Record
@@ -47,6 +48,7 @@ class Volume(ResourceType):
         "display_name",
     )
     record = "volume"
+    needs: ClassVar[Needs] = {"volumes": "record"}
 
     def check(self, props: Mapping[str, Any], things: Inventory, known: Collection[str]) -> None:
         """A size, unless a source has one."""
@@ -113,7 +115,7 @@ class Volume(ResourceType):
 
 
 class VolumeAttachment(ResourceType):
-    """OS::Cinder::VolumeAttachment. Where the sandbox cannot attach volumes, it fails with the driver's reason."""
+    """OS::Cinder::VolumeAttachment."""
 
     properties: Mapping[str, Prop] = {
         "instance_uuid": Prop(required=True),
@@ -121,6 +123,7 @@ class VolumeAttachment(ResourceType):
         "mountpoint": Prop(parse=values.DeviceName),
     }
     attributes = ("id",)
+    needs: ClassVar[Needs] = {"volumes": "attach"}
 
     def create(self, call: Call) -> None:
         """Attaches; nothing changes when the driver refuses."""

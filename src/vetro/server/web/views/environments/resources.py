@@ -10,10 +10,10 @@ import threading
 import time
 from concurrent.futures import Future
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from vetro.clouds.interface import Cloud, Owner, ShowsResources
+from vetro.clouds.stacks.kind import DriverKind
 from vetro.server.dispatch import spec
 from vetro.server.formdesk import clouds
 from vetro.server.setup import config
@@ -42,8 +42,8 @@ _asked: dict[tuple[str, str], Future[list[dict[str, Any]]]] = {}
 
 def of_environment(project_id: str, environment_id: str) -> list[dict[str, Any]]:
     """[{id, owner, name, type, state, uses: [ids]}], owners first; empty where the cloud does not tell."""
-    if config()["cloud.kind"] == "local":
-        return _local(project_id, environment_id)
+    if isinstance(spec.kind(config()), DriverKind):
+        return _kept(project_id, environment_id)
     return _far(project_id, environment_id)
 
 
@@ -97,8 +97,8 @@ def _told(cloud: Cloud, owner: Owner) -> list[dict[str, Any]]:
     ]
 
 
-def _local(project_id: str, environment_id: str) -> list[dict[str, Any]]:
-    file = Path(spec.local_settings(config())["directory"]) / "cloud.db"
+def _kept(project_id: str, environment_id: str) -> list[dict[str, Any]]:
+    file = config().path("cloud.directory") / "cloud.db"
     if not file.exists():
         return []
     try:

@@ -1,0 +1,35 @@
+"""What a machine has for servers of its own: programs, room, rights."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from vetro.clouds.drivers.tools import which
+from vetro.clouds.interface import Remark
+
+#: Bytes that must be free for servers.
+LEAST_ROOM = 1 << 30
+
+
+def room_missing(directory: Path) -> str | None:
+    """Why a cloud in this folder has no room for servers; None when it has."""
+    place = next(folder for folder in (directory, *directory.absolute().parents) if folder.is_dir())
+    free = shutil.disk_usage(place).free
+    return None if free >= LEAST_ROOM else f"{place} has only {free >> 20} MiB of free space"
+
+
+def examine_programs(programs: Mapping[str, str], purpose: str, *, root: bool) -> Remark:
+    """Whether these programs (with the packages of Debian that hold them) are there, and whether we may use them."""
+    absent = {program: package for program, package in programs.items() if which(program) is None}
+    advice = []
+    if absent:
+        advice.append("apt install " + " ".join(sorted(set(absent.values()))))
+    if root and os.geteuid() != 0:
+        advice.append("run Vetro as root")
+    if not advice:
+        return Remark("ok", purpose)
+    reason = f"not found: {', '.join(sorted(absent))}" if absent else "only for root"
+    return Remark("warning", f"{purpose}; {reason}", "; ".join(advice))

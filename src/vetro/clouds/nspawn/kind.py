@@ -1,0 +1,149 @@
+"""`KIND`: clouds whose servers are containers of systemd-nspawn on this machine. What a machine needs for them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vetro.clouds.drivers.programs import examine_programs, room_missing
+from vetro.clouds.drivers.tools import which
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.settings import StackSettings
+
+if TYPE_CHECKING:
+    from vetro.clouds.nspawn.driver import NspawnDriver
+
+_TOOLS = ("systemd-nspawn", "ip", "nft", "nsenter", "unshare", "setsid", "mount")
+#: Programs that a person installs, by the package of Debian that holds each.
+_PROGRAMS = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap", "ip": "iproute2", "nft": "nftables"}
+#: Servers that a machine is looked at for.
+SERVERS = 30
+
+
+class NspawnKind(DriverKind[StackSettings]):
+    """Implements `CloudKind`."""
+
+    name = "nspawn"
+    title = "servers are containers that run what the packages say"
+    settings = StackSettings
+    rank = 10
+    modules = ("vetro.clouds.stacks.cloud", "vetro.clouds.nspawn.driver")
+
+    def driver(self, settings: StackSettings, place: Place) -> NspawnDriver:
+        """See `DriverKind.driver`."""
+        from vetro.clouds.nspawn.driver import NspawnDriver
+
+        return NspawnDriver(
+            place.directory,
+            images=place.images,
+            agent=place.agent,
+            channels=place.channels,
+            link_cidr=settings.link_cidr,
+        )
+
+    def lacks(self, settings: StackSettings, place: Place) -> Lack | None:
+        """See `CloudKind.lacks`."""
+        found = missing(place.images if place.images is not None else ImageStore()) or room_missing(place.directory)
+        return None if found is None else Lack(found)
+
+    def capabilities(self, settings: StackSettings) -> Capabilities:
+        """See `CloudKind.capabilities`. A server may not mount disks, so volumes are records."""
+        return Capabilities(
+            executes=True,
+            walls="full",
+            agents="stream",
+            volumes="record",
+            networks="own",
+            groups="full",
+            floating=True,
+            shared_ips=True,
+            architectures=(platform.machine(),),
+            quota=True,
+        )
+
+    def examine_machine(self) -> Iterator[Remark]:
+        """See `ExaminesMachine`."""
+        yield examine_programs(_PROGRAMS, "servers are containers", root=True)
+        if os.geteuid() == 0:
+            yield from _limits()
+
+    def kept(self, directory: Path) -> NspawnDriver | None:
+        """See `DriverKind.kept`. Only root can see it."""
+        if not (directory / self.name).is_dir() or os.geteuid() != 0:
+            return None
+        from vetro.clouds.nspawn.driver import NspawnDriver
+
+        return NspawnDriver(directory)
+
+    def lacks_rights(self, directory: Path) -> Lack | None:
+        """See `DriverKind.lacks_rights`."""
+        servers = directory / self.name / "servers"
+        if os.geteuid() == 0 or not servers.is_dir() or not any(servers.iterdir()):
+            return None
+        reason = f"the servers in {servers} were made as root, and only root can remove them"
+        return Lack(reason, "sudo vetro cloud clean")
+
+    def orphans(self) -> Mapping[str, str]:
+        """See `DriverKind.orphans`."""
+        from vetro.clouds.nspawn import registry
+
+        return registry.orphans()
+
+    def purge(self, cloud: str) -> Iterator[str]:
+        """See `DriverKind.purge`. Nothing for anybody but root."""
+        from vetro.clouds.nspawn import registry
+
+        if os.geteuid() == 0:
+            yield from registry.purge(cloud)
+
+
+KIND = NspawnKind()
+
+
+def missing(images: ImageStore | None = None) -> str | None:
+    """What this machine lacks for nspawn servers; None when it has it all. Without ``images`` those do not count."""
+    from vetro.clouds.nspawn.cgroups import Cgroups
+
+    if os.geteuid() != 0:
+        return "it needs root"
+    tools = [tool for tool in _TOOLS if which(tool) is None]
+    if tools:
+        return f"these programs are not installed: {', '.join(tools)}"
+    if not Cgroups().hierarchies():
+        return "no control groups are mounted under /sys/fs/cgroup"
+    try:
+        filesystems = Path("/proc/filesystems").read_text("ascii").split()
+    except OSError:
+        filesystems = []
+    if "overlay" not in filesystems:
+        return "the kernel has no overlay file system"
+    for words, lack in (
+        (["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "true"], "namespaces cannot be made"),
+        (["nft", "list", "tables"], "the packet filter (nft) cannot be used"),
+    ):
+        if subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
+            return f"{lack} here (is this itself a container?)"
+    if images is not None and not any(image.shifted.is_dir() for image in images.list()):
+        return "there is no image yet: vetro image build debian-12"
+    return None
+
+
+def _limits() -> Iterator[Remark]:
+    """What the kernel lets many servers have, and have of their own."""
+    from vetro.clouds.nspawn import id_ranges, inotify
+
+    limit = inotify.limit()
+    enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
+    text = f"at most {limit} watchers of files (inotify) for all servers together: enough for about {most}"
+    yield Remark("ok" if enough else "warning", text, None if enough else inotify.remedy(SERVERS), "watches")
+    for image in [image for image in ImageStore().list() if image.shifted.is_dir()][:1]:
+        lack = id_ranges.lacking(image.shifted, image.uid)
+        text = "a range for each server" if lack is None else f"one range for all servers: {lack}"
+        advice = None if lack is None else "keep images on ext4, xfs or btrfs (VETRO_IMAGES), with Linux 5.19 or later"
+        yield Remark("ok" if lack is None else "warning", text, advice, "user ids")

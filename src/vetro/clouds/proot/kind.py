@@ -1,0 +1,81 @@
+"""`KIND`: clouds whose servers are folders of this machine, for users without root."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vetro.clouds.drivers.programs import examine_programs, room_missing
+from vetro.clouds.drivers.tools import which
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.settings import StackSettings
+
+if TYPE_CHECKING:
+    from vetro.clouds.proot.driver import ProotDriver
+
+#: Programs that a person installs, by the package of Debian that holds each.
+_PROGRAMS = {"proot": "proot", "mmdebstrap": "mmdebstrap"}
+
+
+class ProotKind(DriverKind[StackSettings]):
+    """Implements `CloudKind`."""
+
+    name = "proot"
+    title = "servers are folders, without an init system and without protection from their scripts"
+    settings = StackSettings
+    rank = 20
+    modules = ("vetro.clouds.stacks.cloud", "vetro.clouds.proot.driver")
+
+    def driver(self, settings: StackSettings, place: Place) -> ProotDriver:
+        """See `DriverKind.driver`."""
+        from vetro.clouds.proot.driver import ProotDriver
+
+        return ProotDriver(place.directory, images=place.images, agent=place.agent, channels=place.channels)
+
+    def lacks(self, settings: StackSettings, place: Place) -> Lack | None:
+        """See `CloudKind.lacks`."""
+        found = missing(place.images if place.images is not None else ImageStore()) or room_missing(place.directory)
+        return None if found is None else Lack(found)
+
+    def capabilities(self, settings: StackSettings) -> Capabilities:
+        """See `CloudKind.capabilities`: networks, groups and volumes are written down and mean nothing."""
+        return Capabilities(
+            executes=True,
+            walls="none",
+            agents="stream",
+            volumes="record",
+            machines="host",
+            architectures=(platform.machine(),),
+            quota=True,
+        )
+
+    def examine_machine(self) -> Iterator[Remark]:
+        """See `ExaminesMachine`."""
+        yield examine_programs(_PROGRAMS, "servers are folders, without root", root=False)
+
+    def kept(self, directory: Path) -> ProotDriver | None:
+        """See `DriverKind.kept`."""
+        if not (directory / self.name).is_dir():
+            return None
+        from vetro.clouds.proot.driver import ProotDriver
+
+        return ProotDriver(directory)
+
+
+KIND = ProotKind()
+
+
+def missing(images: ImageStore | None = None) -> str | None:
+    """What this machine lacks for proot servers; None when it has it all. Without ``images`` those do not count."""
+    if os.geteuid() == 0:
+        return "it protects nothing from root: as root use nspawn"
+    if which("proot") is None:
+        return "proot is not installed"
+    if images is not None and not images.list():
+        return "there is no image yet: vetro image build debian-12, or vetro image import FILE"
+    return None

@@ -1,0 +1,69 @@
+"""`KIND`: clouds whose servers are only written down. They work everywhere, and plans are made in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.settings import StackSettings
+
+if TYPE_CHECKING:
+    from vetro.clouds.record.driver import RecordDriver
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSettings(StackSettings):
+    """Settings of clouds of kind `record`."""
+
+    #: File with what the servers answer; '': everything succeeds.
+    script: str = ""
+
+
+class RecordKind(DriverKind[RecordSettings]):
+    """Implements `CloudKind`."""
+
+    name = "record"
+    title = "nothing is executed, everything is written down"
+    settings = RecordSettings
+    rank = 90
+    modules = ("vetro.clouds.stacks.cloud", "vetro.clouds.record.driver", "vetro.clouds.record.table")
+
+    def driver(self, settings: RecordSettings, place: Place) -> RecordDriver:
+        """See `DriverKind.driver`. Raises `TableInvalid`, too."""
+        from vetro.clouds.record.driver import RecordDriver
+        from vetro.clouds.record.table import Table
+
+        return RecordDriver(place.directory, Table.read(settings.script) if settings.script else None)
+
+    def examine_machine(self) -> Iterator[Remark]:
+        """See `ExaminesMachine`."""
+        yield Remark("ok", "servers are only written down")
+
+    def lacks(self, settings: RecordSettings, place: Place) -> Lack | None:
+        """See `CloudKind.lacks`. Raises `TableInvalid` for a script that cannot be understood."""
+        from vetro.clouds.record.table import Table
+
+        if settings.script:
+            Table.read(settings.script)
+        return None
+
+    def capabilities(self, settings: RecordSettings) -> Capabilities:
+        """See `CloudKind.capabilities`: everything can be written down."""
+        return Capabilities(
+            executes=False,
+            walls="full",
+            agents="stream",
+            volumes="attach",
+            networks="own",
+            groups="full",
+            floating=True,
+            shared_ips=True,
+            resize=True,
+            quota=True,
+        )
+
+
+KIND = RecordKind()

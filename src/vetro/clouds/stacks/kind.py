@@ -1,0 +1,92 @@
+"""`DriverKind`: a kind of clouds for whoever can only make servers. A `StackCloud` around the driver does the rest."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from vetro.clouds.interface import Capabilities, Cloud, Lack, Place
+from vetro.clouds.stacks.settings import StackSettings
+
+if TYPE_CHECKING:
+    from vetro.clouds.drivers.base import InspectedDriver, ServerDriver
+    from vetro.clouds.stacks.cloud import StackCloud
+    from vetro.clouds.stacks.listing import Listing
+
+SettingsT = TypeVar("SettingsT", bound=StackSettings)
+
+
+class DriverKind(ABC, Generic[SettingsT]):
+    """Implements `vetro.clouds.interface.CloudKind`; subclasses say what sets their servers apart.
+
+    ``settings`` is a subclass of `StackSettings` with the fields that the driver needs besides.
+    """
+
+    name: str
+    title: str
+    settings: type[SettingsT]
+    rank: int | None = None
+    bound: bool = True
+    modules: Sequence[str] = ()
+
+    @abstractmethod
+    def driver(self, settings: SettingsT, place: Place) -> ServerDriver:
+        """The driver of a cloud, which closes it at its end. Raises `CloudError`."""
+
+    @abstractmethod
+    def capabilities(self, settings: SettingsT) -> Capabilities:
+        """See `CloudKind.capabilities`."""
+
+    def lacks(self, settings: SettingsT, place: Place) -> Lack | None:
+        """See `CloudKind.lacks`."""
+        return None
+
+    def open(self, settings: SettingsT, place: Place) -> Cloud:
+        """See `CloudKind.open`. Raises `StateUnusable`, too."""
+        return self.opened(settings, place)
+
+    def opened(
+        self, settings: SettingsT, place: Place, able: Capabilities | None = None, plays: str = ""
+    ) -> StackCloud:
+        """The same as `open`, as what it is. It may play a cloud of another kind: what that can do, its name."""
+        from vetro.clouds.stacks.cloud import StackCloud  # many modules, for who opens one only
+
+        driver = self.driver(settings, place)
+        try:
+            able = able or self.capabilities(settings)
+            return StackCloud(place.directory, driver, settings, quotas=place.quotas, capabilities=able, kind=plays)
+        except BaseException:
+            driver.close()
+            raise
+
+    def listing(self, settings: SettingsT, place: Place) -> Listing:
+        """What the cloud offers to choose from, for processes that answer requests: nothing is started for it."""
+        from vetro.clouds.stacks.listing import Listing  # as above
+
+        return Listing(place.directory, settings)
+
+    def shared_settings(self, settings: SettingsT) -> dict[str, Any]:
+        """The part of settings that clouds of all such kinds have."""
+        return {item.name: getattr(settings, item.name) for item in fields(StackSettings)}
+
+    # -- what is on this machine, for `vetro cloud` --------------------------------------------------------------------
+
+    def kept(self, directory: Path) -> InspectedDriver | None:
+        """The driver for what clouds of this kind have made in a folder; None when there is nothing, or this user
+        cannot see it. The caller closes it."""
+        return None
+
+    def lacks_rights(self, directory: Path) -> Lack | None:
+        """Why this user may not remove what is in a folder; None when it may."""
+        return None
+
+    def orphans(self) -> Mapping[str, str]:
+        """Clouds whose folder is gone while things of theirs are still on this machine: id -> where it was."""
+        return {}
+
+    def purge(self, cloud: str) -> Iterator[str]:
+        """Removes what is left of a cloud without a folder, by its id; a line for each thing."""
+        yield from ()
