@@ -30,6 +30,7 @@ from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.network_queries import QueryInvalid
 from vetro.clouds.stacks.settings import SettingInvalid, StackSettings
+from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.file import StateUnusable
 from vetro.library.stackdata import changed_digest, difference, digest_of, parts_of
 
@@ -89,6 +90,17 @@ def test_settings_and_state_that_cannot_be_used_are_refused(tmp_path: Path) -> N
 
 
 # -- digests --
+
+
+@pytest.mark.attack("data", "M4")
+def test_what_the_cloud_knows_is_on_the_disk_before_it_goes_on(tmp_path: Path) -> None:
+    """As with the journal: a power cut takes neither a server that a task was told of, nor that it is gone."""
+    database = Database(tmp_path / "cloud.db")
+    try:
+        assert database._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert database._connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    finally:
+        database.close()
 
 
 def test_push_by_difference(world: World) -> None:
