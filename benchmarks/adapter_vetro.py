@@ -17,7 +17,10 @@ from vetro.packages.source import PackageList
 from vetro.yaql.values import freeze, thaw
 
 # What the engine imports when first needed belongs to the import time, not to a workload.
-for _name in ("compiler.methods", "loader", "reader", "schemas", "serializer", "flat", "api", "exceptions"):
+for _name in (
+    *("compiler.methods", "objects.loader", "reader.files", "schemas", "objects.serializer", "types.flat", "api"),
+    "runtime.exceptions",
+):
     import_module("vetro.muranopl." + _name)
 import_module("yaml")
 

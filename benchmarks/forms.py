@@ -21,7 +21,7 @@ from benchmarks.workloads.generate import ui_data, ui_expressions
 from vetro.forms.dynamic import Package, Surroundings, Wizard, load
 from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import Expression, forget, parsed
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.values import freeze
 
 FIELDS = 300

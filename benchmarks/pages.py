@@ -75,7 +75,7 @@ class Inside:
         from django.test import Client
         from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
-        from vetro.server.dispatch.worker import run_queued
+        from vetro.server.tasks.worker import run_queued
 
         client = Client(headers={"x-auth-token": self._people[person]["token"]})
         data, kind = (json.dumps(given), "application/json") if given is not None else (b"", "application/json")
@@ -104,9 +104,9 @@ def prepare(packages: int, environments: int) -> tuple[Inside, dict[str, str]]:
     from benchmarks import service_catalog
     from benchmarks.service import many
     from tests.browser import kit_filled, kit_people
-    from vetro.server.catalog import embedded
+    from vetro.server.catalog import standard_packages
 
-    embedded.ensure()
+    standard_packages.ensure()
     inside = Inside(kit_people.make())
     ids = kit_filled.fill(inside)
     service_catalog.PROJECTS[0] = project = inside.project("ann")

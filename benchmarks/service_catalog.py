@@ -70,8 +70,8 @@ def fill(count: int, first: int = 0) -> None:
         PackageText,
         Requirement,
     )
+    from vetro.server.catalog.storage import texts
     from vetro.server.catalog.versions import sort_key
-    from vetro.server.catalog.writing import texts
     from vetro.server.ids import new_id
 
     categories = {c.name: c.id for c in Category.objects.all()}

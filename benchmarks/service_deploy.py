@@ -33,7 +33,7 @@ def _prepare(data: Path) -> dict[str, str]:
 def _worker(environ: dict[str, str]) -> subprocess.Popen[bytes]:
     code = (
         "from vetro.server.setup import setup; config = setup();"
-        "from vetro.server.dispatch.worker import main; raise SystemExit(main(config, ready=lambda: print(flush=True)))"
+        "from vetro.server.tasks.worker import main; raise SystemExit(main(config, ready=lambda: print(flush=True)))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE)
     assert process.stdout is not None

@@ -44,10 +44,10 @@ def people() -> Any:
     from vetro.server.accounts.authentication import digest_of
     from vetro.server.accounts.models import Membership, Project, Token, User
     from vetro.server.caller import Caller
-    from vetro.server.catalog import embedded
-    from vetro.server.catalog.importing import import_packages
+    from vetro.server.catalog import standard_packages
+    from vetro.server.catalog.imports import import_packages
 
-    embedded.ensure()
+    standard_packages.ensure()
     project, user = Project.objects.create(name="bench"), User.objects.create(username="bench")
     Membership.objects.create(user=user, project=project, role="member")
     Token.objects.create(user=user, project=project, digest=digest_of(TOKEN), prefix="bench")

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from vetro.muranopl import Engine, Session
-from vetro.muranopl.effects import InProcessEffects
+from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.packages import load_path
 from vetro.yaql.errors import VetroError
 

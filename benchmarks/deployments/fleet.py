@@ -12,11 +12,11 @@ from typing import Any
 from benchmarks.deployments.clocks import process_seconds, reaped_seconds
 from vetro.clouds.overview import clean
 from vetro.engine.host import HostProcess
-from vetro.engine.journal_sqlite import SqliteJournal
-from vetro.engine.launcher import Launcher
 from vetro.engine.outcome import Outcome
-from vetro.engine.task import Budget, Task
-from vetro.engine.worker import Worker
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Budget, Task
+from vetro.engine.worker.sqlite_journal import SqliteJournal
+from vetro.engine.worker.worker import Worker
 
 PACKAGE = Path(__file__).parent / "packages" / "bench.fleet"
 ENVIRONMENT = "fleet-env"

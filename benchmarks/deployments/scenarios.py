@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks.deployments.clocks import process_seconds
 from benchmarks.deployments.fleet import ENVIRONMENT, Bench, Run, model, task
-from vetro.engine.journal_sqlite import SqliteJournal
-from vetro.engine.launcher import Launcher, TaskProcess
+from vetro.engine.task.launcher import Launcher, TaskProcess
+from vetro.engine.worker.sqlite_journal import SqliteJournal
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "deploy"

@@ -34,7 +34,7 @@ WARMING = 3
 TRIMMED = 3
 _WORKER = (
     "from vetro.server.setup import setup; config = setup();"
-    "from vetro.server.dispatch.worker import main; raise SystemExit(main(config, ready=lambda: print(flush=True)))"
+    "from vetro.server.tasks.worker import main; raise SystemExit(main(config, ready=lambda: print(flush=True)))"
 )
 
 
@@ -225,7 +225,7 @@ def _idle() -> float:
 
 
 def _until_done() -> None:
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     until = time.monotonic() + PATIENCE
     while Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING)).exists():
@@ -235,7 +235,7 @@ def _until_done() -> None:
 
 
 def _none_failed() -> None:
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     states: list[Any] = list(Task.objects.exclude(state="done").values_list("state", flat=True))
     if states:

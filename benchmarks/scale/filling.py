@@ -40,8 +40,8 @@ class Filling:
 
     def _copy_deployments(self, first: int, last: int) -> None:
         from vetro.server.audit.models import AuditRecord
-        from vetro.server.dispatch.models import Event, JournalEntry, JournalNote, JournalTask, Task
         from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
+        from vetro.server.tasks.models import Event, JournalEntry, JournalNote, JournalTask, Task
 
         environment, task, session = "md5('e' || n)", "md5('t' || n)", "md5('s' || n)"
         times = dict.fromkeys(("created", "updated"), _AT)
@@ -66,20 +66,20 @@ class Filling:
              {"project_id": self._project, "target_id": environment, "at": _AT})  # fmt: skip
 
     def _copy_reports(self, first: int, last: int, each: int) -> None:
-        from vetro.server.dispatch.models import Report
+        from vetro.server.tasks.models import Report
 
         cells = {"id": "md5('r' || n || '-' || m)", "task_id": "md5('t' || n)", "key": "'0/' || m",
                  "created": f"{_AT} + make_interval(secs => m)"}  # fmt: skip
         _Copy(self._kept, first, last, f", generate_series(1, {each}) m")(Report, self._one_report(), cells)
 
     def _long_log(self) -> None:
-        from vetro.server.dispatch.models import Report
+        from vetro.server.tasks.models import Report
 
         cells = {"id": "md5('long' || n)", "key": "'long/' || n", "created": _AT}
         _Copy(self._kept, 1, LONG_LOG)(Report, self._one_report(), cells)
 
     def _one_report(self) -> str:
-        from vetro.server.dispatch.models import Report
+        from vetro.server.tasks.models import Report
 
         return f"seq = {Report.objects.filter(task_id=self._task).order_by('seq').values_list('seq', flat=True)[0]}"
 

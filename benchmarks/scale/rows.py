@@ -24,7 +24,7 @@ GROWN = 3.0
 
 def measure(caller: Any, sizes: tuple[int, int, int]) -> list[str]:
     """Tables in Markdown. ``sizes``: environments, packages, reports."""
-    from vetro.server.dispatch.worker import run_queued
+    from vetro.server.tasks.worker import run_queued
 
     client = Client()
     source, session = client.environment("source")
@@ -117,18 +117,18 @@ class Asking:
         }
 
     def _everything(self) -> None:
-        from vetro.server.environments import listing
+        from vetro.server.environments import search as listing
 
         json.dumps({"environments": listing.whole(None)}, ensure_ascii=False)
 
     def _count(self) -> int:
-        from vetro.server.environments import reading
+        from vetro.server.environments import queries
 
-        return reading.count(self._caller.project_id)
+        return queries.count(self._caller.project_id)
 
     def _page(self, *, skip: int = 0, sort: str = "name", **wanted: str) -> Callable[[], Any]:
         """What the page asks for; its HTML is the same however many there are."""
-        from vetro.server.environments import listing
+        from vetro.server.environments import search as listing
 
         def page() -> None:
             project = self._caller.project_id
@@ -174,11 +174,11 @@ class Asking:
         }
 
     def _work(self) -> dict[str, Callable[[], Any]]:
-        from vetro.server.dispatch import members
-        from vetro.server.dispatch.models import Event
-        from vetro.server.dispatch.sweep import sweep
-        from vetro.server.dispatch.worker import run_queued
         from vetro.server.setup import config
+        from vetro.server.tasks import members
+        from vetro.server.tasks.models import Event
+        from vetro.server.tasks.sweep import sweep
+        from vetro.server.tasks.worker import run_queued
 
         def run_one() -> None:
             run_queued(most=1)
@@ -202,7 +202,7 @@ class Asking:
         """A claim while many tasks wait, which is taken back each time."""
         from django.db import connection, transaction
 
-        from vetro.server.dispatch.claim import claim
+        from vetro.server.tasks.claim import claim
 
         found = {}
         for waiting in (0, 1000, 10_000):

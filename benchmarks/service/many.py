@@ -46,8 +46,8 @@ def model_of(environment: str, name: str, applications: list[dict[str, Any]]) ->
 
 def environments(project: str, user: str, count: int) -> None:
     """Environments of three objects each, with three ended tasks, and a draft of every fifth."""
-    from vetro.server.dispatch.models import Event, Report, Task
     from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
+    from vetro.server.tasks.models import Event, Report, Task
 
     now = timezone.now()
     for start in range(0, count, _BATCH):
@@ -88,8 +88,8 @@ def environments(project: str, user: str, count: int) -> None:
 
 def large(project: str, user: str, objects: int, states: int) -> str:
     """An environment of so many objects with so many earlier states, newest first one object fewer each; its id."""
-    from vetro.server.dispatch.models import Task
     from vetro.server.environments.models import Environment, State
+    from vetro.server.tasks.models import Task
 
     row = Environment(project_id=project, name="The whole town", version=states)
     every = shops(row.id, objects)

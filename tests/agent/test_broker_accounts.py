@@ -24,8 +24,8 @@ from vetro.agent.amqp import QUEUE_ARGUMENTS, AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.broker_accounts import BrokerAccounts, Management, account_name, broker_of, told_to_servers
 from vetro.agent.errors import AccountRefused, BrokerUnavailable
+from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER
 from vetro.agent.signing import ensure_key
-from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER
 from vetro.clouds.interface import Message, Owner
 
 ONE, TWO = Owner("project", "env1"), Owner("project", "Env2")

@@ -19,14 +19,14 @@ from tests.agent.broker import Broker
 from tests.clouds.openstack.fake import Fake
 from tests.library.deploying import Deployed, server
 from vetro.agent.broker_accounts import BrokerAccounts, broker_of
-from vetro.agent.veil import PLACEHOLDER
+from vetro.agent.hidden_password import PLACEHOLDER
 from vetro.clouds.interface import Owner
-from vetro.engine.host.answers import BadRequest
+from vetro.engine.host.answer import BadRequest
 from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
 from vetro.library.natives.agent_logins import server_mark
-from vetro.server.config import Config
-from vetro.server.dispatch import spec
+from vetro.server.config.config import Config
+from vetro.server.tasks import spec
 
 OWNER = Owner("project", "env")
 TASK: Any = SimpleNamespace(id="t", project_id="project", environment_id="env", user_id="u", spec={})

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 def test_packages_are_as_the_service_would_have_written_them() -> None:
     from vetro.server.catalog.models import Package, PackageClass, PackageText
-    from vetro.server.catalog.writing import texts
+    from vetro.server.catalog.storage import texts
 
     service_catalog.fill(30)
     service_catalog.fill(40, first=30)

@@ -10,13 +10,13 @@ from tests.browser.test_pages import PAGES
 
 
 def test_rows_in_bulk_are_read_by_the_rules(db: None) -> None:
-    from vetro.server.dispatch.models import Task
-    from vetro.server.environments import content, reading
+    from vetro.server.environments import content, queries
     from vetro.server.environments.models import Environment, State
+    from vetro.server.tasks.models import Task
 
     project = "1" * 32
     many.environments(project, "2" * 32, 10)
-    found = reading.of_project(project)
+    found = queries.of_project(project)
     assert [row.name for row in found] == [f"Fair {n:05}" for n in range(10)]
     assert {row.status for row in found} == {"ready", "pending", "deploy failure"}
     assert Task.objects.count() == 30
@@ -25,7 +25,7 @@ def test_rows_in_bulk_are_read_by_the_rules(db: None) -> None:
     assert [state.number for state in states] == [1, 2, 3, 4, 5, 6]
     root = content.deployed_objects(states.last().model)  # type: ignore[union-attr]
     assert len(list(content.objects_in(root))) == 41  # and the environment itself
-    assert reading.part_of(project, None, 50)[-1].name == Environment.objects.get(id=own).name
+    assert queries.part_of(project, None, 50)[-1].name == Environment.objects.get(id=own).name
 
 
 def test_every_page_is_asked_for() -> None:

@@ -31,7 +31,7 @@ def make() -> dict[str, Any]:
     from vetro.server.accounts import service as accounts
     from vetro.server.accounts.sessions import SessionStore
     from vetro.server.caller import SYSTEM
-    from vetro.server.web.signed_in import session_of
+    from vetro.server.web.web_sessions import session_of
 
     projects = {name: accounts.create_project(SYSTEM, name) for name in {place for place, _ in PEOPLE.values()}}
     told: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from tests.browser.kit import PHONE, WIDE, wider_than_the_window
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 
 #: Calls the API as the signed-in person, as the pages' own scripts may.
 _CALL = """async ([method, path, json, file]) => {

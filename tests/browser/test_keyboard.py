@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from tests.browser.kit_journey import step
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 
 _LONG = 60_000
 #: How often one may have to press Tab to get to something.

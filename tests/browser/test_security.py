@@ -14,8 +14,8 @@ from playwright.sync_api import expect
 
 from tests.browser.kit_people import PEOPLE
 from tests.server.catalog.archives import zipped
-from tests.server.dispatch import shop
 from tests.server.servekit import until
+from tests.server.tasks import shop
 
 pytestmark = pytest.mark.attack("pages", "texts of others")
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit import examined, violations
-from tests.server.formdesk.conftest import MANIFEST, archive
+from tests.server.forms.conftest import MANIFEST, archive
 from tests.server.web.test_wizard import RICH
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from tests.cli.conftest import write_package
 from tests.forms.world import describer
 from vetro.cli import output
-from vetro.forms.asked import answerer
-from vetro.forms.desks import ClassDesk, DefinitionDesk
 from vetro.forms.objects import Objects
+from vetro.forms.queries import answerer
+from vetro.forms.sessions import ClassDesk, DefinitionDesk
 
 UI = """\
 Version: 2.1

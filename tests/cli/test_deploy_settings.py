@@ -37,7 +37,7 @@ def test_a_package_that_never_ends_is_stopped_before_anything_is_made(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its expressions run in a task process: the command itself goes on and says where."""
-    monkeypatch.setattr("vetro.cli.asked.TIMEOUT", 1.0)
+    monkeypatch.setattr("vetro.cli.package_queries.TIMEOUT", 1.0)
     text = BOX.replace("check($ > 0 and $ < 10)", "check(repeat(1).takeWhile($ = 1).toList().len() = $)")
     package = write_package(place.folder / "endless", {"t.Box": text})
     said = place.refused("deploy", str(package), "--env", "e", "--driver", "record")
@@ -52,7 +52,7 @@ def test_no_package_code_runs_in_the_command(place: Place, monkeypatch: pytest.M
         raise AssertionError("package code runs in the command")
 
     for name in ("run", "load", "schema", "call", "evaluate"):
-        monkeypatch.setattr(f"vetro.muranopl.session.Session.{name}", refuse)
+        monkeypatch.setattr(f"vetro.muranopl.runtime.session.Session.{name}", refuse)
     place.deploy()
     place.ok("env", "action", "e", "open")
     place.ok("env", "destroy", "e")

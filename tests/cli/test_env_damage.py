@@ -149,7 +149,7 @@ def test_a_damaged_task_can_be_given_up(place: Place, content: str) -> None:
 
 def test_a_task_that_is_given_up_leaves_its_checkpoint(place: Place) -> None:
     """A task that has a checkpoint is not forgotten with it: what was made is still destroyed in the end."""
-    from vetro.engine.journal_sqlite import SqliteJournal
+    from vetro.engine.worker.sqlite_journal import SqliteJournal
     from vetro.engine.workspace.running import new_task
 
     place.deploy()

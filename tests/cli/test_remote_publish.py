@@ -11,7 +11,7 @@ import yaml
 
 from tests.cli.conftest import write_package
 from tests.cli.remotekit import Remote
-from vetro.cli import client_progress
+from vetro.cli.client import progress
 
 LIBRARY = """\
 Namespaces: {=: p.lib}
@@ -161,15 +161,15 @@ def test_a_terminal_shows_what_becomes_of_an_upload(remote: Remote, tmp_path: Pa
 def test_the_stages_of_an_import_are_followed(remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps, stored = list[str](), threading.Event()
 
-    class Terminal(client_progress.Progress):
+    class Terminal(progress.Progress):
         def step(self, text: str) -> None:
             steps.append(text)
             if text.startswith("storing"):
                 stored.set()
 
-    monkeypatch.setattr(client_progress, "Progress", Terminal)
-    monkeypatch.setattr(client_progress, "at_terminal", lambda: True)
-    monkeypatch.setattr(client_progress, "_BEGIN", 60.0)  # a busy machine may take its time
+    monkeypatch.setattr(progress, "Progress", Terminal)
+    monkeypatch.setattr(progress, "at_terminal", lambda: True)
+    monkeypatch.setattr(progress, "_BEGIN", 60.0)  # a busy machine may take its time
     write_package(tmp_path / "two", {"p.staged.Base": LIBRARY.replace("p.lib", "p.staged")}, name="p.staged")
     remote.ok("package", "publish", str(tmp_path / "two"))
     assert stored.wait(60)

@@ -26,7 +26,7 @@ import yaml
 from click.testing import CliRunner
 
 from vetro.cli.main import main
-from vetro.muranopl.reader import read_file
+from vetro.muranopl.reader.files import read_file
 from vetro.yaql import evaluate
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ import sys
 
 def main() -> None:
     request = json.loads(sys.argv[1])
-    from vetro.engine.launcher import Launcher, TaskProcessEnded
-    from vetro.engine.task import Task
+    from vetro.engine.task.launcher import Launcher, TaskProcessEnded
+    from vetro.engine.task.task import Task
 
     results: list[object] = []
     with Launcher(natives=[request["natives"]], path=request["path"]) as launcher:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_worker import Bench
+from tests.engine.worker.test_worker import Bench
 from tests.faults.harness import Case
-from vetro.engine.launcher import Launcher
-from vetro.engine.task import Budget, Task
-from vetro.engine.worker import Limits
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Budget, Task
+from vetro.engine.worker.worker import Limits
 
 BODY = (
     "- $.items: [1]",

@@ -12,8 +12,8 @@ from tests.engine.taskworld import NATIVES
 from vetro.clouds.drivers import tools
 from vetro.engine import doctor
 from vetro.engine.doctor import Finding, examine
-from vetro.engine.launcher import Launcher
 from vetro.engine.sandbox import LAYERS
+from vetro.engine.task.launcher import Launcher
 
 
 def test_the_layers_of_the_sandbox_are_those_of_a_task() -> None:

@@ -18,11 +18,11 @@ from vetro.agent.signing import ensure_key
 from vetro.clouds.interface import Conflict, Message, NotAvailable, NotFound, StackFailed, Taken
 from vetro.engine.host import EffectsHost, HostConfigError, Request, Seal
 from vetro.engine.host.agents import Agents
-from vetro.engine.host.answers import BadRequest, NoSuchSecret
-from vetro.engine.host.seal import derived, key_in
-from vetro.engine.kinds import KINDS, Answer
+from vetro.engine.host.answer import BadRequest, NoSuchSecret
+from vetro.engine.host.encryption import derived, key_in
+from vetro.engine.worker.effect_kinds import KINDS, Answer
 from vetro.library.stackdata import EMPTY, digest_of, parts_of
-from vetro.muranopl.effects import Effects, UnknownEffect
+from vetro.muranopl.runtime.effects import Effects, UnknownEffect
 
 LISTENER = "-execution-results-x"
 

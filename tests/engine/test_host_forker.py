@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from tests.clouds.openstack.fake import Fake
-from vetro.engine.frames import Decoder, encode, read
 from vetro.engine.host import HostProcess
 from vetro.engine.host.forker import HostForker
-from vetro.engine.worker_ports import HostUnavailable
+from vetro.engine.task.frames import Decoder, encode, read
+from vetro.engine.worker.ports import HostUnavailable
 
 
 @pytest.fixture(scope="module")

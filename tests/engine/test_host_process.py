@@ -19,8 +19,8 @@ from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldCloud
 from vetro.clouds.kinds import KindMissing
 from vetro.engine.host import HostConfigError, HostProcess, build_host
-from vetro.engine.worker_ports import HostUnavailable
-from vetro.engine.worker_stream import Stream
+from vetro.engine.worker.ports import HostUnavailable
+from vetro.engine.worker.stream import Stream
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,14 +12,14 @@ import pytest
 
 from tests.faults.world import WorldChannel
 from vetro.clouds.interface import Message
-from vetro.engine.frames import encode
 from vetro.engine.host import HostConfigError, build_host
-from vetro.engine.host import pulse as pulses
+from vetro.engine.host import heartbeat as pulses
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.forker import HostForker
+from vetro.engine.host.frame_server import Service
+from vetro.engine.host.heartbeat import Pulse, beat, moment
 from vetro.engine.host.process import HostProcess
-from vetro.engine.host.pulse import Pulse, beat, moment
-from vetro.engine.host.serving import Service
+from vetro.engine.task.frames import encode
 
 OWNER = {"project": "p", "environment": "e", "user": "u"}
 

@@ -13,7 +13,7 @@ from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.interface import CloudError, Message, Owner
 from vetro.engine.host import Request
 from vetro.engine.host.agents import Agents
-from vetro.engine.host.watch import STILL, Unwatched
+from vetro.engine.host.call_deadlines import STILL, Unwatched
 
 ARGS = {"queue": "q", "listener": "-execution-results-x", "id": "1", "plan": {"Name": "p"}}
 QUEUE = "eenv1-hone"
@@ -47,7 +47,7 @@ class Silence:
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., object]]:
     monkeypatch.setattr("vetro.engine.host.agents._LOOK", 0.01)
-    monkeypatch.setattr("vetro.engine.host.watch.GLANCE", 0.01)
+    monkeypatch.setattr("vetro.engine.host.call_deadlines.GLANCE", 0.01)
     made: list[Agents] = []
 
     def run(why_silent: Callable[[str], str | None], timeout: float, **more: Callable[..., object]) -> object:
@@ -120,7 +120,7 @@ def test_the_cloud_tells_servers_that_ended(tmp_path: Path, monkeypatch: pytest.
 
 def test_an_agent_that_never_comes_is_told_with_the_console_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {"GLANCE": 0.01, "WAITS": 0.03, "TOO_LONG": 0.1}.items():
-        monkeypatch.setattr(f"vetro.engine.host.watch.{name}", seconds)
+        monkeypatch.setattr(f"vetro.engine.host.call_deadlines.{name}", seconds)
     servers = Unwatched()
     monkeypatch.setattr(servers, "connected", lambda queue: queue == "there", raising=False)
     monkeypatch.setattr(servers, "console", lambda queue, lines: ("web", "line 1\nKernel panic\n"), raising=False)

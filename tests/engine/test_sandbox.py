@@ -17,9 +17,9 @@ import pytest
 
 from tests.engine.natives import hostile_natives as hostile
 from tests.engine.taskworld import NATIVES, attack, main_class, model, run, write_package
-from vetro.engine.launcher import Launcher
 from vetro.engine.sandbox import LAYERS
 from vetro.engine.sandbox.identity import TASK_ID
+from vetro.engine.task.launcher import Launcher
 
 pytestmark = pytest.mark.attack("processes", "walls of tasks")
 
@@ -89,8 +89,8 @@ def test_other_processes_are_out_of_reach(launcher: Launcher, package: str, whos
 @pytest.mark.parametrize("name", sorted(hostile.DEADLY))
 def test_the_worst_is_deadly(launcher: Launcher, package: str, name: str) -> None:
     from tests.engine.taskworld import start
-    from vetro.engine.launcher import TaskProcessEnded
-    from vetro.engine.task import Task
+    from vetro.engine.task.launcher import TaskProcessEnded
+    from vetro.engine.task.task import Task
 
     args = {"what": name, "where": str(os.getpid())}
     on_class = {"name": "t.Attacker"}
@@ -155,7 +155,7 @@ def status_of(pid: int) -> dict[str, str]:
 
 def test_the_kernel_says_the_same(launcher: Launcher, tmp_path: Path) -> None:
     from tests.engine.taskworld import start
-    from vetro.engine.task import Budget, Task
+    from vetro.engine.task.task import Budget, Task
 
     path = write_package(tmp_path, main_class("- sleep(1)"))
     budget = Budget(cpu_seconds=5, memory_mib=256, grace_seconds=2)

@@ -14,13 +14,13 @@ from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldChannel, WorldCloud
 from tests.support.host_thread import HostThread
 from vetro.engine.host import Effect, EffectsHost
-from vetro.engine.journal_sqlite import SqliteJournal
-from vetro.engine.kinds import Policy
-from vetro.engine.launcher import Launcher
-from vetro.engine.task import Task
-from vetro.engine.worker import Worker
-from vetro.engine.worker_ports import Policies
-from vetro.muranopl.effects import EffectError
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Task
+from vetro.engine.worker.effect_kinds import Policy
+from vetro.engine.worker.ports import Policies
+from vetro.engine.worker.sqlite_journal import SqliteJournal
+from vetro.engine.worker.worker import Worker
+from vetro.muranopl.runtime.effects import EffectError
 from vetro.yaql.redact import MASK
 
 CANARY = "canary-0123456789-of-a-task"

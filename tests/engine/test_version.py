@@ -56,7 +56,7 @@ def test_another_standard_library_is_another_program(tmp_path: Path) -> None:
 
 _CHANGED = """
 import os, pathlib, signal, vetro
-from vetro.engine.launcher import Launcher, LauncherError
+from vetro.engine.task.launcher import Launcher, LauncherError
 with Launcher() as launcher:
     launcher.start().close()
     os.kill(launcher.pid, signal.SIGKILL)

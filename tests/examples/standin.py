@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.library.stackdata import EMPTY, Parts, apply, digest_of, whole_of
-from vetro.muranopl.effects import InProcessEffects
+from vetro.muranopl.runtime.effects import InProcessEffects
 
 #: What an agent answers: the plan -> the value of its body.
 Answer = Callable[[dict[str, Any]], Any]

@@ -25,7 +25,7 @@ from vetro.muranopl import Engine, VirtualClock
 from vetro.muranopl.errors import ContractViolation
 from vetro.packages import load_path
 from vetro.packages.build import build_archive
-from vetro.packages.check_all import check_paths
+from vetro.packages.checks.paths import check_paths
 
 DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
 PACKAGES = load_path(DEPLOY)

@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from vetro.muranopl import Engine, Session, VirtualClock
-from vetro.muranopl.effects import InProcessEffects
 from vetro.muranopl.errors import ContractViolation
-from vetro.muranopl.fixtures import FIXTURE, find_tests, run_tests, test_engine
-from vetro.muranopl.linetrace import LineTracer, executable_lines
-from vetro.muranopl.results import plain_result
+from vetro.muranopl.runtime.effects import InProcessEffects
+from vetro.muranopl.runtime.results import plain_result
+from vetro.muranopl.tools.fixtures import FIXTURE, find_tests, run_tests, test_engine
+from vetro.muranopl.tools.linetrace import LineTracer, executable_lines
 from vetro.packages import load_path
 from vetro.packages.build import build_archive
-from vetro.packages.check_all import check_paths
+from vetro.packages.checks.paths import check_paths
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # Those below deploy/ make servers; test_deploy_examples.py is about them.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vetro.engine.launcher import Launcher
+from vetro.engine.task.launcher import Launcher
 
 
 @pytest.fixture(scope="session")

@@ -15,12 +15,12 @@ from typing import Any
 from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.clouds.interface import Owner
 from vetro.engine.host import Effect, EffectsHost, Service
-from vetro.engine.journal_sqlite import SqliteJournal
-from vetro.engine.kinds import Policy
-from vetro.engine.launcher import Launcher
-from vetro.engine.task import Task
-from vetro.engine.worker import Limits, Worker
-from vetro.engine.worker_ports import Policies
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Task
+from vetro.engine.worker.effect_kinds import Policy
+from vetro.engine.worker.ports import Policies
+from vetro.engine.worker.sqlite_journal import SqliteJournal
+from vetro.engine.worker.worker import Limits, Worker
 
 OWNER = Owner("p", "1")
 #: A kind that only a person can judge, and one that a plug-in could bring.

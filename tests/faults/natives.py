@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.library.stackdata import digest_of, parts_of
-from vetro.muranopl.effects import plain
-from vetro.muranopl.native import NativeRegistry
+from vetro.muranopl.runtime.effects import plain
+from vetro.muranopl.types.native import NativeRegistry
 
 
 def effect(cx: Any, kind: str, args: Any = None) -> Any:

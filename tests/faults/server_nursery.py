@@ -36,8 +36,8 @@ class Nursery:
         from django.core.management import call_command
 
         from vetro.engine.host.forker import HostForker
-        from vetro.engine.launcher import Launcher
-        from vetro.server.dispatch.spec import compiled
+        from vetro.engine.task.launcher import Launcher
+        from vetro.server.tasks.spec import compiled
 
         call_command("migrate", verbosity=0)
         self.launcher = Launcher(cache=compiled(config()))
@@ -99,7 +99,7 @@ class Nursery:
             os._exit(status)
 
     def _start(self, moment: str, number: int, note: str) -> int:
-        from vetro.server.dispatch.worker import main
+        from vetro.server.tasks.worker import main
 
         def strike() -> None:
             found: list[str] = []
@@ -130,8 +130,8 @@ class Nursery:
 
     def _work(self, kill_at: int | None, own: bool, stop: bool, lease: float | None) -> int:
         from vetro.engine.host import HostProcess
-        from vetro.server.dispatch.pool import WorkerPool
-        from vetro.server.dispatch.worker import main
+        from vetro.server.tasks.pool import WorkerPool
+        from vetro.server.tasks.worker import main
 
         if stop:  # halted while it renews its leases, it would keep the lock of the database
             WorkerPool.beat = lambda self, over: None  # type: ignore[method-assign]

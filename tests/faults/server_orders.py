@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 
 CHAIN = """\
 Name: Shop
@@ -91,14 +91,14 @@ def session(name: str) -> list[str]:
 
 def deploy(environment_id: str, session_id: str) -> str:
     """Deploys a session."""
-    from vetro.server.environments.deploying import deploy
+    from vetro.server.environments.deploy import deploy
 
     return str(deploy(caller(), environment_id, session_id).id)
 
 
 def states(ids: list[str]) -> list[str]:
     """States of tasks."""
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     found = dict(Task.objects.filter(id__in=ids).values_list("id", "state"))
     return [found[id] for id in ids]
@@ -106,8 +106,8 @@ def states(ids: list[str]) -> list[str]:
 
 def story(id: str) -> dict[str, Any]:
     """Everything about one task."""
-    from vetro.server.dispatch.models import Report, Task
     from vetro.server.environments.models import Environment, State
+    from vetro.server.tasks.models import Report, Task
 
     task = Task.objects.get(id=id)
     environment = Environment.objects.filter(id=task.environment_id).first()
@@ -133,14 +133,14 @@ def static(count: int) -> list[list[float]]:
 
     from django.db import transaction
 
-    from vetro.server.dispatch import classes
-    from vetro.server.dispatch.queue import enqueue
-    from vetro.server.dispatch.wait import wait
+    from vetro.server.tasks import class_names
+    from vetro.server.tasks.queue import enqueue
+    from vetro.server.tasks.wait import wait
 
     found = []
     for number in range(count):
         begun = time.monotonic()
-        meant = classes.find(caller(), "test.Shop")
+        meant = class_names.find(caller(), "test.Shop")
         with transaction.atomic():
             more = {"packages": meant.packages, "on_class": meant.on_class, "priority": 100}
             id = enqueue(caller(), "static", method="add", args={"a": number}, **more).id
@@ -150,14 +150,14 @@ def static(count: int) -> list[list[float]]:
 
 def cancel(id: str) -> str:
     """Cancels a task."""
-    from vetro.server.dispatch.queue import cancel
+    from vetro.server.tasks.queue import cancel
 
     return str(cancel(caller(), id).state)
 
 
 def change_engine(id: str) -> None:
     """As if another version of the engine had begun the task."""
-    from vetro.server.dispatch.models import JournalTask, Task
+    from vetro.server.tasks.models import JournalTask, Task
 
     JournalTask.objects.filter(task_id=id).update(engine="0.0.1")
     Task.objects.filter(id=id).update(engine="0.0.1")
@@ -165,6 +165,6 @@ def change_engine(id: str) -> None:
 
 def workers() -> list[int]:
     """Process ids of those that are written down."""
-    from vetro.server.dispatch.models import WorkerProcess
+    from vetro.server.tasks.models import WorkerProcess
 
     return sorted(WorkerProcess.objects.values_list("pid", flat=True))

@@ -17,8 +17,8 @@ from tests.faults.moved_clock import MovedClock
 from tests.faults.server_orders import CHAIN
 from tests.faults.test_server_serve import User
 from tests.faults.world import World
-from tests.server.dispatch import shop
 from tests.server.servekit import Service, until
+from tests.server.tasks import shop
 from tests.support.needs import need
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.attack("data", "clock jumps")]

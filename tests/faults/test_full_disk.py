@@ -17,8 +17,8 @@ import pytest
 
 from tests.faults.campaign.backing import Absent, Postgres
 from tests.faults.test_server_serve import User
-from tests.server.dispatch import shop
 from tests.server.servekit import Service, until
+from tests.server.tasks import shop
 from tests.support.needs import need
 
 pytestmark = [

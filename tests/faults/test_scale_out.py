@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.faults.harness import Case, model, package
-from vetro.engine.launcher import Launcher
-from vetro.engine.task import Task
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Task
 
 PROPERTIES = """\
 numItems:

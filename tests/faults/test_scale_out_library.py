@@ -13,8 +13,8 @@ from tests.faults.harness import Case, package
 from vetro.clouds.interface import Owner
 from vetro.clouds.record.driver import RecordDriver
 from vetro.engine.host import EffectsHost, build_host
-from vetro.engine.launcher import Launcher
-from vetro.engine.task import Task
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Task
 
 ENVIRONMENT = "0123456789abcdef0123456789abcdef"
 PROPERTIES = """\

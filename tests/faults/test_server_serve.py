@@ -10,8 +10,8 @@ import pytest
 
 from tests.faults.server_orders import CHAIN
 from tests.faults.world import World
-from tests.server.dispatch import shop
 from tests.server.servekit import Service, alive, until
+from tests.server.tasks import shop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 STEPS = 60

@@ -16,13 +16,13 @@ from tests.faults.server_kit import PATIENCE, Service
 
 #: What a worker has just done, from its first step to its last one before it takes tasks; three of them always.
 MOMENTS = (
-    pytest.param("vetro.server.dispatch.members:take_over", marks=pytest.mark.campaign),
+    pytest.param("vetro.server.tasks.members:take_over", marks=pytest.mark.campaign),
     pytest.param("vetro.engine.host.forker:_begin", marks=pytest.mark.campaign),  # this process loads its code
     pytest.param("vetro.engine.host.forker:HostForker.start", marks=pytest.mark.campaign),
-    "vetro.engine.launcher:Launcher._start_zygote",  # the zygote loads the language
-    pytest.param("vetro.engine.launcher:Launcher.start", marks=pytest.mark.campaign),
-    pytest.param("vetro.server.dispatch.members:join", marks=pytest.mark.campaign),
-    "vetro.engine.host.pulse:beat",
+    "vetro.engine.task.launcher:Launcher._start_zygote",  # the zygote loads the language
+    pytest.param("vetro.engine.task.launcher:Launcher.start", marks=pytest.mark.campaign),
+    pytest.param("vetro.server.tasks.members:join", marks=pytest.mark.campaign),
+    "vetro.engine.host.heartbeat:beat",
     "ready",
 )
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tests.forms.browser import Browser, browser
 from tests.forms.world import describer
-from vetro.cli.form_input import KEPT, ask_text
-from vetro.forms.checking import Checker, compiled
+from vetro.cli.forms.input import KEPT, ask_text
+from vetro.forms.check import Checker, compiled
 from vetro.forms.generated import class_form
 from vetro.forms.model import Field
 from vetro.forms.objects import Objects

@@ -15,8 +15,8 @@ from vetro.forms.builders import (
     builders_of,
     built,
 )
-from vetro.forms.checking import Checker
-from vetro.forms.filling import Filler
+from vetro.forms.check import Checker
+from vetro.forms.fill import Filler
 from vetro.forms.generated import method_form
 from vetro.forms.objects import Objects
 from vetro.muranopl import Engine

@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import ROOT, Page, prepare
 from vetro.forms.vocabulary import vocabulary_schema
 
-#: The page about the API is tried with a service: tests/server/formdesk/test_docs.py.
+#: The page about the API is tried with a service: tests/server/forms/test_docs.py.
 PAGES = sorted(page for page in (ROOT / "docs" / "forms").glob("*.md") if page.name != "api.md")
 
 

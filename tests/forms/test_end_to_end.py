@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.forms.world import describer, package
 from vetro.engine.models import check_model
 from vetro.forms.answers import Merger, SecretNotKept, object_answers
-from vetro.forms.checking import Checker
+from vetro.forms.check import Checker
 from vetro.forms.contracts import problems_of
-from vetro.forms.filling import Filler
+from vetro.forms.fill import Filler
 from vetro.forms.objects import Objects
 from vetro.muranopl import Engine
 

@@ -9,7 +9,7 @@ import pytest
 from tests.forms.world import WorldCatalog, describer
 from vetro.forms.catalog import DescribedClass, Describer, allows
 from vetro.forms.fields import field_of
-from vetro.forms.filling import Filler
+from vetro.forms.fill import Filler
 from vetro.forms.generated import class_form, method_form, sections_of
 from vetro.forms.keywords import flat
 from vetro.forms.model import Choice, Field, Picker

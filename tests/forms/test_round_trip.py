@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.forms.world import describer
 from vetro.forms.answers import Merger, SecretNotKept, answers_of, object_answers
-from vetro.forms.filling import ENTRIES, Filler
+from vetro.forms.fill import ENTRIES, Filler
 from vetro.forms.objects import Objects
 from vetro.forms.values import at, steps_of
 

@@ -9,7 +9,7 @@ import pytest
 from referencing import Registry, Resource
 
 from tests.forms.world import describer
-from vetro.forms.checking import compiled
+from vetro.forms.check import compiled
 from vetro.forms.model import Choice, Field, Form, Page, Section
 from vetro.forms.vocabulary import META_SCHEMA, VOCABULARY, meta_schema, to_json_schema, vocabulary_schema
 

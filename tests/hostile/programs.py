@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.hostile.arena import Attacks
 from tests.hostile.run import LIMITS, PATIENT, expression, healthy, method
-from vetro.muranopl.execution import RealClock
+from vetro.muranopl.runtime.execution import RealClock
 from vetro.yaql.errors import TimeExceeded
 
 attacks = Attacks(healthy)

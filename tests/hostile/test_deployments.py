@@ -13,7 +13,7 @@ import pytest
 from tests.agent.agentworld import wait_for
 from tests.agent.rawpeer import RawPeer
 from tests.clouds.stacks.world import OWNER, World, hot
-from tests.engine.test_worker import Bench
+from tests.engine.worker.test_worker import Bench
 from tests.support.servers import free_block, network, real_servers, server
 from vetro.agent.limits import MOST_ANSWERS
 from vetro.agent.sockets import SocketChannel
@@ -23,9 +23,9 @@ from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.templates.limits import TemplateTooLarge
 from vetro.engine.host import EffectsHost, Request
 from vetro.engine.host import agents as agents_module
-from vetro.engine.host.answers import BadRequest
-from vetro.engine.launcher import Launcher
-from vetro.engine.worker import Limits
+from vetro.engine.host.answer import BadRequest
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.worker.worker import Limits
 from vetro.library.stackdata import digest_of, parts_of
 
 NEIGHBOUR = Owner(OWNER.project, "Env2")
@@ -62,7 +62,7 @@ def test_files_that_use_files_are_counted_before_they_are_checked(world: World) 
 def test_groups_of_groups_are_refused_before_their_members_are_written_down(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vetro.clouds.stacks.convergence.inner.MOST_TOGETHER", 100)
+    monkeypatch.setattr("vetro.clouds.stacks.convergence.nested_stacks.MOST_TOGETHER", 100)
     written: list[int] = []
     kind = type(world.cloud._stacks.interpreter.handler("OS::Heat::ResourceGroup"))
     plain = kind.content

@@ -112,7 +112,7 @@ def _run(text: str) -> None:
         while trace is not None:
             name = trace.tb_frame.f_globals.get("__name__", "")
             assert not name.startswith(
-                ("vetro.muranopl.compiler", "vetro.muranopl.read", "vetro.muranopl.source")
+                ("vetro.muranopl.compiler", "vetro.muranopl.read", "vetro.muranopl.source.nodes")
             ) or name.endswith("runtime"), repr(error)
             trace = trace.tb_next
 

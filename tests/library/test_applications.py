@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.host import Host
 from vetro.library import applications_package, core_packages
-from vetro.muranopl.fixtures import TestId, find_tests, run_test, test_engine
-from vetro.packages.check_all import check_paths
+from vetro.muranopl.tools.fixtures import TestId, find_tests, run_test, test_engine
+from vetro.packages.checks.paths import check_paths
 
 PACKAGE = applications_package()
 ENGINE = test_engine([])

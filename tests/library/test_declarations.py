@@ -12,14 +12,14 @@ import vetro.library
 from vetro.library.natives import CLASSES
 from vetro.library.natives.logger import LEVELS
 from vetro.muranopl.contracts.model import ContractList, ContractMap
-from vetro.muranopl.declarations import (
+from vetro.muranopl.declarations.tree import (
     NO_DEFAULT,
     ClassDecl,
     Expression,
     Literal,
     PropertyDecl,
 )
-from vetro.muranopl.reader import read_file
+from vetro.muranopl.reader.files import read_file
 from vetro.yaql.values import thaw
 
 ROOT = Path(vetro.library.__file__).parent / "io.murano"

@@ -7,8 +7,8 @@ from textwrap import dedent
 from typing import Any
 
 from vetro.muranopl import Engine, Limits, VirtualClock
-from vetro.muranopl.effects import InProcessEffects
-from vetro.muranopl.native import NativeRegistry
+from vetro.muranopl.runtime.effects import InProcessEffects
+from vetro.muranopl.types.native import NativeRegistry
 from vetro.packages.memory import memory_package
 
 HEAD = "Namespaces: {=: t, e: io.murano.metadata.engine}\n"

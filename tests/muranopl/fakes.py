@@ -7,9 +7,9 @@ from typing import Any
 
 from semantic_version import Version
 
-from vetro.muranopl.declarations import ClassDecl, Literal, MetaDecl, MethodDecl, PropertyDecl
+from vetro.muranopl.declarations.tree import ClassDecl, Literal, MetaDecl, MethodDecl, PropertyDecl
 from vetro.muranopl.errors import ClassNotFound
-from vetro.muranopl.reader import read_file
+from vetro.muranopl.reader.files import read_file
 from vetro.muranopl.schema import Argument
 from vetro.muranopl.schema_hints import Hint
 from vetro.yaql import ast

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from vetro.muranopl import Engine, Limits, VirtualClock
-from vetro.muranopl.effects import InProcessEffects
 from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, ObjectNotFound, PackageForClassNotFound
-from vetro.muranopl.inspect import ArgumentDescription, describe, inspect_class
-from vetro.muranopl.native import NativeRegistry, method
+from vetro.muranopl.runtime.effects import InProcessEffects
+from vetro.muranopl.tools.inspect import ArgumentDescription, describe, inspect_class
+from vetro.muranopl.types.native import NativeRegistry, method
 from vetro.packages import load_path, memory_package
 from vetro.yaql.errors import Cancelled, StepsExceeded
 from vetro.yaql.values import thaw

@@ -12,8 +12,8 @@ from vetro.muranopl.catalog import (
     allows,
     with_implicit_requirements,
 )
+from vetro.muranopl.declarations.versions import Version
 from vetro.muranopl.errors import ClassNotFound, DeclarationError, PackageForClassNotFound, PackageNotFound
-from vetro.muranopl.versions import Version
 from vetro.yaql.errors import kind_of
 
 

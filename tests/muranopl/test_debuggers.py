@@ -59,7 +59,7 @@ session = Engine(packages=load_path(sys.argv[1])).session()
 session.load({"Objects": {"?": {"type": "d.Main", "id": "m"}}})
 print("result", session.call("run", [4], public_only=False))
 """
-ENABLE = "import vetro.muranopl.debugging as m; m.enable()"
+ENABLE = "import vetro.muranopl.tools.debugging as m; m.enable()"
 
 
 @pytest.fixture(params=["directory", "archive"])
@@ -132,7 +132,7 @@ def test_pdb_needs_no_help_once_the_class_was_used(package: Path) -> None:
 
 
 def test_enabling_needs_a_debugger() -> None:
-    from vetro.muranopl import debugging
+    from vetro.muranopl.tools import debugging
 
     before = sys.gettrace()
     sys.settrace(None)
@@ -144,7 +144,7 @@ def test_enabling_needs_a_debugger() -> None:
 
 
 def test_names_that_are_no_files_of_archives(tmp_path: Path) -> None:
-    from vetro.muranopl.debugging import archived
+    from vetro.muranopl.tools.debugging import archived
 
     (tmp_path / "text.zip").write_text("no archive")
     assert archived(str(tmp_path / "text.zip" / "a.yaml")) is None
@@ -171,7 +171,7 @@ def test_cprofile_has_rows_for_methods(package: Path) -> None:
 def test_coverage_reports_lines(package: Path) -> None:
     branch = package.suffix == ".zip"
     (package.parent / ".coveragerc").write_text(
-        f"[run]\nplugins = vetro.muranopl.coverage\nbranch = {branch}\n[report]\ninclude = *.yaml\n"
+        f"[run]\nplugins = vetro.muranopl.tools.coverage\nbranch = {branch}\n[report]\ninclude = *.yaml\n"
     )
     python(package, "-m", "coverage", "run", "prog.py", str(package))
     report = python(package, "-m", "coverage", "report", "-m")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.reader import read_file
-from vetro.muranopl.render import render
+from vetro.muranopl.reader.files import read_file
+from vetro.muranopl.tools.render import render
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(GOLDEN.glob("*.txt"))

@@ -9,7 +9,7 @@ import pytest
 from vetro.muranopl import Engine
 from vetro.muranopl.errors import ClassNotFound, DslSyntaxError
 from vetro.packages import memory_package
-from vetro.packages.check_classes import check_classes
+from vetro.packages.checks.classes import check_classes
 
 
 def package(name: str, format: str, text: str, **more: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from vetro.muranopl import Engine
 from vetro.muranopl.errors import PropertyReadError, Thrown
-from vetro.muranopl.render import format_trace
+from vetro.muranopl.tools.render import format_trace
 from vetro.packages import memory_package
 from vetro.yaql.values import thaw
 

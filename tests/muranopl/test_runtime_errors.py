@@ -18,8 +18,8 @@ from vetro.muranopl.errors import (
     PropertyWriteError,
     UninitializedProperty,
 )
-from vetro.muranopl.exceptions import frames_of, names_of
-from vetro.muranopl.stacktrace import describe_frame
+from vetro.muranopl.runtime.exceptions import frames_of, names_of
+from vetro.muranopl.runtime.stacktrace import describe_frame
 from vetro.yaql.errors import NoFunctionRegistered, NoMatchingMethod, NoMethodRegistered
 
 HELPER = """  m:

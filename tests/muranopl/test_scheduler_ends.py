@@ -229,7 +229,7 @@ def test_groups_may_not_nest_without_end() -> None:
 
 def test_a_replay_answers_in_the_recorded_order_of_completion() -> None:
     from vetro.muranopl import RealClock
-    from vetro.muranopl.effects import RecordingEffects, ScriptedEffects
+    from vetro.muranopl.runtime.effects import RecordingEffects, ScriptedEffects
 
     run = Run(method("- Return: range(6).pselect(note(outside(note($)) + outside(10 + $)))"), clock=RealClock())
 

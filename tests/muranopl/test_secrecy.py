@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vetro.muranopl import Engine
-from vetro.muranopl.effects import InProcessEffects
+from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.muranopl.secrecy import secret_arguments, secret_properties
 from vetro.packages import memory_package
 from vetro.yaql.errors import VetroError
@@ -82,7 +82,7 @@ def loaded(**values: Any) -> Any:
 def everything(error: BaseException) -> str:
     """All that anybody could print of an error."""
     from vetro.engine.failure import describe
-    from vetro.muranopl.render import render
+    from vetro.muranopl.tools.render import render
 
     behind = [error.__cause__, error.__context__]
     return f"{error} {error!r} {vars(error)} {describe(error)} {render(error)} {behind}"

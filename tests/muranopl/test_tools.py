@@ -58,7 +58,9 @@ def here(tmp_path: Path) -> Path:
     (tmp_path / "t" / "manifest.yaml").write_text(MANIFEST, encoding="utf-8")
     (tmp_path / "t" / "Classes" / "Main.yaml").write_text(CLASS, encoding="utf-8")
     (tmp_path / "run.py").write_text(SCRIPT, encoding="utf-8")
-    (tmp_path / ".coveragerc").write_text("[run]\nplugins = vetro.muranopl.coverage\nsource = .\n", encoding="utf-8")
+    (tmp_path / ".coveragerc").write_text(
+        "[run]\nplugins = vetro.muranopl.tools.coverage\nsource = .\n", encoding="utf-8"
+    )
     return tmp_path
 
 

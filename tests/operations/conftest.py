@@ -1,5 +1,5 @@
 """PostgreSQL databases, as the tests of moving installations have them."""
 
-from tests.server.dbtools.conftest import cluster, postgresql
+from tests.server.operations.database.conftest import cluster, postgresql
 
 __all__ = ["cluster", "postgresql"]

@@ -15,9 +15,9 @@ import pytest
 
 from tests.operations.proxy import Proxy, free_port, in_front_of, missing_nginx, trusting
 from tests.server.catalog.s3site import Site
-from tests.server.dbtools.kit import ROOT
-from tests.server.dispatch.shop import archive
+from tests.server.operations.database.kit import ROOT
 from tests.server.servekit import Service
+from tests.server.tasks.shop import archive
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
 

@@ -14,8 +14,8 @@ import pytest
 from click.exceptions import NoArgsIsHelpError
 
 from tests.operations.test_files import DEPLOY, understood
-from vetro.server.config import Config
-from vetro.server.config_table import SETTINGS
+from vetro.server.config.config import Config
+from vetro.server.config.table import SETTINGS
 
 PAGES = sorted((DEPLOY.parent / "docs" / "operations").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

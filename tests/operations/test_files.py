@@ -17,7 +17,7 @@ import yaml
 
 from tests.support.needs import need
 from vetro.cli.main import main
-from vetro.server.config import Config
+from vetro.server.config.config import Config
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -12,8 +12,8 @@ import yaml
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
-from vetro.server.dispatch.models import Task
 from vetro.server.observe import metrics
+from vetro.server.tasks.models import Task
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 _BOARD = json.loads((DEPLOY / "grafana/dashboards/vetro.json").read_text())

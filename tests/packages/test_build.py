@@ -9,10 +9,10 @@ import pytest
 
 from vetro.packages.archive import ArchiveTree
 from vetro.packages.build import archive_tree, build_archive, build_tree
-from vetro.packages.check import check_tree
+from vetro.packages.checks.package import check_tree
 from vetro.packages.errors import BuildError, ManifestError
 from vetro.packages.files import DirectoryTree, MemoryTree
-from vetro.packages.hot import build_template, title_cased
+from vetro.packages.hot.package_files import build_template, title_cased
 from vetro.packages.load import open_package
 from vetro.packages.manifest import parse_manifest
 from vetro.packages.plugin import MAX_PICTURE

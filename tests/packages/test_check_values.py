@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vetro.packages import memory_package
-from vetro.packages.check_classes import check_classes
+from vetro.packages.checks.classes import check_classes
 
 CLASS = """\
 Namespaces: {{=: t, std: io.murano, m: io.murano.metadata}}

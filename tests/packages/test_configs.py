@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from vetro.muranopl.declarations.versions import Version
 from vetro.muranopl.errors import DeclarationError
-from vetro.muranopl.versions import Version
 from vetro.packages.configs import ClassConfigs, ConfigError, Configs, MemoryConfigs
 from vetro.yaql.errors import kind_of
 

@@ -8,8 +8,8 @@ import pytest
 
 from vetro.muranopl.catalog import Package as CatalogPackage
 from vetro.muranopl.catalog import ResourceNotFound
+from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import ClassNotFound
-from vetro.muranopl.versions import Version, parse_spec
 from vetro.packages.errors import PackageError, PluginError, UnknownFormat
 from vetro.packages.files import MemoryTree
 from vetro.packages.formats import FormatRegistry

@@ -9,7 +9,7 @@ import pytest
 
 from vetro.packages.conformance import PackageFormatConformance
 from vetro.packages.errors import PackageError
-from vetro.packages.hot_package import HotPackage
+from vetro.packages.hot.package import HotPackage
 from vetro.packages.muranopl import MuranoPLPackage
 from vetro.packages.plugin import PackageBase
 

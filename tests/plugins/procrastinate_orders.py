@@ -1,4 +1,4 @@
-"""What tests of the procrastinate plug-in have the nursery do with its jobs (`tests.server.dispatch.fleet`)."""
+"""What tests of the procrastinate plug-in have the nursery do with its jobs (`tests.server.tasks.fleet`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def defer_strangers(count: int) -> None:
     """Jobs of tasks that there are not."""
     from vetro_procrastinate import jobs
 
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     jobs.defer([jobs.job_of(Task(id=f"stranger{number}", kind="deploy")) for number in range(count)])
 

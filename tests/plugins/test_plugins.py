@@ -48,9 +48,9 @@ Methods:
 DEPLOY = """\
 import json, sys
 from vetro.muranopl import Engine
-from vetro.muranopl.effects import InProcessEffects, RecordingEffects
+from vetro.muranopl.runtime.effects import InProcessEffects, RecordingEffects
 from vetro.packages import load_path
-from vetro.packages.extensions import required_extensions
+from vetro.packages.extensions.plugins import required_extensions
 
 packages = load_path(sys.argv[1])
 extensions = required_extensions(packages)
@@ -241,7 +241,7 @@ def test_a_broken_extension_leaves_the_others_usable(own: Own, run: Run, tmp_pat
     points = "[io.murano.extensions]\nbroken.Thing = MODULE:Thing\n"
     site = stranger(tmp_path / "site", "broken-extension", "import no_such_module\n", points)
     see = [site, own("vetro-example")]
-    code = "from vetro.packages.extensions import load_extensions as l; e = l(); print(e.packages, e.notes)"
+    code = "from vetro.packages.extensions.plugins import load_extensions as l; e = l(); print(e.packages, e.notes)"
     done = run("-c", code, see=see)
     assert "<extension package vetro-example>" in done.stdout
     assert "extension 'broken.Thing' of broken-extension is left out: ModuleNotFoundError" in done.stdout
@@ -250,7 +250,7 @@ def test_a_broken_extension_leaves_the_others_usable(own: Own, run: Run, tmp_pat
 
 def test_plugins_may_be_limited_by_name(own: Own, run: Run) -> None:
     code = """\
-from vetro.packages.extensions import load_extensions, resolve_effect
+from vetro.packages.extensions.plugins import load_extensions, resolve_effect
 print([p.name for p in load_extensions(["vetro_example"]).packages], load_extensions(["other"]).packages)
 print(resolve_effect("plugin:vetro-example:day_of_year").policy)
 """

@@ -18,10 +18,10 @@ import psycopg
 import pytest
 
 from tests.plugins.conftest import ROOT, Own
-from tests.server.dbtools.conftest import cluster, installation, postgresql, used
-from tests.server.dbtools.kit import Installation, once
-from tests.server.dispatch.fleet import Fleet, database, until
-from tests.server.dispatch.test_workers import WorkerCases
+from tests.server.operations.database.conftest import cluster, installation, postgresql, used
+from tests.server.operations.database.kit import Installation, once
+from tests.server.tasks.fleet import Fleet, database, until
+from tests.server.tasks.test_workers import WorkerCases
 
 __all__ = ["cluster", "installation", "postgresql", "used"]
 New = Callable[[], str]

@@ -88,6 +88,6 @@ def root(people: Callable[..., Person]) -> Person:
 @pytest.fixture
 def drain(db: None) -> Callable[..., int]:
     """Runs the queued tasks here and now, each to its end; how many ran."""
-    from vetro.server.dispatch.worker import run_queued
+    from vetro.server.tasks.worker import run_queued
 
     return run_queued

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vetro.server import serving_large
-from vetro.server.serving_handover import Answer, address
-from vetro.server.serving_streams import RUN
+from vetro.server.http import large_process
+from vetro.server.http.large_transfer import Answer, address
+from vetro.server.http.streams import RUN
 
 
 def answer(environ: dict[str, Any]) -> Answer:
@@ -40,4 +40,4 @@ if __name__ == "__main__":
         with address(Path(os.environ[RUN])) as path:
             listening.bind(path)
         listening.listen(64)
-        serving_large.Server(listening, lambda: answer).run()
+        large_process.Server(listening, lambda: answer).run()

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.dispatch.shop import archive
 from tests.server.servekit import Service, until
+from tests.server.tasks.shop import archive
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack("secrets", "canary")]
 #: Names a PostgreSQL for these tests: script/with-postgresql python -m pytest tests/server/test_canary.py

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from vetro.server.config import Config, ConfigError
+from vetro.server.config.config import Config, ConfigError
 from vetro.server.database import database_settings
 
 pytestmark = pytest.mark.database

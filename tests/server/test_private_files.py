@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vetro.server.config import PRIVATE, Config, make_data
-from vetro.server.doctor.folder import examine
+from vetro.server.config.config import PRIVATE, Config, make_data
+from vetro.server.operations.doctor.folder import examine
 
 pytestmark = pytest.mark.attack("data", "L")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.attack("data", "L")
 def prepare(data: Path) -> None:
     """What `vetro serve` does at its start, without an umask."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
-    command = [sys.executable, "-m", "vetro.server.serving_prepare"]
+    command = [sys.executable, "-m", "vetro.server.http.startup"]
     environment["VETRO_DATA"] = str(data)
     subprocess.run(command, env=environment, umask=0, check=True, capture_output=True, timeout=110)
 

@@ -15,7 +15,7 @@ def error_classes() -> list[type[BaseException]]:
     A class that takes over its parent's code is the same error to everybody and is left out.
     """
     for module in pkgutil.walk_packages(vetro.__path__, "vetro."):
-        # These do something as they are imported: `vetro.server.wsgi` begins to serve.
+        # These do something as they are imported: `vetro.server.http.wsgi` begins to serve.
         if not module.name.endswith((".__main__", ".wsgi")):
             importlib.import_module(module.name)
     found: dict[type[BaseException], None] = {VetroError: None, Stop: None}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.muranopl.api import Engine
-from vetro.muranopl.effects import InProcessEffects, RecordingEffects
-from vetro.muranopl.execution import VirtualClock
-from vetro.muranopl.session import Session
+from vetro.muranopl.runtime.effects import InProcessEffects, RecordingEffects
+from vetro.muranopl.runtime.execution import VirtualClock
+from vetro.muranopl.runtime.session import Session
 from vetro.packages import memory_package
 from vetro.yaql.values import thaw
 

@@ -6,15 +6,15 @@ import socket
 import threading
 from collections.abc import Callable
 
+from vetro.engine.host.frame_server import Service
 from vetro.engine.host.performer import EffectsHost
-from vetro.engine.host.serving import Service
 
 #: Seconds that effects in progress get at the end.
 GRACE = 5.0
 
 
 class HostThread:
-    """An effects host on threads of this process (`vetro.engine.worker_ports.HostPort`); ``make`` makes one."""
+    """An effects host on threads of this process (`vetro.engine.worker.ports.HostPort`); ``make`` makes one."""
 
     def __init__(self, make: Callable[[], EffectsHost]) -> None:
         self._make = make

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from vetro.muranopl import Engine, VirtualClock
-from vetro.muranopl.effects import EffectRecord, InProcessEffects, RecordingEffects, ScriptedEffects
+from vetro.muranopl.runtime.effects import EffectRecord, InProcessEffects, RecordingEffects, ScriptedEffects
 from vetro.packages.memory import memory_package
 
 PROGRAM = """

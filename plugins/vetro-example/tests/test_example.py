@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from vetro_example.notice import NoticePackage
 from vetro_example.quotes import Quotes, day_of_year
 
-from vetro.muranopl.effects import InProcessEffects
+from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.packages.conformance import PackageFormatConformance
-from vetro.packages.extensions import load_extensions
+from vetro.packages.extensions.plugins import load_extensions
 
 
 class TestNotice(PackageFormatConformance):

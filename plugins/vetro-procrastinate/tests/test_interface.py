@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vetro.server.dispatch import conformance
+from vetro.server.tasks import conformance
 
 
 class TestProcrastinate(conformance.DispatcherConformance):

@@ -12,11 +12,11 @@ from vetro_procrastinate.missing_jobs import make_missing
 from vetro_procrastinate.queues import fits, queue, served
 
 from vetro.engine.version import engine_version
-from vetro.server.config import ConfigError
-from vetro.server.dispatch.claim import claim, release
-from vetro.server.dispatch.dispatcher import dispatcher
-from vetro.server.dispatch.models import Task
+from vetro.server.config.config import ConfigError
 from vetro.server.setup import config
+from vetro.server.tasks.claim import claim, release
+from vetro.server.tasks.dispatcher import dispatcher
+from vetro.server.tasks.models import Task
 
 
 def made(**values: Any) -> Task:

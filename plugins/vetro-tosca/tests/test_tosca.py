@@ -14,7 +14,7 @@ from vetro_tosca.translate import translate
 
 from vetro.library.stackdata import FILES, VALUES
 from vetro.muranopl import Engine
-from vetro.muranopl.effects import InProcessEffects
+from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.packages.conformance import PackageFormatConformance
 from vetro.packages.errors import PackageError
 from vetro.packages.files import MemoryTree

@@ -26,9 +26,9 @@ from urllib.parse import quote
 
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import AccountRefused, BrokerUnavailable
+from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, password_of, server_password_of
 from vetro.agent.signing import ensure_key
 from vetro.agent.sockets import queue_prefix
-from vetro.agent.veil import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, password_of, server_password_of
 from vetro.clouds.interface import Owner
 from vetro.library.natives.agent_logins import EXCHANGE, answers_exchange, server_mark
 
@@ -95,7 +95,8 @@ def told_to_servers(data: Mapping[str, Any], environment: str) -> dict[str, Any]
     """What packages put into their servers' settings of ``engine.broker``: not ``ca_certs``, a file of this machine.
 
     With ``management`` login and virtual host are those of the environment, and for the password stands a placeholder
-    (`vetro.agent.veil`); ``server_…`` is what `vetro.library.natives.agent_logins` makes those of a server from.
+    (`vetro.agent.hidden_password`); ``server_…`` is what `vetro.library.natives.agent_logins` makes those of a server
+    from.
     """
     told = {name: value for name, value in data.items() if name not in ("management", "ca_certs")}
     if data.get("management"):

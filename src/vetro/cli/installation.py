@@ -16,7 +16,7 @@ def installation(
 ) -> Iterator[Any]:
     """Its settings, with Django set up. Nothing is made where there is nothing, but for ``make``: then the command
     makes the database. Errors of settings and database end the command with a message."""
-    from vetro.server.config import Config, make_data
+    from vetro.server.config.config import Config, make_data
     from vetro.server.setup import setup
 
     with out.explained():
@@ -30,7 +30,7 @@ def installation(
         try:
             yield settings
         except Error as error:
-            from vetro.server.dbtools.errors import NoDatabase
+            from vetro.server.operations.database.errors import NoDatabase
 
             raise NoDatabase(f"the database does not do this: {str(error).splitlines()[0]}") from None
         finally:
@@ -42,7 +42,7 @@ def require_there(settings: Any) -> None:
     makes no installation. Whether a PostgreSQL answers is found out by whoever asks it."""
     if not is_there(settings):
         from vetro.server.database import database_settings
-        from vetro.server.dbtools.errors import NoDatabase
+        from vetro.server.operations.database.errors import NoDatabase
 
         raise NoDatabase(f"there is no database {database_settings(settings, make=False)['NAME']}")
 

@@ -27,10 +27,10 @@ def deploy(
     verbose: bool,
 ) -> None:
     """Does it. Ends the command with status 1 when the task does not end well."""
-    from vetro.cli.asked import Asked, launcher
-    from vetro.cli.deploying import choose_driver, conclude, execute, open_workspace, rehearse, show_summary
-    from vetro.cli.loading import load_packages, source_finder
-    from vetro.cli.targets import environment_name, main_type, needed_packages, say_chosen
+    from vetro.cli.deploy_target import environment_name, main_type, needed_packages, say_chosen
+    from vetro.cli.package_paths import load_packages, source_finder
+    from vetro.cli.package_queries import Asked, launcher
+    from vetro.cli.task_run import choose_driver, conclude, execute, open_workspace, rehearse, show_summary
     from vetro.engine.workspace.files import NoSuchEnvironment
     from vetro.engine.workspace.planning import scratch
     from vetro.engine.workspace.running import new_task

@@ -11,7 +11,7 @@ from vetro.cli import output as out
 
 def list_all(workspace: str | None, output: str) -> None:
     """`vetro env list`."""
-    from vetro.cli.deploying import open_workspace
+    from vetro.cli.task_run import open_workspace
 
     place = open_workspace(workspace)
     found = [_overview_or_damage(place, name) for name in place.names()]
@@ -35,7 +35,7 @@ def list_all(workspace: str | None, output: str) -> None:
 
 def create(workspace: str | None, name: str, driver: str, output: str) -> None:
     """`vetro env create`."""
-    from vetro.cli.deploying import choose_driver, open_workspace
+    from vetro.cli.task_run import choose_driver, open_workspace
 
     place = open_workspace(workspace)
     folder = place.create(name, driver=choose_driver(driver, place))
@@ -76,8 +76,8 @@ def when(seconds: float) -> str:
 
 def show(workspace: str | None, name: str, number: int | None, output: str) -> None:
     """`vetro env show`."""
-    from vetro.cli.deploying import open_workspace
     from vetro.cli.summary import outputs, rows
+    from vetro.cli.task_run import open_workspace
 
     folder = open_workspace(workspace).get(name)
     environment = folder.model(None if number is None or number < 0 else number)
@@ -133,7 +133,7 @@ def deploy_again(workspace: str | None, name: str, **options: Any) -> None:
 
 def plan(workspace: str | None, name: str, output: str, **options: Any) -> None:
     """`vetro env plan`: what deploying the environment as it is would do."""
-    from vetro.cli.deploying import open_workspace, rehearse
+    from vetro.cli.task_run import open_workspace, rehearse
     from vetro.engine.workspace.planning import scratch
 
     place = open_workspace(workspace)
@@ -171,7 +171,7 @@ def action(
 
 def destroy(workspace: str | None, name: str, keep: bool, abandon: bool, **options: Any) -> None:
     """`vetro env destroy`."""
-    from vetro.cli.deploying import open_workspace
+    from vetro.cli.task_run import open_workspace
 
     place = open_workspace(workspace)
     folder = place.get(name)
@@ -192,8 +192,8 @@ def destroy(workspace: str | None, name: str, keep: bool, abandon: bool, **optio
 
 def resume(workspace: str | None, name: str, cancel: bool, abandon: bool, **options: Any) -> None:
     """`vetro env resume`."""
-    from vetro.cli.deploying import conclude, execute, open_workspace, show_summary
-    from vetro.engine.journal_sqlite import SqliteJournal
+    from vetro.cli.task_run import conclude, execute, open_workspace, show_summary
+    from vetro.engine.worker.sqlite_journal import SqliteJournal
 
     place = open_workspace(workspace)
     folder = place.get(name)
@@ -220,9 +220,9 @@ def resume(workspace: str | None, name: str, cancel: bool, abandon: bool, **opti
 
 def resolve(workspace: str | None, name: str, key: str, answer: str) -> None:
     """`vetro env resolve`."""
-    from vetro.cli.deploying import open_workspace
-    from vetro.engine.journal_decisions import resolve as decide
-    from vetro.engine.journal_sqlite import SqliteJournal
+    from vetro.cli.task_run import open_workspace
+    from vetro.engine.worker.decisions import resolve as decide
+    from vetro.engine.worker.sqlite_journal import SqliteJournal
 
     folder = open_workspace(workspace).get(name)
     with folder.lock():
@@ -239,8 +239,8 @@ def resolve(workspace: str | None, name: str, key: str, answer: str) -> None:
 
 def log(workspace: str | None, name: str, number: int | None, level: str | None, effects: bool, output: str) -> None:
     """`vetro env log`."""
-    from vetro.cli.deploying import open_workspace
-    from vetro.cli.envlog import read_log
+    from vetro.cli.environment_log import read_log
+    from vetro.cli.task_run import open_workspace
 
     lines = read_log(open_workspace(workspace).get(name), number, level, effects)
     if output != "text":
@@ -276,7 +276,7 @@ def _target(model: Any, name: str, app: str | None) -> dict[str, Any]:
 
 def _check_action(folder: Any, target: dict[str, Any], method: str) -> None:
     """Ends the command when the object's class has no such public method: no task is spent on a slip."""
-    from vetro.cli.loading import extended, load_packages
+    from vetro.cli.package_paths import extended, load_packages
     from vetro.muranopl import Engine
     from vetro.yaql.didyoumean import suggest
 
@@ -303,7 +303,7 @@ def _label(application: Mapping[str, Any]) -> str:
 
 def _run(name: str, workspace: str | None, build: Any, *, summary: bool = True, **options: Any) -> Any:
     """Runs a task over the environment's newest model. Ends the command when it does not end well."""
-    from vetro.cli.deploying import conclude, execute, open_workspace, show_summary
+    from vetro.cli.task_run import conclude, execute, open_workspace, show_summary
     from vetro.engine.workspace.running import new_task
 
     place = open_workspace(workspace)

@@ -11,7 +11,7 @@ from vetro.engine.workspace.files import WorkspaceError, write_json
 from vetro.yaql.errors import VetroError
 
 if TYPE_CHECKING:
-    from vetro.server.environments.copying import Declared
+    from vetro.server.environments.copies import Declared
 
 
 def fresh_start(folder: Any) -> None:
@@ -20,7 +20,7 @@ def fresh_start(folder: Any) -> None:
     Raises `WorkspaceError` where its newest model has no objects.
     """
     from vetro.engine.models import Environment
-    from vetro.server.environments.copying import renewed, undeployed
+    from vetro.server.environments.copies import renewed, undeployed
 
     root = folder.model().root
     if root is None:
@@ -40,7 +40,7 @@ def fresh_start(folder: Any) -> None:
 def forget_resources(folder: Any) -> bool:
     """Takes out of an environment's model that anything of it is deployed, for a cloud that was cleaned; whether there
     was something. Its history stays, and a task that was interrupted goes on from what it knows. Hold its lock."""
-    from vetro.server.environments.copying import has_resources, undeployed
+    from vetro.server.environments.copies import has_resources, undeployed
 
     model = folder.model().model
     if folder.open_task() is not None or not has_resources(model):
@@ -54,7 +54,7 @@ def forget_resources(folder: Any) -> bool:
 def _classes(folder: Any) -> Callable[[str], dict[str, Declared]]:
     """What the environment's packages say of their classes."""
     from vetro.packages import load_path
-    from vetro.server.environments.copying import properties_of
+    from vetro.server.environments.copies import properties_of
 
     packages = [package for path in folder.package_paths() for package in load_path(path)]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from vetro.cli import output as out
-from vetro.cli.history_shown import print_changes
+from vetro.cli.differences import print_changes
 from vetro.cli.local_env import when
 
 
 def states(workspace: str | None, name: str, output: str) -> None:
     """`vetro env history`: a state a task that ended, oldest first."""
-    from vetro.cli.deploying import open_workspace
+    from vetro.cli.task_run import open_workspace
 
     folder = open_workspace(workspace).get(name)
     rows = [
@@ -33,7 +33,7 @@ def states(workspace: str | None, name: str, output: str) -> None:
 
 def difference(workspace: str | None, name: str, older: int, newer: int | None, output: str) -> None:
     """`vetro env history --diff`."""
-    from vetro.cli.deploying import open_workspace
+    from vetro.cli.task_run import open_workspace
     from vetro.engine.models.differences import diff
     from vetro.engine.workspace.secrets import secret_properties
 

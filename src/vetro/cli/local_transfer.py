@@ -37,7 +37,7 @@ class TransferError(VetroError):
 
 def export(workspace: str | None, name: str) -> tuple[bytes, str]:
     """The archive of an environment, and its name. Raises `TransferError` while a task is open."""
-    from vetro.cli.deploying import open_workspace
+    from vetro.cli.task_run import open_workspace
 
     folder = open_workspace(workspace).get(name)
     target = io.BytesIO()
@@ -73,7 +73,7 @@ def import_archive(workspace: str | None, data: bytes, name: str | None, fresh: 
     The settings of this machine hold for it: how servers are made is chosen as for a new environment. ``fresh``: its
     objects get new ids, its history stays behind, and nothing counts as deployed.
     """
-    from vetro.cli.deploying import choose_driver, open_workspace
+    from vetro.cli.task_run import choose_driver, open_workspace
     from vetro.clouds import kinds
     from vetro.engine.workspace import EnvironmentFolder
     from vetro.engine.workspace.files import WorkspaceError, write_json
@@ -118,7 +118,7 @@ def import_archive(workspace: str | None, data: bytes, name: str | None, fresh: 
 def _check_resources(place: Any, made: Any, twin: bool) -> None:
     """Raises `TransferError` where the model knows resources that are not there, or those of its ``twin`` here."""
     from vetro.clouds.overview import overview
-    from vetro.server.environments.copying import has_resources
+    from vetro.server.environments.copies import has_resources
 
     if not has_resources(made.model().model):
         return

@@ -77,7 +77,7 @@ def echo(text: str, *, err: bool = False, nl: bool = True, raw: bool = False) ->
 
 
 def rendered(text: str) -> str:
-    """What `vetro.muranopl.render` drew, for `echo`: it cleans what it is given, so that its colours are its own."""
+    """What `vetro.muranopl.tools.render` drew, for `echo`, which cleans what it is given: these colours are ours."""
     return _COLOUR.sub(rf"{_OURS}\1m", text)
 
 

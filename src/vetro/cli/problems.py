@@ -29,7 +29,7 @@ def frame_lines(error: BaseException) -> list[str]:
 
 def with_position(error: BaseException) -> Any:
     """The place of an error; one raised while code ran gets that of its innermost MuranoPL frame."""
-    from vetro.muranopl.declarations import Position
+    from vetro.muranopl.declarations.tree import Position
 
     frames = getattr(error, "murano_frames", ())
     if not isinstance(getattr(error, "position", None), Position) and frames:
@@ -41,9 +41,9 @@ def with_position(error: BaseException) -> Any:
 
 def render_error(error: BaseException, sources: Sources | None, *, color: bool) -> str:
     """The whole text for one error; for a package with several problems, all of them."""
-    from vetro.cli.loading import stored_text
-    from vetro.muranopl.declarations import Position
-    from vetro.muranopl.render import render
+    from vetro.cli.package_paths import stored_text
+    from vetro.muranopl.declarations.tree import Position
+    from vetro.muranopl.tools.render import render
 
     problems = getattr(error, "problems", None)
     if problems:
@@ -59,9 +59,9 @@ def render_error(error: BaseException, sources: Sources | None, *, color: bool) 
 
 def render_problem(problem: Any, sources: Sources | None, *, color: bool) -> str:
     """One finding of `vetro check`, drawn like an error."""
-    from vetro.cli.loading import stored_text
+    from vetro.cli.package_paths import stored_text
     from vetro.muranopl.errors import MuranoError
-    from vetro.muranopl.render import render
+    from vetro.muranopl.tools.render import render
 
     error = MuranoError(problem.message, position=problem.position, hint=problem.hint)
     error.severity = problem.severity

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vetro.cli import client_find as find
 from vetro.cli import output as out
 from vetro.cli import remote_publish as publishing
-from vetro.cli.client import Client, Refused
-from vetro.cli.client_follow import command
+from vetro.cli.client import find
+from vetro.cli.client.follow import command
+from vetro.cli.client.requests import Client, Refused
 from vetro.cli.remote_env import begin, discard, finish, summary
 from vetro.cli.remote_history import planned
 from vetro.cli.remote_model import environment_of, has_mark, names_in
@@ -39,7 +39,7 @@ class Loaded:
 @contextmanager
 def loaded(client: Client, names: Sequence[str]) -> Iterator[Loaded]:
     """Packages of paths of this machine, or of the server by name, with what they require of the server's."""
-    from vetro.cli.loading import load_packages
+    from vetro.cli.package_paths import load_packages
 
     with tempfile.TemporaryDirectory(prefix="vetro-packages-") as temporary:
         folder = publishing.download_folder(Path(temporary))
@@ -84,9 +84,9 @@ def deploy(
     **options: Any,
 ) -> None:
     """Does it; options are those of `follow`."""
-    from vetro.cli.asked import Asked, launcher
-    from vetro.cli.loading import source_finder
-    from vetro.cli.targets import environment_name, main_type, say_chosen
+    from vetro.cli.deploy_target import environment_name, main_type, say_chosen
+    from vetro.cli.package_paths import source_finder
+    from vetro.cli.package_queries import Asked, launcher
 
     with loaded(client, names) as packages, out.explained(source_finder(packages.all)):
         type_ = main_type(packages.all, wanted)

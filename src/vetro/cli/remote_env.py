@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.cli import client_find as find
 from vetro.cli import output as out
-from vetro.cli.client import Client, ClientError, Refused
-from vetro.cli.client_follow import command, conclude, follow
+from vetro.cli.client import find
+from vetro.cli.client.follow import command, conclude, follow
+from vetro.cli.client.requests import Client, ClientError, Refused
 from vetro.cli.remote_model import names_in, newest, state
 from vetro.cli.remote_output import print_rows, when
 

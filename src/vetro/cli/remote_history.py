@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vetro.cli import client_find as find
 from vetro.cli import output as out
-from vetro.cli.client import Client
-from vetro.cli.client_follow import conclude, follow
-from vetro.cli.envlog import LEVELS
-from vetro.cli.history_shown import print_changes, print_plan
+from vetro.cli.client import find
+from vetro.cli.client.follow import conclude, follow
+from vetro.cli.client.requests import Client
+from vetro.cli.differences import print_changes, print_plan
+from vetro.cli.environment_log import LEVELS
 from vetro.cli.remote_env import begin, discard, draft_of
 from vetro.cli.remote_output import print_rows, when
 

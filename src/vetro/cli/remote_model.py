@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.cli.client import Client
+from vetro.cli.client.requests import Client
 from vetro.engine.models import Environment
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from vetro.cli import output as out
-from vetro.cli.client import compact
+from vetro.cli.client.requests import compact
 
 
 def when(text: Any) -> str:

@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vetro.cli import client_find as find
 from vetro.cli import output as out
-from vetro.cli.client import Client, ClientError, Refused, compact
-from vetro.cli.client_progress import importing
+from vetro.cli.client import find
+from vetro.cli.client.progress import importing
+from vetro.cli.client.requests import Client, ClientError, Refused, compact
 
 _MISSING = (
     "the server does not have it either: name the folder that holds it, too, or publish with --allow-missing; then"
@@ -136,7 +136,7 @@ def _finding(finding: Mapping[str, Any]) -> str:
 def check(packages: Sequence[str], others: Sequence[str]) -> None:
     """Ends the command when `vetro check` finds errors."""
     from vetro.cli.problems import render_problem
-    from vetro.packages.check_all import check_paths
+    from vetro.packages.checks.paths import check_paths
 
     errors = [problem for _, problem in check_paths(tuple(packages), tuple(others)) if problem.severity == "error"]
     for problem in errors:
@@ -206,7 +206,7 @@ def download(client: Client, row: Mapping[str, Any], folder: Path) -> Path:
 
 def download_folder(fallback: Path) -> Path:
     """Where archives of servers are kept: in the cache of the command line, else in ``fallback``."""
-    from vetro.cli.compiled import cache_folder
+    from vetro.cli.compile_cache import cache_folder
 
     cache = cache_folder()
     return fallback if cache is None else cache / "packages"

@@ -202,7 +202,7 @@ class Cloud(Protocol):
         ...  # pragma: no cover - protocol
 
     def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
-        """Answers the effect ``network`` (`vetro.muranopl.effects.KINDS`). Raises `NotFound`, `NotAvailable`."""
+        """Answers the effect ``network`` (`vetro.muranopl.runtime.effects`). Raises `NotFound`, `NotAvailable`."""
         ...  # pragma: no cover - protocol
 
     def metadef(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
@@ -336,7 +336,7 @@ class Remark:
 
 
 class Veil(Protocol):
-    """Keeps from packages what only the cloud and its servers may know (`vetro.agent.veil`)."""
+    """Keeps from packages what only the cloud and its servers may know (`vetro.agent.hidden_password`)."""
 
     def fill(self, value: Any) -> Any:
         """What is sent to the cloud, complete."""

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from vetro.muranopl.versions import Version
+from vetro.muranopl.declarations.versions import Version
 from vetro.packages.configs import ClassConfigs, ConfigError, MemoryConfigs
 from vetro.yaql.errors import VetroError
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from vetro.clouds import kinds
 from vetro.clouds.interface import ExaminesMachine
-from vetro.engine.launcher import Launcher, LauncherError, TaskProcessEnded
-from vetro.engine.zygote import STACK
+from vetro.engine.task.launcher import Launcher, LauncherError, TaskProcessEnded
+from vetro.engine.task.zygote import STACK
 
 #: Where programs of the administrator are, for users whose PATH lacks them.
 _SYSTEM_PATH: Final = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))

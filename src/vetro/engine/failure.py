@@ -6,10 +6,10 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import Thrown
-from vetro.muranopl.exceptions import frames_of, names_of
-from vetro.muranopl.stacktrace import describe_frame
+from vetro.muranopl.runtime.exceptions import frames_of, names_of
+from vetro.muranopl.runtime.stacktrace import describe_frame
 from vetro.yaql.errors import LONGEST_MESSAGE, Stop, VetroError, kind_of
 from vetro.yaql.values import thaw
 

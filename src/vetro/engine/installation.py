@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.muranopl.codecache import CodeCache, MemoryCache
+from vetro.muranopl.compiler.cache import CodeCache, MemoryCache
 
 #: Packages of ours whose modules are all loaded before anything is forked.
 PRELOADED = ("vetro.yaql", "vetro.muranopl", "vetro.packages", "vetro.library")
 #: What they load when it is first needed.
 LAZY = ("dateutil.tz", "dateutil.parser", "re2", "zipfile", "zlib", "bz2", "lzma", "resource", "linecache", "traceback")
 #: Modules that belong to the developer's tools, and need what a server does not have.
-NOT_PRELOADED = frozenset({"vetro.muranopl.coverage"})
+NOT_PRELOADED = frozenset({"vetro.muranopl.tools.coverage"})
 
 
 class Layered:
@@ -44,8 +44,8 @@ class Installation:
     natives: Any
     cache: CodeCache
     #: Name -> what answers questions of tasks of kind ``questions``: a function that gets the `Performance` and gives
-    #: one that gets a question and gives the answer, plain data both. Or, for `vetro.engine.walled`, one that gets this
-    #: installation and gives one that answers at a descriptor.
+    #: one that gets a question and gives the answer, plain data both. Or, for `vetro.engine.query.sandboxed_worker`,
+    #: one that gets this installation and gives one that answers at a descriptor.
     answering: Mapping[str, Callable[[Any], Callable[[Any], Any]]] = field(default_factory=dict)
 
 
@@ -61,8 +61,8 @@ def prepare(
     preload()
     from vetro.library import core_packages
     from vetro.muranopl.api import Engine, default_natives
-    from vetro.muranopl.native import NativeRegistry
-    from vetro.muranopl.precompile import precompile
+    from vetro.muranopl.compiler.precompile import precompile
+    from vetro.muranopl.types.native import NativeRegistry
     from vetro.packages.cache import DiskCache
     from vetro.packages.formats import default_registry
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 #: ``done``: it ran to its end. ``failed``: the package or the task process failed. ``cancelled``: somebody (or its
 #: deadline) ended it, and its Finally blocks have run. ``killed``: it was cancelled and did not end in time.
 #: ``diverged``: run again, it asked for other effects than before. ``needs_person``: an effect may or may not have
-#: happened, see `Outcome.open` and `vetro.engine.journal_decisions.resolve`.
+#: happened, see `Outcome.open` and `vetro.engine.worker.decisions.resolve`.
 State = Literal["done", "failed", "cancelled", "killed", "diverged", "needs_person"]
 
 

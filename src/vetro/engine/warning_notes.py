@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
-from vetro.engine.pipe_effects import PipeEffects
-from vetro.muranopl.declarations import Position
+from vetro.engine.task.pipe_effects import PipeEffects
+from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.errors import Cancelled
 
 LOGGER = "packages"

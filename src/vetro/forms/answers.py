@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vetro.forms.catalog import DescribedClass, Describer, all_fields
-from vetro.forms.filling import class_in, shown_header
+from vetro.forms.fill import class_in, shown_header
 from vetro.forms.model import Field, Form, Picker
 from vetro.forms.objects import Known, id_of, type_of, walk
 from vetro.forms.secrets import is_marker, kept

@@ -1,4 +1,4 @@
-"""Lists of a cloud as fields of UI definitions want them (`vetro.forms.dynamic.surroundings.Cloud`)."""
+"""Lists of a cloud as fields of UI definitions want them (`vetro.forms.dynamic.environment.Cloud`)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.fields import field_of
-from vetro.forms.filling import class_in
+from vetro.forms.fill import class_in
 from vetro.forms.generated import of_property
 from vetro.forms.keywords import Schema, together
 from vetro.forms.model import Picker, Problem

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vetro.muranopl.native import NativeRegistry
+    from vetro.muranopl.types.native import NativeRegistry
     from vetro.packages.package import LoadedPackage
 
 _ROOT = Path(__file__).parent

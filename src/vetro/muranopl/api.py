@@ -16,10 +16,10 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from vetro.muranopl.configs import MemoryConfigs
-from vetro.muranopl.effects import InProcessEffects
-from vetro.muranopl.execution import Clock, MuranoExecution
-from vetro.muranopl.native import NativeRegistry
-from vetro.muranopl.session import Session
+from vetro.muranopl.runtime.effects import InProcessEffects
+from vetro.muranopl.runtime.execution import Clock, MuranoExecution
+from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.types.native import NativeRegistry
 from vetro.yaql.context import Limits
 from vetro.yaql.resolve.signature import Overload
 
@@ -29,10 +29,9 @@ class Engine:
 
     ``packages``: package objects (`vetro.packages.load_path`, `memory_package`…) or one package source. The core
     library is added unless a package of its name is among them. ``functions``: host functions for all code.
-    ``effects``: the door to the outside (`vetro.muranopl.effects`). ``configs``: class configuration rows or an object
-    with ``get``.
-    ``seed``: ids and random names of a session follow from it; without one every session gets its own.
-    ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
+    ``effects``: the door to the outside (`vetro.muranopl.runtime.effects`). ``configs``: class configuration rows or an
+    object with ``get``. ``seed``: ids and random names of a session follow from it; without one every session gets its
+    own. ``tier``: 'closure' evaluates every expression by closures, slowly: the oracle for the compiled tier.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class Engine:
         core: Iterable[Any] | None = None,
         tier: Literal["compiled", "closure"] = "compiled",
     ) -> None:
-        from vetro.muranopl.source_list import source_of
+        from vetro.muranopl.package_list import source_of
 
         self.source = source_of(packages, core)
         self.limits = limits or Limits()
@@ -64,7 +63,7 @@ class Engine:
         for name, implementation in (functions or {}).items():
             self.natives.register_function(name, implementation)
         if mocking:
-            from vetro.muranopl.mocks import add_mock_functions
+            from vetro.muranopl.runtime.mocks import add_mock_functions
 
             add_mock_functions(self.natives)
         self.effects = effects

@@ -9,6 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from vetro.muranopl.declarations.versions import (
+    ANY,
+    Key,
+    Version,
+    VersionSpec,
+    latest,
+    parse_spec,
+    parse_version,
+    substitute,
+    version_key,
+)
 from vetro.muranopl.errors import ClassNotFound, DeclarationError, PackageForClassNotFound, PackageNotFound
 from vetro.muranopl.package_protocols import (
     CORE_LIBRARY,
@@ -19,17 +30,6 @@ from vetro.muranopl.package_protocols import (
     Skipped,
     allows,
     with_implicit_requirements,
-)
-from vetro.muranopl.versions import (
-    ANY,
-    Key,
-    Version,
-    VersionSpec,
-    latest,
-    parse_spec,
-    parse_version,
-    substitute,
-    version_key,
 )
 
 __all__ = [

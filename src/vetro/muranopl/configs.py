@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from vetro.muranopl.versions import Version, parse_version
+from vetro.muranopl.declarations.versions import Version, parse_version
 
 
 class Configs(Protocol):

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.versions import Version, parse_spec
 
 CORE_LIBRARY = "io.murano"
 

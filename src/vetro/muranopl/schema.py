@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from vetro.muranopl.contracts.schema import FormTranslator
 from vetro.muranopl.contracts.schema_v1 import ContractTranslator, Fallible
-from vetro.muranopl.declarations import (
+from vetro.muranopl.declarations.tree import (
     NO_DEFAULT,
     ArgumentDecl,
     ArgumentUsage,

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl import schema
-from vetro.muranopl.declarations import Expression, Position
-from vetro.muranopl.reflection import ArgumentInfo
+from vetro.muranopl.declarations.tree import Expression, Position
 from vetro.muranopl.schema_hints import Hint
+from vetro.muranopl.types.reflection import ArgumentInfo
 from vetro.yaql import ast
 from vetro.yaql.parser import parse
 from vetro.yaql.printer import to_text
 
 if TYPE_CHECKING:
-    from vetro.muranopl.session import Session
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.runtime.session import Session
+    from vetro.muranopl.types.murano_type import MuranoType
 
 
 def class_schemas(

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.declarations import ArgumentUsage
-from vetro.muranopl.members import mismatch
+from vetro.muranopl.declarations.tree import ArgumentUsage
 from vetro.muranopl.schema_hints import SECRET
+from vetro.muranopl.types.members import mismatch
 from vetro.yaql.errors import NoMatchingMethod
 
 if TYPE_CHECKING:
     from vetro.muranopl.api import Engine
-    from vetro.muranopl.members import Method
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.members import Method
+    from vetro.muranopl.types.murano_type import MuranoType
 
 
 def secret_properties(type_: MuranoType) -> frozenset[str]:

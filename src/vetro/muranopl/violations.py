@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.errors import ContractViolation
-from vetro.muranopl.objects import MuranoObject
+from vetro.muranopl.objects.murano_object import MuranoObject
 from vetro.yaql.values import FSet
 
 if TYPE_CHECKING:
-    from vetro.muranopl.filling import Filler
+    from vetro.muranopl.objects.filling import Filler
 
 
 def nested_violation(error: ContractViolation, obj: MuranoObject, loader: Filler) -> ContractViolation:

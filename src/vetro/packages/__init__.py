@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vetro.packages.archive import ArchiveLimits, ArchiveTree
     from vetro.packages.build import archive_tree, build_archive, build_tree
     from vetro.packages.cache import DiskCache
-    from vetro.packages.check import check_tree
+    from vetro.packages.checks.package import check_tree
     from vetro.packages.configs import ClassConfigs, MemoryConfigs
     from vetro.packages.directory import DirectorySource, find_packages, open_tree
     from vetro.packages.errors import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         UnknownFormat,
     )
     from vetro.packages.formats import FormatRegistry, default_registry
-    from vetro.packages.hot import build_template
+    from vetro.packages.hot.package_files import build_template
     from vetro.packages.load import load_path, open_package
     from vetro.packages.manifest import Manifest, parse_manifest
     from vetro.packages.memory import memory_package, memory_source

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vetro.muranopl.declarations.versions import Version, parse_version
 from vetro.muranopl.errors import DeclarationError
-from vetro.muranopl.versions import Version, parse_version
-from vetro.packages.check import check_tree
+from vetro.packages.checks.package import check_tree
 from vetro.packages.directory import find_packages
 from vetro.packages.errors import BuildError
 from vetro.packages.files import DirectoryTree, FileTree
@@ -77,7 +77,7 @@ def archive_files(files: Iterable[tuple[str, bytes]]) -> bytes:
 def build_archive(folder: str | os.PathLike[str], *, registry: FormatRegistry | None = None) -> bytes:
     """The package in ``folder`` as a deterministic ZIP.
 
-    Raises `BuildError` listing everything that makes the package unusable (`vetro.packages.check`).
+    Raises `BuildError` listing everything that makes the package unusable (`vetro.packages.checks.package`).
     """
     return _build(os.path.abspath(folder), registry)[1]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from vetro.muranopl import declarations as d
+from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.meta import MetaObjects, Slot
-from vetro.muranopl.source import PLAIN, load_documents, position
+from vetro.muranopl.source.nodes import PLAIN, load_documents, position
+from vetro.muranopl.types.meta import MetaObjects, Slot
 from vetro.packages.errors import Problem
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.muranopl.configs import Configs, MemoryConfigs, suffixes
+from vetro.muranopl.declarations.versions import Version
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.versions import Version
 from vetro.packages.regular import read_regular
 from vetro.packages.yamltree import TreeError, plain, read_documents
 

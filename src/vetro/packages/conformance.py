@@ -27,8 +27,8 @@ from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ClassNotFound
 from vetro.packages.archive import ArchiveTree
 from vetro.packages.build import archive_tree
-from vetro.packages.check import check_tree
-from vetro.packages.check_classes import check_classes
+from vetro.packages.checks.classes import check_classes
+from vetro.packages.checks.package import check_tree
 from vetro.packages.errors import PackageError, Problem
 from vetro.packages.files import DirectoryTree, FileTree, MemoryTree
 from vetro.packages.formats import FormatRegistry
@@ -155,7 +155,7 @@ class PackageFormatConformance:
         """A form, where there is one, is YAML with an application."""
         text = self._load(MemoryTree(self.files(), "/sample")).ui
         if text is not None:
-            from vetro.muranopl.source import load_documents
+            from vetro.muranopl.source.nodes import load_documents
 
             (document,) = load_documents(text, "ui.yaml")
             keys = {key.value.lower() for key, _ in document.value}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from vetro.muranopl.declarations.versions import Version, version_key
 from vetro.muranopl.errors import DeclarationError
-from vetro.muranopl.versions import Version, version_key
 from vetro.packages.errors import PackageError, PluginError, UnknownFormat
 from vetro.packages.files import FileTree
 from vetro.packages.manifest import MURANOPL, Format, Manifest, parse_format, parse_manifest
@@ -201,7 +201,7 @@ class FormatRegistry:
 
 
 def _hot() -> Factory:
-    from vetro.packages.hot_package import HotPackage  # most catalogs hold no template packages
+    from vetro.packages.hot.package import HotPackage  # most catalogs hold no template packages
 
     return HotPackage
 

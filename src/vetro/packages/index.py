@@ -6,8 +6,8 @@ import hashlib
 import marshal
 from typing import Any
 
-from vetro.muranopl.codecache import CodeCache, cache_key
-from vetro.muranopl.versions import Version
+from vetro.muranopl.compiler.cache import CodeCache, cache_key
+from vetro.muranopl.declarations.versions import Version
 from vetro.packages.files import FileTree
 from vetro.packages.manifest import Format, Manifest, parse_manifest
 from vetro.packages.paths import MANIFEST

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
+from vetro.muranopl.declarations.versions import Version, parse_spec, parse_version
 from vetro.muranopl.errors import DeclarationError
-from vetro.muranopl.versions import Version, parse_spec, parse_version
 from vetro.packages.errors import ManifestError, Problem
 from vetro.packages.paths import inner_path
 from vetro.packages.yamltree import Node, TreeError, plain, read_documents

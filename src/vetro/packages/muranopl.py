@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from vetro.muranopl.versions import Version
+from vetro.muranopl.declarations.versions import Version
 from vetro.packages.errors import PackageError
 from vetro.packages.files import FileTree, decode
 from vetro.packages.paths import inner_path

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from vetro.muranopl.catalog import ClassText, ResourceNotFound, with_implicit_requirements
+from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import ClassNotFound, DeclarationError
-from vetro.muranopl.versions import Version, parse_spec
 from vetro.packages.errors import PackageError, PluginError, Problem
 from vetro.packages.files import FileTree, decode
 from vetro.packages.manifest import Manifest

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from vetro.muranopl.versions import Version, parse_version
+from vetro.muranopl.declarations.versions import Version, parse_version
 from vetro.packages.errors import PackageError
 from vetro.packages.files import DirectoryTree, FileTree
 

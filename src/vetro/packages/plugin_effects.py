@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, Protocol, get_args, overload
 
-from vetro.muranopl.effects import plain
+from vetro.muranopl.runtime.effects import plain
 from vetro.packages.errors import PluginError
 
 #: What may be done about an effect that was begun and whose end nobody knows. ``convergent``: doing it again leads to

@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from vetro.muranopl.access import read_property
-from vetro.muranopl.effects import plain
+from vetro.muranopl.runtime.effects import plain
+from vetro.muranopl.types.access import read_property
 from vetro.packages.errors import PluginError
 from vetro.packages.plugin_effects import within
 from vetro.yaql import api as yaql

@@ -6,7 +6,7 @@ import os
 import re
 
 from vetro.packages.errors import BuildError
-from vetro.packages.hot import title_cased
+from vetro.packages.hot.package_files import title_cased
 
 DEFAULT_NAMESPACE = "com.example"
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)

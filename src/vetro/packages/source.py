@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from vetro.muranopl.catalog import Package, PackageSource, Skipped
-from vetro.muranopl.versions import Version
+from vetro.muranopl.declarations.versions import Version
 
 log = logging.getLogger(__name__)
 

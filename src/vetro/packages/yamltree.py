@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 100

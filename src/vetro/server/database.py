@@ -6,7 +6,7 @@ import os
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from vetro.server.config import Config, ConfigError
+from vetro.server.config.config import Config, ConfigError
 
 #: SQLite: many readers beside one writer, nothing committed is lost with the power, writers wait for each other. Each
 #: thread has a connection, so its cache is small; the mapped file is shared.

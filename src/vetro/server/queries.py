@@ -18,7 +18,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import FORMAT_QMARK_REGEX
 
-#: A time that `insert` writes: now, by the database's clock (`vetro.server.dispatch.clock`), once in a row.
+#: A time that `insert` writes: now, by the database's clock (`vetro.server.tasks.clock`), once in a row.
 NOW: Final = object()
 
 

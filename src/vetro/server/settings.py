@@ -1,14 +1,14 @@
-"""Django's settings, made from ours (`vetro.server.config`)."""
+"""Django's settings, made from ours (`vetro.server.config.config`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vetro.server import large
 from vetro.server.database import database_settings
-from vetro.server.dispatch.backends import django_settings
-from vetro.server.secret import django_secret
+from vetro.server.http import large_requests
+from vetro.server.secrets.derived import django_secret
 from vetro.server.setup import config as _config
+from vetro.server.tasks.backends import django_settings
 from vetro.server.web.language import compiled
 
 _c = _config()
@@ -16,7 +16,7 @@ _c = _config()
 SECRET_KEY = django_secret(_c.path("secrets.key_file"))
 VETRO_KEY_FILE = _c.path("secrets.key_file")
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # `vetro.server.serving_hosts` looks at every request, Django at a few
+ALLOWED_HOSTS = ["*"]  # `vetro.server.http.host_names` looks at every request, Django at a few
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
@@ -38,9 +38,9 @@ INSTALLED_APPS = [
     "vetro.server.quotas",
     "vetro.server.catalog",
     "vetro.server.environments",
-    "vetro.server.dispatch",
+    "vetro.server.tasks",
     "vetro.server.audit",
-    "vetro.server.formdesk",
+    "vetro.server.forms",
     "vetro.server.web",
     *_dispatch.pop("INSTALLED_APPS"),
 ]
@@ -61,18 +61,20 @@ TEMPLATES = [
 ]
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
-# Named here, not imported: the module needs settings. They step aside for everything but pages (`vetro.server.pages`).
+# Named here, not imported: the module needs settings. They step aside for everything but pages
+# (`vetro.server.http.page_middleware`).
 MIDDLEWARE = [
-    f"vetro.server.pages.{name}" for name in ("Security", "Sessions", "Language", "Csrf", "Account", "Messages")
+    f"vetro.server.http.page_middleware.{name}"
+    for name in ("Security", "Sessions", "Language", "Csrf", "Account", "Messages")
 ]
 STATIC_URL = "/static/"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "vetro.server.serving_static.Storage"},
+    "staticfiles": {"BACKEND": "vetro.server.http.static_files.Storage"},
 }
 LOGGING_CONFIG = None
-# Of fields beside files; whole bodies are measured where they arrive (`vetro.server.serving_bodies`).
-DATA_UPLOAD_MAX_MEMORY_SIZE = large.ONE
+# Of fields beside files; whole bodies are measured where they arrive (`vetro.server.http.request_bodies`).
+DATA_UPLOAD_MAX_MEMORY_SIZE = large_requests.ONE
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 SESSION_ENGINE = "vetro.server.accounts.sessions"
 SESSION_COOKIE_NAME = "vetro_session"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from vetro.server.config import Config
+from vetro.server.config.config import Config
 
 _current: Config | None = None
 

@@ -50,7 +50,7 @@ urlpatterns: list[Any] = [
     path("ready", ready),
     path("metrics", prometheus),
     path("app", _pages),
-    path("app/media/", include("vetro.server.formdesk.media")),
+    path("app/media/", include("vetro.server.forms.media")),
     path("app/", include("vetro.server.web.urls")),
     re_path(r"^app/.*$", _no_page),
     re_path(r"^(?P<rest>(?s:.*))\Z", _other),

@@ -47,7 +47,7 @@ class Secrets:
         self._new: list[str] = []
         self._overflow = False
         self._characters = 0
-        #: Texts that were added since somebody last took them out (`vetro.engine.pipe_effects`).
+        #: Texts that were added since somebody last took them out (`vetro.engine.task.pipe_effects`).
         self.fresh: list[str] = []
         for text in texts:
             self.add(text)

@@ -31,7 +31,7 @@ SETTINGS: Final = {
     "VETRO_ENGINE__HOME_REGION": "RegionOne",
     "VETRO_OBSERVE__LOG_LEVEL": "warning",
 }
-_ZYGOTE: Final = b"vetro.engine.zygote"
+_ZYGOTE: Final = b"vetro.engine.task.zygote"
 
 
 def _command(pid: int) -> list[bytes]:

@@ -339,9 +339,9 @@ def test_a_guest_that_powers_itself_off_is_stopped(place: Place) -> None:
 
 
 def test_a_server_that_cannot_start_says_why(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vetro.clouds.guest import seed
+    from vetro.clouds.guest import first_files
 
-    monkeypatch.setattr(seed, "_NETWORK_UNIT", "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'poweroff -ff'\n")
+    monkeypatch.setattr(first_files, "_NETWORK_UNIT", "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'poweroff -ff'\n")
     with pytest.raises(ServerBootFailed, match="the server 'web6' did not start: it ended with status 0"):
         place.driver.create(server(6, place.blocks[0]))
     place.driver.delete("server-6")

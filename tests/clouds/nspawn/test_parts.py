@@ -21,10 +21,10 @@ from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityR
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.guest import boot
-from vetro.clouds.guest.enter import LARGEST_OUTPUT, collect
+from vetro.clouds.guest.exec import LARGEST_OUTPUT, collect
 from vetro.clouds.guest.files import read_small
 from vetro.clouds.guest.user_data import steps_of
-from vetro.clouds.nspawn import border, firewall, forwarding, links, nft
+from vetro.clouds.nspawn import border, firewall, ip_forwarding, links, nft
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.namespaces import UPLINK, Link
 
@@ -319,15 +319,15 @@ def test_forwarding_is_set_back_by_the_last_cloud(tmp_path: Path) -> None:
     def value(name: str) -> str:
         return (conf / name / "forwarding").read_text()
 
-    forwarding.switch_on("a", ["eth9", "on0"], notes=notes, conf=conf)
-    forwarding.switch_on("b", ["eth9"], notes=notes, conf=conf)
+    ip_forwarding.switch_on("a", ["eth9", "on0"], notes=notes, conf=conf)
+    ip_forwarding.switch_on("b", ["eth9"], notes=notes, conf=conf)
     assert value("eth9") == "1"
-    assert forwarding.switch_off("a", notes=notes, conf=conf) == []
+    assert ip_forwarding.switch_off("a", notes=notes, conf=conf) == []
     assert value("eth9") == "1"
-    assert forwarding.switch_off("b", notes=notes, conf=conf) == ["eth9"]
+    assert ip_forwarding.switch_off("b", notes=notes, conf=conf) == ["eth9"]
     assert (value("eth9"), value("on0")) == ("0", "1")
     with pytest.raises(HostFailed, match="cannot be forwarded at gone0"):
-        forwarding.switch_on("a", ["gone0"], notes=notes, conf=conf)
+        ip_forwarding.switch_on("a", ["gone0"], notes=notes, conf=conf)
 
 
 def test_output_of_commands_is_bounded_and_daemons_do_not_hold_them() -> None:

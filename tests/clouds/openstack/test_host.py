@@ -11,12 +11,12 @@ from tests.clouds.openstack.fake import Fake
 from vetro.clouds.interface import Message, NotAvailable, Owner, StackChange
 from vetro.clouds.kinds import KindMissing
 from vetro.clouds.openstack import OpenStackCloud, SettingWrong
-from vetro.engine.host.answers import HostConfigError
+from vetro.engine.host.answer import HostConfigError
 from vetro.engine.host.config import build_host, cloud_of
 from vetro.engine.planning import recorder
 from vetro.library.stackdata import difference, digest_of, parts_of
-from vetro.server.config import Config
-from vetro.server.dispatch import spec
+from vetro.server.config.config import Config
+from vetro.server.tasks import spec
 
 OWNER = Owner("project", "Env")
 
@@ -110,7 +110,7 @@ def test_wrong_settings_are_named(wrong: dict[str, Any], words: str) -> None:
 
 
 def test_credentials_are_not_shown() -> None:
-    from vetro.server.config_shown import without_password
+    from vetro.server.config.display import without_password
 
     given = settings("http://k", credentials={"p": {"application_credential_secret": "secret"}})
     assert "'secret'" not in str(without_password(given))

@@ -150,7 +150,7 @@ def test_a_change_waits_for_the_machine_and_fails_with_its_name(
     world = make_world(settings=StackSettings(unknown_seconds=0.05))
     running = Running(world, monkeypatch)
     monkeypatch.setattr(type(world.driver), "member", lambda self, server: "rack 7", raising=False)
-    monkeypatch.setattr("vetro.clouds.stacks.convergence.healing._PAUSE", 0.01)
+    monkeypatch.setattr("vetro.clouds.stacks.convergence.restart._PAUSE", 0.01)
     world.push(hot({"a": vm("one")}))
     running.states["one"] = "UNKNOWN"
     with pytest.raises(Conflict, match="the machine 'rack 7' of the server 'one' does not answer"):

@@ -20,7 +20,7 @@ import threading
 import time
 from typing import Any
 
-from vetro.muranopl.native import method
+from vetro.muranopl.types.native import method
 
 libc = ctypes.CDLL(None, use_errno=True)
 

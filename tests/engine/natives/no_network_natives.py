@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.engine import zygote_service
 from vetro.engine.sandbox import Layer
+from vetro.engine.task import zygote_service
 
 
 def register(registry: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vetro.engine.task import Budget
+from vetro.engine.task.task import Budget
 from vetro.engine.workspace import Workspace
 from vetro.engine.workspace.running import host_config, new_task
 from vetro.engine.workspace.settings import Settings, SettingsError, read_settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vetro.engine.task import Budget, Task
+from vetro.engine.task.task import Budget, Task
 from vetro.engine.workspace import EnvironmentFolder, Workspace, default_root
 from vetro.engine.workspace.files import EnvironmentBusy, NoSuchEnvironment, WorkspaceError
 from vetro.packages import memory_package, open_package

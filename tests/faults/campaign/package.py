@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 
 #: ``fails``: the second half of the steps is not made.
 CHAIN = """\

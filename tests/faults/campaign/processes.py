@@ -18,8 +18,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 #: What a process is, by its command line; the first that fits.
 _KINDS = (
-    ("http", "vetro.server.serving_http"),
-    ("zygote", "vetro.engine.zygote"),
+    ("http", "vetro.server.http.server"),
+    ("zygote", "vetro.engine.task.zygote"),
     ("forker", "vetro.engine.host"),
     ("worker", "vetro.cli.main worker"),
     ("serve", "vetro.cli.main serve"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vetro.forms.dynamic import attributes
 from vetro.forms.dynamic.errors import BadAttribute
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.values import FDict, freeze
 
 PLACE = Position("ui.yaml", 3, 5)

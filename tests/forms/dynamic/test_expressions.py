@@ -9,7 +9,7 @@ from tests.forms.dynamic.making import Session, definition, surroundings
 from vetro.forms.dynamic import DynamicFormError, ExpressionFailed, TemplateLoop
 from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import evaluate, expressions_in
-from vetro.forms.dynamic.reading import Reader
+from vetro.forms.dynamic.snippets import Reader
 from vetro.yaql.values import freeze
 
 

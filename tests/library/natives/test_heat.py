@@ -10,9 +10,9 @@ import pytest
 from tests.library.simulator import Simulator
 from tests.support.host import Host
 from vetro.library.stackdata import digest_of, parts_of
-from vetro.muranopl.effects import EffectError
-from vetro.muranopl.exceptions import names_of
-from vetro.muranopl.execution import RealClock
+from vetro.muranopl.runtime.effects import EffectError
+from vetro.muranopl.runtime.exceptions import names_of
+from vetro.muranopl.runtime.execution import RealClock
 
 NEW = '- $s: !yaql "new(sys:HeatStack, name => s, description => d, regionName => r)"\n'
 FIXED = {"heat_template_version": "2013-05-23", "description": "d"}

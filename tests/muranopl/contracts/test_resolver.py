@@ -19,9 +19,9 @@ from vetro.muranopl.contracts.model import (
 )
 from vetro.muranopl.contracts.resolver import chain_of, class_name_of, qualified_name
 from vetro.muranopl.contracts.words import text_of
-from vetro.muranopl.declarations import SourceFile
-from vetro.muranopl.reader import read_file
-from vetro.muranopl.stored import decode, encode
+from vetro.muranopl.declarations.storage import decode, encode
+from vetro.muranopl.declarations.tree import SourceFile
+from vetro.muranopl.reader.files import read_file
 from vetro.yaql import ast
 from vetro.yaql.parser import MURANO, parse
 

@@ -16,7 +16,7 @@ from tests.server.accounts.listening_keystone import Answering, listening
 from vetro.server import setup
 from vetro.server.accounts import keystone
 from vetro.server.accounts.authentication import caller_of_token
-from vetro.server.config import ConfigError
+from vetro.server.config.config import ConfigError
 from vetro.server.errors import NotSignedIn, Unavailable
 
 pytestmark = pytest.mark.django_db

@@ -11,11 +11,11 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 from tests.server.web.conftest import browser
 from vetro.server import setup
-from vetro.server.dispatch.sweep import sweep
 from vetro.server.setup import config
+from vetro.server.tasks.sweep import sweep
 
 __all__ = ["browser"]
 

@@ -16,7 +16,7 @@ from django.db import connection
 from django.test import Client
 
 from tests.server.accounts.listening_keystone import listening
-from tests.server.accounts.test_visits import OPTIONS, Keystone, enter
+from tests.server.accounts.test_keystone_login import OPTIONS, Keystone, enter
 from tests.server.web.conftest import browser
 from vetro.server.accounts import service
 from vetro.server.accounts.authentication import caller_of_token

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from vetro.server.accounts import revocation, service, usage
+from vetro.server.accounts import revocation, service, token_usage
 from vetro.server.accounts.authentication import caller_of_token
 from vetro.server.accounts.models import Token
 from vetro.server.caller import SYSTEM
@@ -117,17 +117,17 @@ def test_a_remembered_token_ends_when_it_is_revoked_or_expires(ann: Any, monkeyp
 
 
 def test_when_a_token_was_used_is_written_later(ann: Any) -> None:
-    usage.flush()
+    token_usage.flush()
     caller_of_token(ann.token)
     assert Token.objects.get(pk=ann.caller.token_id).last_used is None
-    assert usage.flush() == 1
+    assert token_usage.flush() == 1
     found = Token.objects.get(pk=ann.caller.token_id).last_used
     assert found is not None and datetime.now(UTC) - found < timedelta(seconds=30)
-    assert usage.flush() == 0
+    assert token_usage.flush() == 0
     later = datetime.now(UTC) + timedelta(seconds=5)  # another process has seen it after this one
     Token.objects.filter(pk=ann.caller.token_id).update(last_used=later)
     caller_of_token(ann.token)
-    usage.flush()
+    token_usage.flush()
     assert Token.objects.get(pk=ann.caller.token_id).last_used == later
 
 
@@ -168,7 +168,7 @@ def test_bearer_tokens_are_for_v2_only(ann: Any) -> None:
 
 
 def test_who_missed_the_first_link_gets_another_until_somebody_has_signed_in() -> None:
-    from vetro.server.serving_prepare import first_account
+    from vetro.server.http.startup import first_account
 
     missed, link = first_account(), first_account()
     assert missed is not None and link is not None and missed != link
@@ -179,7 +179,7 @@ def test_who_missed_the_first_link_gets_another_until_somebody_has_signed_in() -
 
 @pytest.mark.parametrize("otherwise", ["token", "password", "account"])
 def test_there_is_no_other_first_link_where_one_can_sign_in_otherwise(otherwise: str) -> None:
-    from vetro.server.serving_prepare import first_account
+    from vetro.server.http.startup import first_account
 
     assert first_account() is not None
     user, project = service.find_user("admin"), service.find_project("default")

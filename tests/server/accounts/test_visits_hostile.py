@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.server.accounts.listening_keystone import listening
-from tests.server.accounts.test_visits import OPTIONS, Keystone, enter
+from tests.server.accounts.test_keystone_login import OPTIONS, Keystone, enter
 from vetro.server import setup
 from vetro.server.accounts.models import LoginFailure
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from vetro.server.dispatch.models import WorkerProcess
+from vetro.server.tasks.models import WorkerProcess
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 

@@ -110,7 +110,7 @@ def put(text: str, place: int, value: str) -> str:
 @pytest.fixture
 def there(root: Any) -> Iterator[dict[str, str]]:
     """Ids of what there is."""
-    from tests.server.dispatch import shop
+    from tests.server.tasks import shop
 
     package = shop.add_package(root.caller)
     environment = root.post("/v1/environments", {"name": "there"}).json()["id"]

@@ -8,7 +8,7 @@ import pytest
 
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
-from vetro.server.dispatch.models import Task
+from vetro.server.tasks.models import Task
 
 pytestmark = pytest.mark.database
 

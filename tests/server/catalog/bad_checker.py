@@ -13,7 +13,8 @@ from typing import Any
 from hostile_natives import attempt
 
 from vetro.engine.installation import Installation
-from vetro.server.catalog import inside, reading
+from vetro.server.catalog.inspection import read as reading
+from vetro.server.catalog.inspection import worker
 
 
 def bad_read(data: bytes, location: str, limits: Any, *, strict: bool) -> tuple[dict[str, Any], bytes]:
@@ -54,4 +55,4 @@ def bad_check(archives: Any, others: Any, cache: Any, limits: Any) -> list[dict[
 def answerer(installation: Installation) -> Callable[[int], None]:
     """The service's own, with these in the place of its checker."""
     reading.read, reading.check = bad_read, bad_check  # type: ignore[assignment]
-    return inside.answerer(installation)
+    return worker.answerer(installation)

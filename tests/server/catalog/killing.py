@@ -44,14 +44,14 @@ def main() -> int:
 
     from tests.server.catalog.archives import archive
     from vetro.server.caller import Caller
-    from vetro.server.catalog import blobs, embedded, garbage, importing, writing
+    from vetro.server.catalog import blobs, garbage, imports, standard_packages, storage
     from vetro.server.catalog.models import Package, PackageClass, PackageTag, PackageText
     from vetro.server.errors import Conflict
 
     call_command("migrate", verbosity=0)
-    embedded.ensure()
+    standard_packages.ensure()
     caller = Caller("u", "ann", "p", "demo")
-    modules = {"importing": importing, "writing": writing}
+    modules = {"importing": imports, "writing": storage}
     found = []
     for number, (place, after) in enumerate(PLACES.items()):
         data = [archive(f"com.example.A{number}", Tags=["t"]), archive(f"com.example.B{number}", Tags=["t"])]
@@ -60,10 +60,10 @@ def main() -> int:
         if not child:
             module, _, name = place.partition(".")
             if name == "import":
-                dying(importing.import_packages, after)(caller, data)
+                dying(imports.import_packages, after)(caller, data)
             else:
                 setattr(modules[module], name, dying(getattr(modules[module], name), after))
-                importing.import_packages(caller, data)
+                imports.import_packages(caller, data)
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL, place
         names = [f"com.example.{letter}{number}" for letter in "AB"]
@@ -77,7 +77,7 @@ def main() -> int:
         sound = all(blobs.get(row.digest) for row in rows)
         stray = garbage.collect(grace=0)
         try:
-            again = len(importing.import_packages(caller, data).packages)
+            again = len(imports.import_packages(caller, data).packages)
         except Conflict:
             again = 0
         found.append({"place": place, "counts": counts, "sound": sound, "stray": stray, "again": again})

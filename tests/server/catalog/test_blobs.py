@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from tests.server.catalog.archives import archive
 from tests.server.catalog.s3site import Site
-from vetro.server.catalog import blobs, garbage, retired, service
+from vetro.server.catalog import blobs, deleted_versions, garbage, service
 from vetro.server.catalog.blobs import BlobMissing, Bucket, Folder
-from vetro.server.catalog.importing import import_packages
-from vetro.server.config import ConfigError
+from vetro.server.catalog.imports import import_packages
+from vetro.server.config.config import ConfigError
 from vetro.server.errors import Unavailable
 
 pytestmark = pytest.mark.database
@@ -204,8 +204,8 @@ def test_addresses_of_stores() -> None:
 
 
 def test_garbage_is_what_nothing_names(ann: Any, folder: Folder) -> None:
-    from vetro.server.dispatch.models import Task
     from vetro.server.environments.models import Environment, EnvironmentPackage
+    from vetro.server.tasks.models import Task
 
     kept = import_packages(ann.caller, [archive("com.example.Kept")]).packages[0]
     gone = import_packages(ann.caller, [archive("com.example.Gone")]).packages[0]
@@ -218,7 +218,7 @@ def test_garbage_is_what_nothing_names(ann: Any, folder: Folder) -> None:
     for path in folder.root.rglob("*"):
         os.utime(path, (0, 0))
     assert garbage.collect() == 1  # what was deleted a moment ago can be put back
-    retired.forget(timezone.now() + timedelta(seconds=1))
+    deleted_versions.forget(timezone.now() + timedelta(seconds=1))
     assert garbage.collect() == 1
     left = {name for name, _ in folder.listed()}
     assert {kept.digest, queued, pinned} <= left and not {stray, gone.digest} & left

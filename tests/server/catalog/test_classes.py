@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.server.catalog.archives import archive
 from vetro.server.catalog.classes import implementations
-from vetro.server.catalog.importing import import_packages
+from vetro.server.catalog.imports import import_packages
 
 
 def test_inheritors_by_type_and_version(ann: Any, eve: Any) -> None:

@@ -17,7 +17,7 @@ import yaml
 from tests.server.api.v1.test_packages import PACKAGES, PATCH, upload
 from tests.server.catalog.archives import archive, zipped
 from vetro.server.catalog import limits, service
-from vetro.server.catalog.importing import import_packages
+from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package, PackageTag
 from vetro.server.catalog.sources import read_bundle
 from vetro.server.errors import Conflict, Invalid
@@ -238,7 +238,7 @@ def test_bundles_that_are_none(data: bytes) -> None:
 
 def test_a_version_that_is_being_deployed_cannot_be_exchanged(ann: Any) -> None:
     """Deleted while its deployment runs and imported with other content, it would be two things under one version."""
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     package = import_packages(ann.caller, [archive(version="1.0.0")]).packages[0]
     used = {"fqn": package.fqn, "version": package.version, "digest": package.digest}
@@ -265,16 +265,16 @@ PAIRS = {
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_who_comes_second_is_refused(ann: Any, monkeypatch: pytest.MonkeyPatch, pair: list[bytes]) -> None:
-    from vetro.server.catalog import importing
+    from vetro.server.catalog import imports
 
-    put = importing._put
+    put = imports._put
 
     def overtaken(draft: Any) -> None:
         put(draft)
-        monkeypatch.setattr(importing, "_put", put)
+        monkeypatch.setattr(imports, "_put", put)
         import_packages(ann.caller, pair[1:])  # after everything was checked
 
-    monkeypatch.setattr(importing, "_put", overtaken)
+    monkeypatch.setattr(imports, "_put", overtaken)
     with pytest.raises(Conflict):
         import_packages(ann.caller, pair[:1])
     assert stored() == 1
@@ -287,14 +287,14 @@ def test_of_imports_at_the_same_moment_one_wins(
 ) -> None:
     from django.db import connection
 
-    from vetro.server.catalog import embedded, importing
+    from vetro.server.catalog import imports, standard_packages
 
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has one writer at a time, and in tests one connection")
-    embedded.ensure()
+    standard_packages.ensure()
     ann = people("ann")
     together = threading.Barrier(2, timeout=20)
-    put = importing._put
+    put = imports._put
     ends: list[Any] = []
 
     def wait(draft: Any) -> None:
@@ -309,7 +309,7 @@ def test_of_imports_at_the_same_moment_one_wins(
         finally:
             connection.close()
 
-    monkeypatch.setattr(importing, "_put", wait)
+    monkeypatch.setattr(imports, "_put", wait)
     threads = [threading.Thread(target=run, args=(data,)) for data in pair]
     for thread in threads:
         thread.start()

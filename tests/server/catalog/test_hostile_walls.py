@@ -15,19 +15,20 @@ import pytest
 from tests.engine.natives import hostile_natives as hostile
 from tests.engine.taskworld import NATIVES
 from tests.server.catalog.archives import archive
-from vetro.engine.launcher import Launcher
+from vetro.engine.query.sandboxed_worker import walled
 from vetro.engine.sandbox import LAYERS
 from vetro.engine.sandbox.identity import TASK_ID
-from vetro.engine.walled import walled
-from vetro.muranopl.codecache import file_of, key_of_file
+from vetro.engine.task.launcher import Launcher
+from vetro.muranopl.compiler.cache import file_of, key_of_file
 from vetro.packages.cache import DiskCache
-from vetro.server import walls
-from vetro.server.catalog import blobs, examining, questions
-from vetro.server.catalog.examiner import Pool
-from vetro.server.catalog.importing import import_packages
-from vetro.server.dispatch import spec
+from vetro.server import sandboxed_workers
+from vetro.server.catalog import blobs
+from vetro.server.catalog.imports import import_packages
+from vetro.server.catalog.inspection import client, protocol
+from vetro.server.catalog.inspection.pool import Pool
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
+from vetro.server.tasks import spec
 
 pytestmark = pytest.mark.attack("uploads", "walls of examiners")
 
@@ -44,9 +45,9 @@ def launcher() -> Iterator[Launcher]:
 @pytest.fixture
 def bad(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     """Questions, to a checker that does what the archive says."""
-    monkeypatch.setattr(walls, "launcher", lambda: launcher)
+    monkeypatch.setattr(sandboxed_workers, "launcher", lambda: launcher)
     found = Pool(1)
-    monkeypatch.setattr(examining, "pool", lambda: found)
+    monkeypatch.setattr(client, "pool", lambda: found)
     yield found
     found.close()
 
@@ -109,7 +110,7 @@ def test_it_reads_what_the_catalog_names_and_nothing_beside_it(bad: Pool, tmp_pa
 def test_bombs_refuse_the_package_only(
     bad: Pool, what: str, seconds: float, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "LARGEST_HEAD", 1 << 20)
+    monkeypatch.setattr(protocol, "LARGEST_HEAD", 1 << 20)
     with pytest.raises(Invalid, match=text):
         ask(bad, seconds, what=what)
     assert ask(bad, what="look")["descriptors"]
@@ -142,10 +143,10 @@ def test_code_is_kept_for_the_archive_that_was_examined_only(bad: Pool, monkeypa
     keys = {file: key_of_file(f"{file}/Classes/x.yaml", f"{file} test") for file in (own, other, "/blobs/own2")}
     keys["short"] = "0" * 64
     data = json.dumps({"keys": list(keys.values())}).encode()
-    examining.check_archives("p", [(data, own)], [], shared=[own])
+    client.check_archives("p", [(data, own)], [], shared=[own])
     cache = DiskCache(spec.compiled(config()))
     assert not any(cache.get(key) for key in keys.values())
-    examining.check_archives("p", [(data, own)], [])
+    client.check_archives("p", [(data, own)], [])
     assert {file: cache.get(key) for file, key in keys.items()} == {
         own: b"code", other: None, "/blobs/own2": None, "short": None
     }  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from tests.server.catalog.archives import archive
 from vetro.server.catalog import requirements, service
 from vetro.server.catalog.classes import implementations
-from vetro.server.catalog.importing import import_packages
+from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.requirements import RequirementMissing, StillRequired
 

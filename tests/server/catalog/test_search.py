@@ -9,14 +9,14 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries
 
-from vetro.muranopl.versions import parse_version, version_key
+from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.server.caller import Caller
 from vetro.server.catalog import search, trigrams
-from vetro.server.catalog.asked import LONGEST_SEARCH
 from vetro.server.catalog.models import Category, Package
 from vetro.server.catalog.search import Query, page
+from vetro.server.catalog.search_query import LONGEST_SEARCH
+from vetro.server.catalog.storage import NewPackage, store_changed, store_new
 from vetro.server.catalog.versions import sort_key
-from vetro.server.catalog.writing import NewPackage, store_changed, store_new
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.queries import fetch, write
 

@@ -9,7 +9,7 @@ import pytest
 from tests.server.catalog.archives import archive
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import service
-from vetro.server.catalog.importing import import_packages
+from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vetro.muranopl.versions import parse_version, version_key
+from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.server.catalog.versions import MAX_KEY, sort_key
 
 LABEL = st.sampled_from(["0", "1", "9", "10", "a", "alpha", "beta", "rc", "a1", "1a", "A"])

@@ -114,7 +114,7 @@ class Garden:
 
     def deploy(self, session: str) -> Any:
         """Deploys to the end; the task."""
-        from vetro.server.environments import deploying
+        from vetro.server.environments import deploy as deploying
 
         task = deploying.deploy(self.caller, self.id, session)
         self.drain()
@@ -140,11 +140,11 @@ def plant(id: str = "p1", **properties: Any) -> dict[str, Any]:
 @pytest.fixture
 def planting(ann: Any, drain: Any) -> Callable[..., Garden]:
     """Makes environments of ann: with plants they are deployed, and the package is there."""
-    from vetro.server.catalog import embedded
+    from vetro.server.catalog import standard_packages
     from vetro.server.catalog.service import import_packages
     from vetro.server.environments import service
 
-    embedded.ensure()
+    standard_packages.ensure()
     import_packages(ann.caller, [archive()])
 
     def make(*plants: dict[str, Any], name: str = "garden") -> Garden:

@@ -12,11 +12,12 @@ from django.db import connection, connections
 
 from tests.server.environments.conftest import plant
 from vetro.engine.outcome import Outcome
-from vetro.server.dispatch.claim import claim
-from vetro.server.dispatch.ending import finish
-from vetro.server.dispatch.models import Task
-from vetro.server.environments import deploying, reading
+from vetro.server.environments import deploy as deploying
+from vetro.server.environments import queries
 from vetro.server.environments.models import Environment
+from vetro.server.tasks.claim import claim
+from vetro.server.tasks.completion import finish
+from vetro.server.tasks.models import Task
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db(transaction=True)]
 
@@ -72,12 +73,12 @@ def test_a_task_that_is_begun_meanwhile_ends_with_the_environment(
     planting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     garden = planting(plant())
-    before = reading.get(garden.caller, garden.id)
+    before = queries.get(garden.caller, garden.id)
     task = deploying.deploy(garden.caller, garden.id, garden.open())
     seen = [before]  # at the first look it was not there yet
 
-    def get(*given: Any) -> reading.Found:
-        return seen.pop() if seen else reading.get(*given)
+    def get(*given: Any) -> queries.Found:
+        return seen.pop() if seen else queries.get(*given)
 
     monkeypatch.setattr(deploying, "reading", SimpleNamespace(get=get))
     deploying.delete(garden.caller, garden.id, abandon=True)

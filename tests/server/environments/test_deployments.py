@@ -8,17 +8,17 @@ import pytest
 from django.db.models.signals import post_init
 
 from tests.server.environments.conftest import plant
-from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import deploying, deployments, service
+from vetro.server.environments import deploy, deployments, service
 from vetro.server.environments.errors import NotYours
 from vetro.server.errors import Invalid, NotFound
+from vetro.server.tasks.models import Report, Task
 
 pytestmark = pytest.mark.database
 
 
 def test_deployments_are_listed_newest_first_with_what_was_deployed(planting: Any) -> None:
     garden = planting(plant())
-    deploying.call_action(garden.caller, garden.id, "p1_water", {"litres": 2})
+    deploy.call_action(garden.caller, garden.id, "p1_water", {"litres": 2})
     newest, oldest = deployments.of_environment(garden.caller, garden.id)
     assert (newest["state"], newest["result"], newest["finished"]) == ("running", {}, None)
     assert newest["action"] == {"object_id": "p1", "method": "water", "args": {"litres": 2}}
@@ -117,5 +117,5 @@ def test_an_application_that_told_much_costs_its_last_report(planting: Any) -> N
 
 def test_deployments_of_removed_environments_are_gone(planting: Any) -> None:
     garden = planting(plant())
-    deploying.delete(garden.caller, garden.id, abandon=True)
+    deploy.delete(garden.caller, garden.id, abandon=True)
     assert deployments.of_project(garden.caller) == []

@@ -9,12 +9,12 @@ import pytest
 
 from tests.server.environments.conftest import plant
 from tests.server.web.conftest import browser
-from vetro.server import large
-from vetro.server.dispatch import queue
-from vetro.server.dispatch.models import Task
 from vetro.server.environments import content, deployments
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import TooMany
+from vetro.server.http import large_requests
+from vetro.server.tasks import queue
+from vetro.server.tasks.models import Task
 
 __all__ = ["browser"]
 pytestmark = [pytest.mark.django_db, pytest.mark.attack("data", "M7")]
@@ -89,15 +89,19 @@ def test_what_requests_load_together_counts(garden: Any, ann: Any, monkeypatch: 
     """And whoever answers large requests comes to the bounds within."""
     size = len(json.dumps(State.objects.filter(environment_id=garden.id).latest("number").model))
     path = f"/v1/environments/{garden.id}"
-    with large.bounded():
+    with large_requests.bounded():
         assert ann.get(path).status_code == 200
-    monkeypatch.setattr(large, "ALL", size // 2)
-    with large.bounded(), pytest.raises(large.LargeRequest):
+    monkeypatch.setattr(large_requests, "ALL", size // 2)
+    with large_requests.bounded(), pytest.raises(large_requests.LargeRequest):
         ann.get(path)
-    with large.bounded(TooMany("not now")):
+    with large_requests.bounded(TooMany("not now")):
         answer = ann.get(path)
         assert answer.status_code == 429 and b"not now" in answer.content
-    with large.bounded(), large.at_most(10 * size, TooMany("inner")), pytest.raises(large.LargeRequest):
+    with (
+        large_requests.bounded(),
+        large_requests.at_most(10 * size, TooMany("inner")),
+        pytest.raises(large_requests.LargeRequest),
+    ):
         ann.get(path)
-    with large.bounded(), large.unbounded():
+    with large_requests.bounded(), large_requests.unbounded():
         assert ann.get(path).status_code == 200

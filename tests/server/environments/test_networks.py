@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vetro.server.config import Config, ConfigError
+from vetro.server.config.config import Config, ConfigError
 from vetro.server.environments import networks
 
 

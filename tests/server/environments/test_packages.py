@@ -28,7 +28,7 @@ def test_only_versions_that_the_model_came_from_are_kept(planting: Any) -> None:
 
 
 def test_an_administrator_deploys_with_the_packages_of_the_project(planting: Any, root: Any) -> None:
-    from vetro.server.environments import deploying
+    from vetro.server.environments import deploy as deploying
 
     garden = planting()
     session = garden.open()

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.server.environments.conftest import plant
-from vetro.server.environments import deploying, removal
+from vetro.server.environments import deploy, removal
 from vetro.server.environments.models import Environment, InstanceUsage, Session, State
 
 pytestmark = pytest.mark.attack("data", "M6")
@@ -33,7 +33,7 @@ def left(id: str) -> int:
 def test_a_large_one_goes_in_steps(large: Any, ann: Any, django_capture_on_commit_callbacks: Any) -> None:
     beside = ann.post("/v2/environments", {"name": "beside"}).json()["id"]
     with django_capture_on_commit_callbacks() as after, CaptureQueriesContext(connection) as asked:
-        deploying.delete(large.caller, large.id, abandon=True)
+        deploy.delete(large.caller, large.id, abandon=True)
     assert not Environment.objects.filter(id=large.id).exists() and left(large.id) >= 2 * MANY
     assert not any(f'DELETE FROM "{State._meta.db_table}"' in query["sql"] for query in asked)
     assert ann.get(f"/v2/environments/{large.id}").status_code == 404
@@ -50,7 +50,7 @@ def test_a_large_one_goes_in_steps(large: Any, ann: Any, django_capture_on_commi
 
 def test_what_a_kill_left_is_found_and_nothing_else(large: Any, ann: Any) -> None:
     beside = ann.post("/v2/environments", {"name": "beside"}).json()["id"]
-    deploying.delete(large.caller, large.id, abandon=True)  # and what was to come after it never did
+    deploy.delete(large.caller, large.id, abandon=True)  # and what was to come after it never did
     count, kept = left(large.id), left(beside)
     assert removal.drop_rows(beside) == 0
     assert removal.drop_leftovers() >= count
@@ -60,5 +60,5 @@ def test_what_a_kill_left_is_found_and_nothing_else(large: Any, ann: Any) -> Non
 
 def test_a_small_one_goes_at_once(planting: Any) -> None:
     garden = planting(plant())
-    deploying.delete(garden.caller, garden.id, abandon=True)
+    deploy.delete(garden.caller, garden.id, abandon=True)
     assert left(garden.id) == 0

@@ -99,7 +99,7 @@ def test_renaming_changes_the_name_and_not_the_model(ann: Any) -> None:
 
 def test_every_write_is_audited_and_announced(ann: Any) -> None:
     from vetro.server.audit.models import AuditRecord
-    from vetro.server.dispatch.models import Event
+    from vetro.server.tasks.models import Event
 
     made = service.create(ann.caller, {"name": "e"})
     service.rename(ann.caller, made["id"], {"name": "f"})

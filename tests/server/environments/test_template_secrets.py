@@ -21,9 +21,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def orchard(ann: Any) -> None:
-    from vetro.server.catalog import embedded
+    from vetro.server.catalog import standard_packages
 
-    embedded.ensure()
+    standard_packages.ensure()
     assert upload(ann, archive()).status_code == 201
 
 

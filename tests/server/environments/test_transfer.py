@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.environments.conftest import exported, plant
 from vetro.engine.workspace import Workspace
-from vetro.server.environments import drafts, history, reading, transfer
+from vetro.server.environments import drafts, history, queries, transfer
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.errors import Conflict, Invalid
@@ -40,7 +40,7 @@ def test_an_environment_comes_back_as_it_was(planting: Any, eve: Any) -> None:
     data = exported(garden.caller, garden.id)
     made = transfer.import_environment(eve.caller, data)  # the package comes along
     new = str(made["environment_id"])
-    found = reading.get(eve.caller, new, model=True)
+    found = queries.get(eve.caller, new, model=True)
     assert (found.name, found.version, found.status) == ("garden", 1, "ready")
     assert new != garden.id and found.model is not None and found.model["Objects"]["?"]["id"] == new
     other = type(garden)(eve.caller, new, garden.drain)
@@ -100,7 +100,7 @@ HEAD = {"format": 1, "name": "e", "id": "x", "packages": []}
 def test_bad_archives_are_refused_and_leave_nothing(ann: Any, data: bytes) -> None:
     with pytest.raises(Invalid):
         transfer.import_environment(ann.caller, data)
-    assert reading.of_project(ann.caller.project_id) == []
+    assert queries.of_project(ann.caller.project_id) == []
 
 
 def test_bombs_are_refused_before_they_are_unpacked(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_of_thousands_of_states_the_newest_are_imported(planting: Any, eve: Any)
     made = transfer.import_environment(eve.caller, data.getvalue())
     numbers = State.objects.filter(environment_id=made["environment_id"]).order_by("number")
     assert list(numbers.values_list("number", flat=True)) == list(range(2900, 3000))
-    assert reading.get(eve.caller, str(made["environment_id"])).version == 2999
+    assert queries.get(eve.caller, str(made["environment_id"])).version == 2999
 
 
 def test_an_import_says_what_it_leaves_out(ann: Any) -> None:

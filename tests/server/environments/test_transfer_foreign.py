@@ -18,10 +18,11 @@ import pytest
 
 from tests.server.environments.conftest import exported
 from vetro.clouds.interface import Conflict, Owner, StackChange
-from vetro.engine.host.answers import NoSuchSecret
-from vetro.engine.host.seal import Seal
-from vetro.server.dispatch.spec import secret_keys
-from vetro.server.environments import deploying, deployments, drafts, history, reading, service, sessions, transfer
+from vetro.engine.host.answer import NoSuchSecret
+from vetro.engine.host.encryption import Seal
+from vetro.server.environments import deploy as deploying
+from vetro.server.environments import deployments, drafts, history, queries, service, sessions, transfer
+from vetro.server.tasks.spec import secret_keys
 
 MANIFEST = """\
 Format: MuranoPL/1.3
@@ -140,14 +141,14 @@ class Town:
 def town(ann: Any, drain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
     """With a cloud of its own; the package is public in ann's project."""
     from vetro.server import setup
-    from vetro.server.catalog import embedded
+    from vetro.server.catalog import standard_packages
     from vetro.server.catalog.service import import_packages
-    from vetro.server.config import Config
+    from vetro.server.config.config import Config
 
     place = tmp_path / "cloud"
     given = {"cloud.driver": "record", "cloud.directory": str(place)}
     monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
-    embedded.ensure()
+    standard_packages.ensure()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as target:
         target.writestr("manifest.yaml", MANIFEST)
@@ -192,8 +193,8 @@ def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any
 
 def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> None:
     from vetro.engine.host.config import cloud_of
-    from vetro.server.dispatch import spec
     from vetro.server.setup import config
+    from vetro.server.tasks import spec
 
     mine = town.build(ann.caller)
     project = ann.caller.project_id
@@ -203,7 +204,7 @@ def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> Non
     # Nor does it help to leave out of the archive what the refusal goes by.
     hidden = changed(data, lambda path, value: {**value, "Attributes": []} if path.startswith("model-") else value)
     copy = str(transfer.import_environment(ann.caller, hidden, name="copy")["environment_id"])
-    model = reading.get(ann.caller, mine, model=True).model or {}
+    model = queries.get(ann.caller, mine, model=True).model or {}
     name = "murano-" + next(value for _, _, key, value in model["Attributes"] if key == "generatedStackName")
     owner = Owner(project, copy)
     cloud = cloud_of(spec.cloud(config()), owner)
@@ -247,5 +248,5 @@ def test_an_id_that_the_service_would_not_give_is_not_taken(ann: Any, eve: Any, 
     theirs = str(transfer.import_environment(eve.caller, data)["environment_id"])
     assert theirs.lower() != made and theirs != given
     assert len(theirs) == 32 and set(theirs) <= set("0123456789abcdef")
-    model = reading.get(eve.caller, theirs, model=True).model or {}
+    model = queries.get(eve.caller, theirs, model=True).model or {}
     assert model["Objects"]["?"]["id"] == theirs

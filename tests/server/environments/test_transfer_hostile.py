@@ -16,11 +16,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from vetro.server import setup
-from vetro.server.catalog import examiner
-from vetro.server.crypto import loads_compressed, unpacked_size
+from vetro.server.catalog.inspection import pool
 from vetro.server.environments import removal, transfer
 from vetro.server.environments.models import State
 from vetro.server.errors import Invalid
+from vetro.server.secrets.encryption import loads_compressed, unpacked_size
 
 pytestmark = [pytest.mark.django_db, pytest.mark.attack("uploads", "H6")]
 HEAD = {"format": 1, "name": "e", "packages": []}
@@ -156,8 +156,8 @@ def test_states_that_do_not_fit_together_leave_nothing(ann: Any, monkeypatch: py
 
 def test_it_is_the_pool_that_reads(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    real = examiner.Pool.ask
-    monkeypatch.setattr(examiner.Pool, "ask", lambda self, *a, **k: asked.append(a[1]["op"]) or real(self, *a, **k))
+    real = pool.Pool.ask
+    monkeypatch.setattr(pool.Pool, "ask", lambda self, *a, **k: asked.append(a[1]["op"]) or real(self, *a, **k))
     given = {"archive": SimpleUploadedFile("e.zip", archived({"model-1.json": model()}))}
     assert ann._client.post("/v2/environments/import", given).status_code == 201
     assert asked == ["environment", "environment"]

@@ -19,7 +19,7 @@ from vetro.clouds.stacks.settings import StackSettings
 from vetro.server import setup
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import import_packages
-from vetro.server.config import Config
+from vetro.server.config.config import Config
 from vetro.server.setup import config
 
 pytestmark = [pytest.mark.django_db, pytest.mark.attack("data", "D2")]

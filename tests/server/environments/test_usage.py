@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.server.environments.conftest import plant
-from vetro.engine.journal import Note
-from vetro.server.dispatch import reports
-from vetro.server.dispatch.models import Event, JournalNote, Report, Task
+from vetro.engine.worker.journal import Note
 from vetro.server.environments import usage
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import Environment, InstanceUsage
+from vetro.server.tasks import reports
+from vetro.server.tasks.models import Event, JournalNote, Report, Task
 
 pytestmark = pytest.mark.database
 TRACK, UNTRACK = "murano.track_instance", "murano.untrack_instance"

@@ -14,9 +14,9 @@ from django.test import Client
 from prometheus_client import REGISTRY
 
 from vetro.server import setup
-from vetro.server.dispatch.models import Task, WorkerProcess
 from vetro.server.observe import counts, metrics
 from vetro.server.observe.requests import answered, route_of
+from vetro.server.tasks.models import Task, WorkerProcess
 
 
 @pytest.mark.parametrize(

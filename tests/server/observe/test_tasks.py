@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import REGISTRY
 
-from vetro.server.dispatch.models import JournalEntry, Task
 from vetro.server.observe import tasks, traces
+from vetro.server.tasks.models import JournalEntry, Task
 
 pytestmark = pytest.mark.django_db
 BEGUN = 1_700_000_000.0

@@ -15,16 +15,16 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.server.catalog.archives import archive
 from vetro.clouds.quotas import QUOTAS
-from vetro.engine.journal import Note
+from vetro.engine.worker.journal import Note
 from vetro.server import setup
 from vetro.server.audit.models import AuditRecord
-from vetro.server.catalog import embedded
-from vetro.server.dispatch.journal import DbJournal
-from vetro.server.dispatch.models import JournalNote, Report, Task
+from vetro.server.catalog import standard_packages
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Forbidden
-from vetro.server.quotas import checking, limits, service
+from vetro.server.quotas import enforcement, limits, service
 from vetro.server.quotas.models import ProjectQuota
+from vetro.server.tasks.journal import DbJournal
+from vetro.server.tasks.models import JournalNote, Report, Task
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.attack("quotas", "H3")]
 
@@ -34,7 +34,7 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
     limits.forget()
-    checking.forget()
+    enforcement.forget()
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_v1_answers_in_its_form(ann: Any, allow: Any) -> None:
 
 def test_packages_and_their_archives(ann: Any, eve: Any, allow: Any) -> None:
     allow(packages=1)
-    embedded.ensure()
+    standard_packages.ensure()
 
     def bring(person: Any, name: str) -> Any:
         return person._client.post("/v2/packages", {"archive": [file(archive(name))]})
@@ -126,31 +126,31 @@ def test_states_and_drafts(ann: Any, allow: Any) -> None:
     allow(states=1)
     one, two = (sessions.open_session(ann.caller, made).id for _ in range(2))
     drafts.put_services(ann.caller, made, one, (), [big(400_000)])
-    with pytest.raises(checking.QuotaFull, match=r"has 0.* of 1 MiB"):
+    with pytest.raises(enforcement.QuotaFull, match=r"has 0.* of 1 MiB"):
         drafts.put_services(ann.caller, made, two, (), [big(400_000)])
     assert Session.objects.get(id=two).draft is None
     drafts.put_services(ann.caller, made, one, (), [big(350_000)])  # less than before is always possible
     drafts.remove_services(ann.caller, made, one, ())
-    checking.forget()
+    enforcement.forget()
     drafts.put_services(ann.caller, made, two, (), [big(400_000)])
     allow(states=0)
-    with pytest.raises(checking.QuotaFull):
+    with pytest.raises(enforcement.QuotaFull):
         drafts.put_services(ann.caller, made, two, (), [big(450_000)])
     refused(ann.post("/v2/environments", {"name": "more"}), 413, "states")
     refused(ann.post("/v2/templates", {"name": "t"}), 413, "states")
 
 
 def test_waiting_tasks(ann: Any, eve: Any, allow: Any) -> None:
-    from vetro.server.dispatch.queue import cancel, enqueue, retry
+    from vetro.server.tasks.queue import cancel, enqueue, retry
 
     allow(tasks=2)
     tasks = [enqueue(ann.caller, "static") for _ in range(2)]
-    with pytest.raises(checking.QuotaBusy, match="has 2 of 2"):
+    with pytest.raises(enforcement.QuotaBusy, match="has 2 of 2"):
         enqueue(ann.caller, "static")
     enqueue(eve.caller, "static")
     cancel(ann.caller, tasks[0].id)
     retry(ann.caller, tasks[0].id)
-    with pytest.raises(checking.QuotaBusy):
+    with pytest.raises(enforcement.QuotaBusy):
         retry(ann.caller, tasks[0].id)
     made = ann.post("/v2/environments", {"name": "e"}).json()["id"]
     draft = ann.post(f"/v2/environments/{made}/sessions").json()["id"]
@@ -181,7 +181,7 @@ def test_reports_are_left_out_with_one_line_that_says_so(ann: Any, eve: Any, all
 
 
 def test_streams_of_a_project(allow: Any, ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vetro.server.serving_streams import event_stream
+    from vetro.server.http.streams import event_stream
 
     allow(streams=2)
     open_ones: list[Any] = [event_stream(lambda: iter([b"x"]), ann.caller.project_id) for _ in range(3)]
@@ -191,7 +191,7 @@ def test_streams_of_a_project(allow: Any, ann: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_limits_reach_the_effects_host_as_numbers(ann: Any, allow: Any) -> None:
-    from vetro.server.dispatch import plan, spec
+    from vetro.server.tasks import plan, spec
 
     allow(servers=7, disk=-1)
     task = Task(id="t", project_id=ann.caller.project_id, kind="plan", spec={})
@@ -240,8 +240,8 @@ def test_counting_costs_the_same_however_much_there_is(ann: Any) -> None:
         with CaptureQueriesContext(
             connection,
         ) as queries:
-            checking.check(ann.caller.project_id, "environments")
-            checking.check_model(ann.caller.project_id, {}, 100)
+            enforcement.check(ann.caller.project_id, "environments")
+            enforcement.check_model(ann.caller.project_id, {}, 100)
         counts.append(len([q for q in queries if "advisory" not in q["sql"]]))
     assert counts[1] <= counts[0] <= 2
 
@@ -329,7 +329,7 @@ def test_a_project_that_is_gone_leaves_no_rights(root: Any, people: Any) -> None
 def test_quotas_are_locked_in_one_order(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two transactions of a project that lock them in different orders wait for each other on PostgreSQL."""
     held: list[str] = []
-    monkeypatch.setattr(checking, "_hold", lambda project, name: held.append(name))
+    monkeypatch.setattr(enforcement, "_hold", lambda project, name: held.append(name))
     template = ann.post("/v2/templates", {"name": "t"}).json()["id"]
     made = ann.post("/v2/environments", {"name": "first"}).json()["id"]
     for path, given in (
@@ -337,7 +337,7 @@ def test_quotas_are_locked_in_one_order(ann: Any, monkeypatch: pytest.MonkeyPatc
         (f"/v1/templates/{template}/create-environment", {"name": "third"}),
         (f"/v2/environments/{made}/clone", {"name": "fourth"}),
     ):
-        checking.forget()
+        enforcement.forget()
         held.clear()
         answer = ann.post(path, given)
         assert answer.status_code in (200, 201), answer.content

@@ -138,11 +138,11 @@ def campaign(
 @pytest.fixture(autouse=True, scope="module")
 def _ended() -> Iterator[None]:
     yield
-    from vetro.server.dispatch import ask
-    from vetro.server.formdesk import children
+    from vetro.server.forms import process_cache
+    from vetro.server.tasks import package_queries
 
-    children.close()
-    ask.close()
+    process_cache.close()
+    package_queries.close()
 
 
 def test_every_route_has_an_expectation_and_no_other() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.server.formdesk.conftest import _ended, environment, publish, shop
+from tests.server.forms.conftest import _ended, environment, publish, shop
 from vetro.server.accounts.models import User
-from vetro.server.web.signed_in import session_of
+from vetro.server.web.web_sessions import session_of
 
 __all__ = ["_ended", "browser", "environment", "publish", "shop"]
 

@@ -16,15 +16,18 @@ SOURCE = Path(__file__).parents[3] / "src" / "vetro"
 CHECKING = tuple(
     f"{folder}/{name}.py"
     for folder, names in (
-        ("packages", "archive check check_bodies check_classes errors files formats hot_constraints hot_package"),
-        ("packages", "hot_template hot_values manifest muranopl package paths plugin yamltree"),
-        ("muranopl", "_semver _version_clauses catalog declarations errors linker meta read_class read_constructs"),
-        ("muranopl", "read_exceptions read_instructions read_members read_meta read_parts read_values reader scalars"),
-        ("muranopl", "contracts/reader source source_checks types versions compiler/targets compiler/unit"),
+        ("packages", "archive errors files formats manifest muranopl package paths plugin yamltree"),
+        ("packages/checks", "package bodies classes"),
+        ("packages/hot", "constraints package template values"),
+        ("muranopl", "catalog errors contracts/reader compiler/targets compiler/unit"),
+        ("muranopl/declarations", "semver version_clauses tree versions"),
+        ("muranopl/reader", "classes constructs exceptions instructions members meta parts values files"),
+        ("muranopl/source", "nodes checks scalars"),
+        ("muranopl/types", "linker meta murano_type"),
         ("yaql", "resolve/failures lexer parser syntax_hints"),
-        ("server/catalog", "reading"),
-        ("forms/dynamic", "attributes evaluation expressions functions load_fields loading model parameters plaindata"),
-        ("forms/dynamic", "reading resolving softening versions wizard types/choices types/cloud types/networks"),
+        ("server/catalog/inspection", "read"),
+        ("forms/dynamic", "attributes evaluation expressions functions load_fields load model parameters plaindata"),
+        ("forms/dynamic", "snippets resolve plain_texts versions wizard types/choices types/cloud types/networks"),
     )
     for name in names.split()
 )

@@ -1,4 +1,4 @@
-"""All sentences of the rules that pages may show, found in the sources as `vetro.server.web.rule_words` knows them.
+"""All sentences of the rules that pages may show, found in the sources as `vetro.server.web.rule_texts` knows them.
 
 ``python -m tests.server.web.rules`` prints entries for those that the German file lacks.
 """
@@ -16,16 +16,16 @@ from tests.server.web.findings import CHECKING, SOURCE, findings_of
 from tests.server.web.sentences import Raised, texts
 from tests.server.web.wording import entry
 from vetro.server.web.language import read
-from vetro.server.web.rule_words import path_of
+from vetro.server.web.rule_texts import path_of
 
 GERMAN = path_of("de")
 #: Where errors that reach pages are raised.
 _RAISING = (
-    "server/accounts", "server/catalog", "server/environments", "server/formdesk", "server/dispatch/classes.py",
-    "server/dispatch/gate.py", "server/dispatch/queue.py", "server/dispatch/wait.py", "server/api/own.py",
-    "server/quotas", "server/api/v2/package_parts.py", "server/dispatch/ending.py", "server/web", "forms/builders.py",
-    "forms/checking.py", "forms/contexts.py", "forms/contracts.py", "forms/desks", "forms/removal.py",
-    "forms/dynamic/types", "muranopl/contracts/runtime.py", "engine/planning/telling.py",
+    "server/accounts", "server/catalog", "server/environments", "server/forms", "server/tasks/class_names.py",
+    "server/tasks/concurrency.py", "server/tasks/queue.py", "server/tasks/wait.py", "server/api/own.py",
+    "server/quotas", "server/api/v2/package_parts.py", "server/tasks/completion.py", "server/web", "forms/builders.py",
+    "forms/check.py", "forms/contexts.py", "forms/contracts.py", "forms/desks", "forms/removal.py",
+    "forms/dynamic/types", "muranopl/contracts/runtime.py", "engine/planning/report.py",
 )  # fmt: skip
 #: What only administrators see, in a terminal or the log.
 _TERMINAL = (
@@ -34,7 +34,7 @@ _TERMINAL = (
 #: Modules in which each text that begins with a capital and has a blank in it is such a sentence.
 _TEXTS = (
     "clouds/quotas.py",
-    "forms/texts.py", "forms/which.py", "forms/dynamic/builtin.py", "forms/dynamic/types",
+    "forms/texts.py", "forms/form_source.py", "forms/dynamic/last_step.py", "forms/dynamic/types",
 )  # fmt: skip
 
 

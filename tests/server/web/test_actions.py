@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 
 from tests.server.web.pagekit import followed, opened
-from vetro.server.dispatch.models import Task
-from vetro.server.environments import deploying, service
-from vetro.server.formdesk import desk
+from vetro.server.environments import deploy as deploying
+from vetro.server.environments import service
+from vetro.server.forms import form_session
+from vetro.server.tasks.models import Task
 from vetro.server.web.views.actions.result import file_in, shape_of
 
 Browser = Callable[[Any], Client]
@@ -22,9 +23,9 @@ def test_an_action_is_called_and_its_result_shown(
     browser: Browser, ann: Any, eve: Any, shop: Any, drain: Callable[[], int]
 ) -> None:
     environment = str(service.create(ann.caller, {"name": "street"})["id"])
-    begun = desk.begin(ann.caller, environment_id=environment, package=shop.id, source="class")
-    desk.submit(ann.caller, begun.id, {"name": "Corner", "seats": 1})
-    made = desk.finish(ann.caller, begun.id)
+    begun = form_session.begin(ann.caller, environment_id=environment, package=shop.id, source="class")
+    form_session.submit(ann.caller, begun.id, {"name": "Corner", "seats": 1})
+    made = form_session.finish(ann.caller, begun.id)
     assert made.session_id is not None
     deploying.deploy(ann.caller, environment, made.session_id)
     assert drain() == 1

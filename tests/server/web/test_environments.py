@@ -175,8 +175,8 @@ def test_a_log_that_is_too_long_for_a_page_says_so(
     drain()
     whole = text(client.get(task))
     assert whole.count("data-seq=") > 2 and "Earlier lines are left out" not in whole
-    monkeypatch.setattr("vetro.server.web.task_story.LINES", 2)
-    monkeypatch.setattr("vetro.server.web.views.environments.work.LINES", 2)
+    monkeypatch.setattr("vetro.server.web.task_timeline.LINES", 2)
+    monkeypatch.setattr("vetro.server.web.views.environments.tasks.LINES", 2)
     short = text(client.get(task))
     assert short.count("data-seq=") == 2 and "Earlier lines are left out" in short
 

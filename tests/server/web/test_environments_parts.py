@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 from tests.server.web.test_environments import words
-from vetro.engine.journal import Ended, Entry
 from vetro.engine.models.differences import Difference, Property
 from vetro.engine.outcome import Outcome
-from vetro.server.dispatch import queue
-from vetro.server.dispatch.claim import Lease, claim
-from vetro.server.dispatch.ending import finish
-from vetro.server.dispatch.journal import DbJournal
+from vetro.engine.worker.journal import Ended, Entry
 from vetro.server.environments.models import Environment
-from vetro.server.web.desk import tidied
-from vetro.server.web.model_words import addresses_of
+from vetro.server.tasks import queue
+from vetro.server.tasks.claim import Lease, claim
+from vetro.server.tasks.completion import finish
+from vetro.server.tasks.journal import DbJournal
+from vetro.server.web.environment_page import tidied
+from vetro.server.web.model_texts import addresses_of
 from vetro.server.web.views.environments.layout import HEIGHT, WIDTH, placed
 
 

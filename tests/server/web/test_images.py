@@ -13,7 +13,7 @@ from vetro.clouds.interface import NotAvailable
 from vetro.clouds.stacks.listing import Listing
 from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.server.audit.models import AuditRecord
-from vetro.server.formdesk import clouds
+from vetro.server.forms import cloud_lists
 
 Browser = Callable[[Any], Client]
 HERE = "/app/packages/images"
@@ -25,10 +25,10 @@ DEBIAN = fixed_id("image", "debian-12-murano")
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A local cloud of the test's own."""
     made = Listing(tmp_path / "cloud")
-    monkeypatch.setattr(clouds, "_listing", lambda: made)
-    clouds.forget()
+    monkeypatch.setattr(cloud_lists, "_listing", lambda: made)
+    cloud_lists.forget()
     yield
-    clouds.forget()
+    cloud_lists.forget()
     made.close()
 
 
@@ -50,7 +50,7 @@ def test_images_are_marked_changed_and_unmarked(root: Any, ann: Any, browser: Br
     page = _text(boss.get(HERE))
     assert page.count("Remove the mark") == 3 and "debian-docker-murano" in page
 
-    offered = {row["id"]: row["murano"] for row in clouds.choices(ann.caller.project_id, "", "images", None)}
+    offered = {row["id"]: row["murano"] for row in cloud_lists.choices(ann.caller.project_id, "", "images", None)}
     assert offered[DOCKER] is None and '"linux.debian"' in offered[DEBIAN]
     told = AuditRecord.objects.filter(action__startswith="image.").order_by("id").values_list("action", "target_name")
     assert list(told) == [("image.mark", "debian-12-murano"), ("image.unmark", "debian-docker-murano")]
@@ -69,10 +69,10 @@ def test_images_are_marked_changed_and_unmarked(root: Any, ann: Any, browser: Br
 )
 def test_mistakes_are_told_and_change_nothing(root: Any, browser: Browser, given: dict[str, str], said: str) -> None:
     boss = browser(root)
-    before = clouds.choices(root.caller.project_id, "", "images", None, anew=True)
+    before = cloud_lists.choices(root.caller.project_id, "", "images", None, anew=True)
     assert boss.post(f"{HERE}/mark", given).status_code == 302
     assert said in _text(boss.get(HERE))
-    assert clouds.choices(root.caller.project_id, "", "images", None, anew=True) == before
+    assert cloud_lists.choices(root.caller.project_id, "", "images", None, anew=True) == before
     assert not AuditRecord.objects.filter(action__startswith="image.").exists()
 
 
@@ -89,7 +89,7 @@ def test_a_cloud_that_lists_no_images_is_said(ann: Any, browser: Browser, monkey
     def refuse(*args: Any) -> Any:
         raise NotAvailable("this cloud has no Glance <here>")
 
-    monkeypatch.setattr(clouds, "_read", refuse)
+    monkeypatch.setattr(cloud_lists, "_read", refuse)
     page = _text(browser(ann).get(HERE), 503)
     assert "no Glance &lt;here&gt;" in page and "Try again" in page
     assert ann.get("/v2/images").status_code == 503

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.server.catalog.archives import archive, zipped
-from vetro.server.catalog import embedded, service
+from vetro.server.catalog import service, standard_packages
 from vetro.server.catalog.models import Category, Package
 from vetro.server.environments import service as environments
 from vetro.server.environments.models import EnvironmentPackage
@@ -44,7 +44,7 @@ def app(ann: Any) -> Package:
 
 
 def test_the_table_has_every_version_of_whatever_kind(ann: Any, app: Package, browser: Browser) -> None:
-    embedded.ensure()
+    standard_packages.ensure()
     service.import_packages(ann.caller, [archive("com.example.App", "2.0.0", Name="App")])
     client = browser(ann)
     page = _text(client.get("/app/packages/"))
@@ -162,7 +162,7 @@ def test_findings_lead_to_their_line(ann: Any, browser: Browser) -> None:
 
 
 def test_the_class_browser_shows_contracts_and_inheritance(ann: Any, app: Package, browser: Browser) -> None:
-    embedded.ensure()
+    standard_packages.ensure()
     client = browser(ann)
     page = _text(client.get(f"/app/packages/{app.id}/classes/com.example.App"))
     assert "<code>$.int()</code>" in page and "deploy()" in page

@@ -10,7 +10,7 @@ from django.test import Client
 
 from tests.server.web.test_people import text_of
 from vetro.clouds.quotas import QUOTAS
-from vetro.server.quotas import checking, limits
+from vetro.server.quotas import enforcement, limits
 from vetro.server.quotas.models import ProjectQuota
 from vetro.server.web.views.people.quotas import NAMES
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.attack("quotas", "H3")
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
     limits.forget()
-    checking.forget()
+    enforcement.forget()
 
 
 def test_every_quota_has_a_name() -> None:

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 
 Browser = Callable[[Any], Client]
 #: Pages for those who are not signed in.

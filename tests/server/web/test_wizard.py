@@ -11,7 +11,7 @@ from typing import Any
 
 from django.test import Client
 
-from tests.server.formdesk.conftest import SHOP
+from tests.server.forms.conftest import SHOP
 from tests.server.web.pagekit import followed, opened
 
 Browser = Callable[[Any], Client]

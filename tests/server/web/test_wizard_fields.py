@@ -18,8 +18,8 @@ from vetro.server.web.views.wizard.attributes import attributes_of
 from vetro.server.web.views.wizard.control import top
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.defaults import with_default
+from vetro.server.web.views.wizard.input import changed, read
 from vetro.server.web.views.wizard.names import id_of
-from vetro.server.web.views.wizard.reading import changed, read
 
 
 def sent(**pairs: Any) -> QueryDict:

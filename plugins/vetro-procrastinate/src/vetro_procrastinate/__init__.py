@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vetro.server.config import Config, ConfigError
-from vetro.server.dispatch.backends import Backend
+from vetro.server.config.config import Config, ConfigError
+from vetro.server.tasks.backends import Backend
 
 if TYPE_CHECKING:
-    from vetro.server.dispatch.dispatcher import Dispatcher
+    from vetro.server.tasks.dispatcher import Dispatcher
 
 #: Connections of a worker that fetches jobs: at most so many in a pool, and one for each of two that listen.
 POOL, LISTENERS = 4, 2

@@ -14,8 +14,8 @@ import time
 from django.db import Error as DatabaseFailed
 from django.db import connections
 
-from vetro.server.dispatch.dispatcher import SWEEP_SECONDS, Dispatcher, TaskPlaces, longest_pause
-from vetro.server.dispatch.models import Task
+from vetro.server.tasks.dispatcher import SWEEP_SECONDS, Dispatcher, TaskPlaces, longest_pause
+from vetro.server.tasks.models import Task
 from vetro_procrastinate import jobs
 from vetro_procrastinate.job_workers import JobWorkers
 from vetro_procrastinate.missing_jobs import make_missing

@@ -24,7 +24,7 @@ from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
 from vetro.engine.version import engine_version
-from vetro.server.dispatch.dispatcher import TaskPlaces
+from vetro.server.tasks.dispatcher import TaskPlaces
 from vetro_procrastinate import POOL
 from vetro_procrastinate.jobs import ATTEND
 from vetro_procrastinate.queues import fits, served

@@ -20,7 +20,7 @@ from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job
 
-from vetro.server.dispatch.models import Task
+from vetro.server.tasks.models import Task
 from vetro_procrastinate.queues import queue
 
 #: Name of the one kind of job.

@@ -12,11 +12,11 @@ from django.db import connection, transaction
 from procrastinate.jobs import Job
 
 from vetro.engine.version import engine_version
-from vetro.server.config import Config
-from vetro.server.dispatch import clock
-from vetro.server.dispatch.claim import LEASES
-from vetro.server.dispatch.claim_queries import ABANDONED, READY, serving
-from vetro.server.dispatch.models import Task
+from vetro.server.config.config import Config
+from vetro.server.tasks import clock
+from vetro.server.tasks.claim import LEASES
+from vetro.server.tasks.claim_queries import ABANDONED, READY, serving
+from vetro.server.tasks.models import Task
 from vetro_procrastinate import jobs
 from vetro_procrastinate.queues import queue
 

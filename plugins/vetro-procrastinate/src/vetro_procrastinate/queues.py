@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from vetro.server.dispatch.claim import SHORT
+from vetro.server.tasks.claim import SHORT
 
 #: Characters of a label or version: with the prefix that procrastinate gives channels, a name has at most 63.
 _MOST = 16

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from vetro.packages.errors import PackageError
 from vetro.packages.files import DirectoryTree, FileTree, MemoryTree
-from vetro.packages.hot_package import HotPackage
+from vetro.packages.hot.package import HotPackage
 from vetro.packages.plugin import PackageBase
 from vetro_tosca.translate import translate
 

@@ -18,9 +18,9 @@ from vetro.clouds.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.drivers.quarantine import held, over, put, until
-from vetro.clouds.guest import seed
+from vetro.clouds.guest import first_files
 from vetro.clouds.guest.commands import configure, get_file, put_file, signals
-from vetro.clouds.guest.enter import Output
+from vetro.clouds.guest.exec import Output
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Channel, Channels, NotAvailable, Owner
 
@@ -157,7 +157,7 @@ class GuestDriver(ABC, Generic[GuestT]):
 
     def signal_command(self, handle: str) -> str:
         """The program that signals a wait handle."""
-        return f"{seed.SEED}/vetro-signal {handle}"
+        return f"{first_files.SEED}/vetro-signal {handle}"
 
     def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
         """Signals so far; servers that do not run add none."""

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from vetro.clouds.drivers.base import ConfigResult, ConfigSpec, DriverError, Signal
 from vetro.clouds.drivers.errors import GuestCommandFailed
-from vetro.clouds.guest.enter import LARGEST_OUTPUT, Output
-from vetro.clouds.guest.seed import SEED
+from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output
+from vetro.clouds.guest.first_files import SEED
 
 
 class Execute(Protocol):

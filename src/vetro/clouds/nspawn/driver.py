@@ -26,7 +26,7 @@ from vetro.clouds.drivers.base import (
 )
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.guests import GuestDriver
-from vetro.clouds.guest import seed
+from vetro.clouds.guest import first_files
 from vetro.clouds.images.store import ImageStore, delete_tree, use
 from vetro.clouds.interface import Channels
 from vetro.clouds.nspawn import border, id_ranges, inotify, links, registry, supervisor
@@ -99,8 +99,8 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         uid = id_ranges.take(server.folder) if own else image.uid
         names: dict[str, str] = {nic.port_id: f"eth{number}" for number, nic in enumerate(spec.nics)}
         uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
-        seed.write_seed(server.folder / "seed", seed.server_facts(spec, names, uplink), spec, uid)
-        seed.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink=uplink, uid=uid)
+        first_files.write_seed(server.folder / "seed", first_files.server_facts(spec, names, uplink), spec, uid)
+        first_files.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink=uplink, uid=uid)
         agent = self._agent() if self._agent is not None else None
         server.prepare(spec, image, uid, self._nics(spec, names), self._socket(spec, uid), agent)
         self._boot(server)
@@ -120,11 +120,11 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         kept = {nic.port_id for nic in spec.nics}
         self._networks.admit(spec, lambda: spec_files.save_server(server.folder / "server.json", spec))
         uplink = any(self._networks.leads_out(nic.network_id) for nic in spec.nics)
-        facts = seed.server_facts(spec, names, uplink)
-        seed.write_seed(server.folder / "seed", facts, spec, int(launch.get("uid", 0)))
+        facts = first_files.server_facts(spec, names, uplink)
+        first_files.write_seed(server.folder / "seed", facts, spec, int(launch.get("uid", 0)))
         server.rewire(self._nics(spec, names), [nic for nic in before.nics if nic.port_id not in kept])
         if server.alive():
-            done = server.execute(["python3", "-I", f"{seed.SEED}/boot.py", "network"])
+            done = server.execute(["python3", "-I", f"{first_files.SEED}/boot.py", "network"])
             if done.code != 0:
                 said = done.stderr.decode("utf-8", "replace").strip()[-500:]
                 raise HostFailed(f"the server '{spec.name}' could not take its new addresses: {said}")

@@ -18,7 +18,7 @@ from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.base import DriverError, GroupSpec, NetworkSpec, NicSpec, ServerSpec
 from vetro.clouds.drivers.errors import AddressTaken
 from vetro.clouds.images import sources
-from vetro.clouds.nspawn import border, firewall, forwarding, links, namespaces, nft
+from vetro.clouds.nspawn import border, firewall, ip_forwarding, links, namespaces, nft
 from vetro.clouds.nspawn.namespaces import Link
 
 
@@ -182,7 +182,7 @@ class Networks:
                 if border.present(self._cloud):
                     border.remove(self._cloud)
                     yield "packet filter"
-                forwarding.switch_off(self._cloud)
+                ip_forwarding.switch_off(self._cloud)
 
     def clear(self) -> None:
         """Forgets all security groups and pools."""
@@ -206,7 +206,7 @@ class Networks:
         with self._locked(""):
             self._guard()
             if self._nat and any(network.uplink for network in networks):
-                forwarding.switch_on(self._cloud, links.uplinks())
+                ip_forwarding.switch_on(self._cloud, links.uplinks())
         if not nft.present(firewall.LIMITS, namespaces.enter(name)):
             most = border.connections()
             nft.load([firewall.limits(most, most // 64)], namespaces.enter(name))
@@ -301,7 +301,7 @@ class Networks:
         with self._locked(""):
             if not [name for name in namespaces.names(self._cloud) if namespaces.exists(name)]:
                 border.remove(self._cloud)
-                forwarding.switch_off(self._cloud)
+                ip_forwarding.switch_off(self._cloud)
         return done
 
     def _link_record(self, project: str) -> Path:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from vetro.clouds.nspawn import border, forwarding, links, namespaces
+from vetro.clouds.nspawn import border, ip_forwarding, links, namespaces
 from vetro.clouds.nspawn.cgroups import Cgroups
 
 #: Gone after a restart of the machine, as what is noted there.
@@ -53,5 +53,5 @@ def purge(cloud: str, notes: Path = NOTES) -> Iterator[str]:
         yield f"packet filter of the cloud {cloud}"
     for place in PROPAGATE.glob(f"{cloud}*"):
         shutil.rmtree(place, ignore_errors=True)
-    forwarding.switch_off(cloud)
+    ip_forwarding.switch_off(cloud)
     forget(cloud, notes)

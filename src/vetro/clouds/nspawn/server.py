@@ -20,9 +20,9 @@ from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import digest, load, load_server, save
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest.commands import plain_lines
-from vetro.clouds.guest.enter import Output, collect, nsenter
+from vetro.clouds.guest.exec import Output, collect, nsenter
 from vetro.clouds.guest.files import read_small
-from vetro.clouds.guest.seed import AGENT, SEED, SOCKET
+from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.images.shift import RANGE
 from vetro.clouds.images.store import Image, delete_tree
 from vetro.clouds.nspawn import links, namespaces, supervisor

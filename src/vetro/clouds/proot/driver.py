@@ -22,7 +22,7 @@ from vetro.clouds.drivers.base import (
     ServerSpec,
 )
 from vetro.clouds.drivers.guests import GuestDriver
-from vetro.clouds.guest import seed
+from vetro.clouds.guest import first_files
 from vetro.clouds.images import sources
 from vetro.clouds.images.store import ImageStore, delete_tree, use
 from vetro.clouds.interface import Channels
@@ -72,7 +72,7 @@ class ProotDriver(GuestDriver[ProotServer]):
                 "etc/hosts": (0o644, name.encode()),
                 "etc/apt/apt.conf.d/62vetro-proot": (0o644, b'APT::Sandbox::User "root";\n'),
             }
-            write_files(server.root, {**seed.outside_files(image), **files})
+            write_files(server.root, {**first_files.outside_files(image), **files})
             link_shims(server.root)
             self._seed(server, spec)
             socket = self._socket_folder(spec.queue) if spec.queue else None
@@ -175,5 +175,5 @@ class ProotDriver(GuestDriver[ProotServer]):
 
     def _seed(self, server: ProotServer, spec: ServerSpec) -> None:
         alone = replace(spec, nics=())
-        facts = {**seed.server_facts(alone, {}, True), "nics": [{"addresses": [self.address(spec.id)]}]}
-        seed.write_seed(server.folder / "seed", facts, spec, os.getuid())
+        facts = {**first_files.server_facts(alone, {}, True), "nics": [{"addresses": [self.address(spec.id)]}]}
+        first_files.write_seed(server.folder / "seed", facts, spec, os.getuid())

@@ -16,9 +16,9 @@ from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import load, load_server, save
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest.commands import plain_lines
-from vetro.clouds.guest.enter import LARGEST_OUTPUT, Output, guest_environment
+from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output, guest_environment
 from vetro.clouds.guest.files import read_small
-from vetro.clouds.guest.seed import AGENT, SEED, SOCKET
+from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.images.store import delete_tree
 
 #: Where a command that is executed finds the folder for its exit status.

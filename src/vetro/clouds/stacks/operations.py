@@ -18,7 +18,7 @@ from vetro.clouds.interface import (
     Taken,
     TemplateInvalid,
 )
-from vetro.clouds.stacks.convergence import healing
+from vetro.clouds.stacks.convergence import restart
 from vetro.clouds.stacks.convergence.interpreter import Interpreter, StackBroken
 from vetro.clouds.stacks.convergence.live import LiveStack
 from vetro.clouds.stacks.default_networks import ensure_defaults
@@ -62,9 +62,9 @@ class Stacks:
     def _checked(self, state: StackState | None, stack: str) -> StackState | None:
         """A stack whose servers do not all run has failed its check, as Heat calls it: pushing it starts them again."""
         if state is not None and state.status.endswith("_COMPLETE"):
-            gone = healing.ended(self.services, stack)
+            gone = restart.ended(self.services, stack)
             if gone:
-                return replace(state, status="CHECK_FAILED", reason=healing.words(gone))
+                return replace(state, status="CHECK_FAILED", reason=restart.words(gone))
         return state
 
     def heal(self, owner: Owner) -> list[str]:
@@ -72,8 +72,8 @@ class Stacks:
         started = []
         for row in self.interpreter.rows.of_owner(owner):
             with self._locks.held(owner.project, row.region, row.name):
-                gone = healing.ended(self.services, row.id)
-                healing.start_again(self.services, gone)
+                gone = restart.ended(self.services, row.id)
+                restart.start_again(self.services, gone)
                 started += [str(server["name"]) for server in gone]
         return started
 
@@ -115,7 +115,7 @@ class Stacks:
             else:
                 if row.digest == change.digest and row.status.endswith("_COMPLETE"):
                     live = self.interpreter.load(row)
-                    healing.start_again(self.services, healing.ended(self.services, row.id))
+                    restart.start_again(self.services, restart.ended(self.services, row.id))
                     return _state(row, outputs=dict(live.values))
                 if change.base is not None and row.digest not in (change.base, change.digest):
                     raise StaleStack(f"the stack '{name}' is in another state")
@@ -125,7 +125,7 @@ class Stacks:
     def _bring(self, live: LiveStack, change: StackChange) -> StackState:
         row = live.row
         if row.generation:
-            healing.await_answer(self.services, row.id)
+            restart.await_answer(self.services, row.id)
         put: dict[Part, Any] = {}
         drop: list[Part] = []
         if row.digest != change.digest or row.generation == 0:
@@ -137,15 +137,15 @@ class Stacks:
                     f"the digest of the change of stack '{row.name}' is not that of its content; send the whole"
                 )
         self.interpreter.stage(live, put, drop)
-        gone = healing.ended(self.services, row.id) if row.generation else []
+        gone = restart.ended(self.services, row.id) if row.generation else []
         with contextlib.suppress(CloudError):  # one that does not start may be about to be replaced or removed
-            healing.start_again(self.services, gone)
+            restart.start_again(self.services, gone)
         try:
             self.interpreter.converge(live, put, drop, change.digest)
         except StackBroken as error:
             raise StackFailed(f"stack '{row.name}' is in state {row.status}: {error}") from None
         if gone:
-            healing.start_again(self.services, healing.ended(self.services, row.id))
+            restart.start_again(self.services, restart.ended(self.services, row.id))
         return _state(row, outputs=dict(live.values))
 
     def delete(self, owner: Owner, region: str, name: str) -> None:

@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from vetro.engine.host.answers import Effect, HostConfigError, Request
+from vetro.engine.host.answer import Effect, HostConfigError, Request
 from vetro.engine.host.config import build_host
+from vetro.engine.host.encryption import Seal
+from vetro.engine.host.frame_server import Service
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.process import HostProcess
-from vetro.engine.host.seal import Seal
-from vetro.engine.host.serving import Service
 
 __all__ = [
     "Effect",

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vetro.clouds.interface import Channel, Message
-from vetro.engine.host.answers import Abandoned, BadRequest, Handler, Request
+from vetro.engine.host.answer import Abandoned, BadRequest, Handler, Request
+from vetro.engine.host.call_deadlines import Call, Done, Servers, Unwatched, Watch
 from vetro.engine.host.outbox import Outbox
-from vetro.engine.host.watch import Call, Done, Servers, Unwatched, Watch
 from vetro.library.natives.agent_logins import answers_exchange
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Agents:
         *,
         may_drop: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``may_drop``: whether answers that nobody asked for may be acknowledged (`vetro.engine.host.pulse`)."""
+        """``may_drop``: whether answers that nobody asked for may be acknowledged (`vetro.engine.host.heartbeat`)."""
         self._may_drop = may_drop
         self._watch = Watch(servers or Unwatched(), self._ended)
         self._channel = channel

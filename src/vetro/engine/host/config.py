@@ -9,9 +9,9 @@
  "owner": {"project": ID, "environment": ID, "user": ID},
  "signing_key": PATH or null,          made when it is missing; null: plans are not signed
  "broker": {...} or null,              `vetro.agent.broker_accounts.broker_of`; null: the channel of the cloud's servers
- "secrets": [KEY, ...],                that `vetro.engine.host.seal` opens secrets with; none: nothing can be opened
+ "secrets": [KEY, ...],                that `vetro.engine.host.encryption` opens secrets with; none: none can be opened
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
- "pulse": {"path": PATH, "seconds": S} or null,   of the worker, see `vetro.engine.host.pulse`
+ "pulse": {"path": PATH, "seconds": S} or null,   of the worker, see `vetro.engine.host.heartbeat`
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
 ```
 Only ``cloud`` and ``owner`` are needed. The kind of a cloud may also be ``module:function``: a function that takes the
@@ -28,10 +28,10 @@ from typing import Any
 from vetro.clouds import kinds
 from vetro.clouds.interface import Channel, Channels, Cloud, Owner, Place, Veil
 from vetro.clouds.quotas import limits_of
-from vetro.engine.host.answers import HostConfigError
+from vetro.engine.host.answer import HostConfigError
+from vetro.engine.host.encryption import Seal
+from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.performer import EffectsHost
-from vetro.engine.host.pulse import Pulse
-from vetro.engine.host.seal import Seal
 
 _KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse"})
 

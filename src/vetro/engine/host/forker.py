@@ -19,20 +19,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vetro.clouds import kinds
-from vetro.engine import interrupts
-from vetro.engine.worker_ports import HostUnavailable
+from vetro.engine.task import interrupts
+from vetro.engine.worker.ports import HostUnavailable
 
 #: Seconds that loading the code, and a fork, may take.
 START_SECONDS = 60.0
 #: What hosts load when they open a cloud.
 _LOADED = (
     "vetro.engine.host.config",
-    "vetro.engine.host.pulse",
-    "vetro.engine.host.serving",
-    "vetro.engine.host.seal",
+    "vetro.engine.host.heartbeat",
+    "vetro.engine.host.frame_server",
+    "vetro.engine.host.encryption",
     "vetro.agent.sockets",
     "vetro.agent.signing",
-    "vetro.packages.extensions",
+    "vetro.packages.extensions.plugins",
     "concurrent.futures.thread",
 )
 _ORDER = b"fork"

@@ -1,7 +1,7 @@
 """`EffectsHost`: performs effects for one environment with a cloud and a channel to its agents.
 
 It runs no package code, checks that arguments are of their kind, and acts only for its owner. `Service` (module
-``serving``) speaks frames for it. It is also an `vetro.muranopl.effects.Effects` for sessions in this process.
+``serving``) speaks frames for it. It is also an `vetro.muranopl.runtime.effects.Effects` for sessions in this process.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, Protocol, runtime_checkable
 
 from vetro.clouds.interface import Channel, Cloud, Owner
 from vetro.engine.host.agents import Agents, Signer
-from vetro.engine.host.answers import Abandoned, Effect, Handler, Request
-from vetro.engine.host.pulse import Pulse
-from vetro.engine.host.seal import Seal
-from vetro.engine.host.small import Small
+from vetro.engine.host.answer import Abandoned, Effect, Handler, Request
+from vetro.engine.host.call_deadlines import Unwatched
+from vetro.engine.host.encryption import Seal
+from vetro.engine.host.heartbeat import Pulse
+from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
-from vetro.engine.host.watch import Unwatched
-from vetro.engine.kinds import Answer, answer_of
-from vetro.muranopl.effects import UnknownEffect
-from vetro.muranopl.exceptions import names_of
+from vetro.engine.worker.effect_kinds import Answer, answer_of
+from vetro.muranopl.runtime.effects import UnknownEffect
+from vetro.muranopl.runtime.exceptions import names_of
 from vetro.yaql.errors import VetroError, kind_of
 
 #: Most effects that wait at the same time; threads are made when they are needed.
@@ -134,7 +134,7 @@ class EffectsHost:
     def _handle(self, request: Request) -> Any:
         handler = self._handlers.get(request.kind)
         if handler is None and request.kind.startswith("plugin:"):
-            from vetro.packages.extensions import resolve_effect
+            from vetro.packages.extensions.plugins import resolve_effect
 
             return resolve_effect(request.kind, self._plugins).perform(request.args)
         if handler is None:
@@ -176,7 +176,7 @@ class EffectsHost:
         self.cloud.close()
 
     def turn(self) -> int | None:
-        """See `vetro.engine.host.watch.Servers.turn`: the task may make servers unless it only waits for agents."""
+        """See `call_deadlines.Servers.turn`: the task may make servers unless it only waits for agents."""
         with self._lock:
             waits = all(request.kind in self._starters for request in self._open.values())
             return self._turns if waits else None
@@ -184,7 +184,7 @@ class EffectsHost:
     # -- in this process -----------------------------------------------------------------------------------------------
 
     def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
-        """See `vetro.muranopl.effects.Effects.perform`: for sessions without journal."""
+        """See `vetro.muranopl.runtime.effects.Effects.perform`: for sessions without journal."""
         if answer_of(kind) is Answer.NONE and kind not in self._handlers:
             self._on_note(kind, args)
             return None

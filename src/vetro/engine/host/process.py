@@ -12,11 +12,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.engine import interrupts
-from vetro.engine.frames import Decoder, FrameError, encode
 from vetro.engine.host.forker import HostForker, environment
-from vetro.engine.host.serving import GRACE
-from vetro.engine.worker_ports import HostUnavailable
+from vetro.engine.host.frame_server import GRACE
+from vetro.engine.task import interrupts
+from vetro.engine.task.frames import Decoder, FrameError, encode
+from vetro.engine.worker.ports import HostUnavailable
 
 #: Seconds it may take to open its cloud: a first start prepares data and removes leftovers.
 START_SECONDS = 120.0

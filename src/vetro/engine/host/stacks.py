@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Cloud, Conflict, Owner, StackChange, StackState, StaleStack, Taken
-from vetro.engine.host.answers import BadRequest, Handler, Request, is_unicode
+from vetro.engine.host.answer import BadRequest, Handler, Request, is_unicode
 
 #: Seconds before a stack that another operation holds is tried again, and how often.
 CONFLICT_PAUSES = (3.0, 6.0, 12.0, 24.0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vetro.engine.models.applying import Applied, UnclearApplication, apply_answers, put
-from vetro.engine.models.checking import check_model
+from vetro.engine.models.apply import Applied, UnclearApplication, apply_answers, put
+from vetro.engine.models.check import check_model
 from vetro.engine.models.environment import Environment
 from vetro.engine.models.suggest import Suggester, Suggestions
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.engine.models.environment import ENVIRONMENT
-from vetro.muranopl.declarations import NO_DEFAULT
+from vetro.muranopl.declarations.tree import NO_DEFAULT
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.api import compile
 from vetro.yaql.errors import VetroError

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vetro.engine.planning.telling import host_config, told
+from vetro.engine.planning.report import host_config, told
 
 __all__ = ["host_config", "told"]

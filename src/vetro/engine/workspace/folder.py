@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vetro.engine.models.environment import Environment
-from vetro.engine.task import Task
+from vetro.engine.task.task import Task
 from vetro.engine.workspace.files import (
     WorkspaceError,
     append_line,
@@ -210,8 +210,8 @@ class EnvironmentFolder:
 
         Nothing is done outside: what the task had made stays as it is, and the next deployment starts from the model.
         """
-        from vetro.engine.journal import JournalError
-        from vetro.engine.journal_sqlite import SqliteJournal
+        from vetro.engine.worker.journal import JournalError
+        from vetro.engine.worker.sqlite_journal import SqliteJournal
 
         model = None
         if self.journal.exists():

@@ -42,7 +42,7 @@ def plan(
 
     Options are those of `vetro.engine.workspace.running.work`. Raises what `Worker.run` raises.
     """
-    from vetro.engine.journal_sqlite import SqliteJournal
+    from vetro.engine.worker.sqlite_journal import SqliteJournal
 
     task = task_of(workspace.settings(), folder, "plan", "deploy", model)
     config = host_config(workspace, folder, lasting=False)

@@ -11,11 +11,11 @@ from typing import Any
 from vetro.clouds import kinds
 from vetro.clouds.interface import CloudKind
 from vetro.clouds.stacks.kind import DriverKind
-from vetro.engine.host.seal import key_in
-from vetro.engine.journal import Journal
+from vetro.engine.host.encryption import key_in
 from vetro.engine.outcome import Outcome
-from vetro.engine.task import Task
+from vetro.engine.task.task import Task
 from vetro.engine.version import engine_version
+from vetro.engine.worker.journal import Journal
 from vetro.engine.workspace.files import WorkspaceError
 from vetro.engine.workspace.folder import EnvironmentFolder
 from vetro.engine.workspace.settings import FILE, Settings, SettingsError
@@ -121,7 +121,7 @@ def run(
     without one, one is made for this task, and ``cache`` is the folder of its compile cache, which is only read. Raises
     what `Worker.run` raises; the task then stays open and can be continued.
     """
-    from vetro.engine.journal_sqlite import SqliteJournal
+    from vetro.engine.worker.sqlite_journal import SqliteJournal
 
     task = begun.task()
     missing = [path for path in task.packages if not Path(path).exists()]
@@ -164,9 +164,9 @@ def work(
 ) -> Outcome:
     """A worker for one task, with an effects host of these settings; options as of `run`."""
     from vetro.engine.host import HostProcess
-    from vetro.engine.launcher import Launcher
-    from vetro.engine.worker import Limits, Worker
-    from vetro.engine.worker_ports import Policies
+    from vetro.engine.task.launcher import Launcher
+    from vetro.engine.worker.ports import Policies
+    from vetro.engine.worker.worker import Limits, Worker
 
     with nullcontext(launcher) if launcher is not None else Launcher(cache=cache) as processes:
         process = HostProcess(host)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.quotas import OF_CLOUD, QUOTAS, limits_of
-from vetro.engine.task import Budget
+from vetro.engine.task.task import Budget
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.errors import VetroError
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from vetro.engine.task import Task
+from vetro.engine.task.task import Task
 from vetro.engine.workspace.files import WorkspaceError, damaged, read_mapping
 
 #: Stands for the kind or the state of a task whose file cannot be read.

@@ -14,6 +14,7 @@ bytes; `load` and `check` do so as well.
 
 from vetro.forms.dynamic.check import check
 from vetro.forms.dynamic.definition import Definition
+from vetro.forms.dynamic.environment import Catalog, Cloud, Package, StaticCall, Surroundings
 from vetro.forms.dynamic.errors import (
     BadAttribute,
     ChoicesUnavailable,
@@ -27,8 +28,7 @@ from vetro.forms.dynamic.errors import (
     UnsupportedVersion,
     WizardStateError,
 )
-from vetro.forms.dynamic.loading import load
-from vetro.forms.dynamic.surroundings import Catalog, Cloud, Package, StaticCall, Surroundings
+from vetro.forms.dynamic.load import load
 from vetro.forms.dynamic.wizard import Outcome, State, Wizard, quick_environment_name
 
 __all__ = [

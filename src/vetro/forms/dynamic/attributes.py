@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.forms.dynamic.errors import BadAttribute
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.brief import brief
 from vetro.yaql.values import FDict
 

@@ -9,9 +9,9 @@ from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FieldDefin
 from vetro.forms.dynamic.errors import DynamicFormError, EncryptionUnavailable
 from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import Expression, expressions_in, form_dialect, plain_dialect
-from vetro.forms.dynamic.loading import load_all
+from vetro.forms.dynamic.load import load_all
 from vetro.forms.dynamic.names import calls, data_paths, variables
-from vetro.forms.dynamic.softening import nowhere
+from vetro.forms.dynamic.plain_texts import nowhere
 from vetro.forms.dynamic.types import TYPES
 from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.packages.errors import Problem

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.forms.dynamic.expressions import Expression
 from vetro.forms.dynamic.versions import APPLICATION_NAME, LATEST, Version
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
 from vetro.packages.errors import Problem
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class FieldDefinition:
     moving: Sequence[Setting] = ()
     #: Answers that attributes read: pairs (form, field).
     reads: frozenset[tuple[str, str]] = frozenset()
-    #: What `vetro.forms.dynamic.resolving` found for a field that nothing can change.
+    #: What `vetro.forms.dynamic.resolve` found for a field that nothing can change.
     resolved: Any = None
     #: The same as a field of the form model, before anything was answered.
     shown: Any = None

@@ -10,8 +10,8 @@ from vetro.yaql.errors import VetroError
 class DynamicFormError(VetroError):
     """Root of the errors of UI definitions.
 
-    ``position`` (a `vetro.muranopl.declarations.Position`, or None) is for the author. ``civil`` is what may be told
-    to the person who wanted to fill in the form.
+    ``position`` (a `vetro.muranopl.declarations.tree.Position`, or None) is for the author. ``civil`` is what may be
+    told to the person who wanted to fill in the form.
     """
 
     kind = "ui-definition"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.errors import TemplateLoop
 from vetro.forms.dynamic.expressions import LIMITS, UNEVALUATED, evaluate, form_dialect, plain_dialect, unevaluated
 from vetro.forms.dynamic.patterns import pattern_context
-from vetro.forms.dynamic.surroundings import Surroundings
 from vetro.yaql.context import CodeContext, Execution
 from vetro.yaql.environment import Env
 from vetro.yaql.values import FDict

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from vetro.forms.dynamic.errors import DynamicFormError, ExpressionFailed, TemplateLoop
-from vetro.muranopl.declarations import Position
+from vetro.muranopl.declarations.tree import Position
 from vetro.yaql import ast
 from vetro.yaql.api import grammar_of
 from vetro.yaql.closures.nodes import build

@@ -12,13 +12,13 @@ from vetro.forms.dynamic.definition import FieldDefinition, Rule, Setting
 from vetro.forms.dynamic.errors import BadAttribute, DefinitionError, UnknownAttribute
 from vetro.forms.dynamic.expressions import Expression, expressions_in, form_dialect, is_dynamic, parsed
 from vetro.forms.dynamic.names import answers_read
-from vetro.forms.dynamic.reading import Reader, describe
-from vetro.forms.dynamic.resolving import compiled
-from vetro.forms.dynamic.softening import soften
+from vetro.forms.dynamic.plain_texts import soften
+from vetro.forms.dynamic.resolve import compiled
+from vetro.forms.dynamic.snippets import Reader, describe
 from vetro.forms.dynamic.types import FieldType, type_of
 from vetro.forms.dynamic.types.cloud import is_requirement
-from vetro.muranopl.declarations import Position
-from vetro.muranopl.source import PLAIN, YNode
+from vetro.muranopl.declarations.tree import Position
+from vetro.muranopl.source.nodes import PLAIN, YNode
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import FDict

@@ -10,7 +10,7 @@ from vetro.forms.dynamic.errors import ChoicesUnavailable, DefinitionError
 from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import evaluate
 from vetro.forms.dynamic.plaindata import Writer
-from vetro.forms.dynamic.resolving import Look
+from vetro.forms.dynamic.resolve import Look
 from vetro.yaql.values import FDict
 
 #: Under this key of the header stands what pages want to know of the application.

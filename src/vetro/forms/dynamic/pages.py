@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vetro.forms.dynamic.builtin import STAY, STAY_LABEL, STAY_TEXT, asks_to_stay
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, FormDefinition
+from vetro.forms.dynamic.environment import Surroundings
+from vetro.forms.dynamic.last_step import STAY, STAY_LABEL, STAY_TEXT, asks_to_stay
 from vetro.forms.dynamic.names import ALL
-from vetro.forms.dynamic.surroundings import Surroundings
 from vetro.forms.dynamic.types.base import KEPT, Resolved
 from vetro.forms.model import Choice, Field, Page, Problem, Section
 from vetro.forms.vocabulary import patterns_of

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from vetro.forms.dynamic.definition import Definition
+from vetro.forms.dynamic.environment import StaticCall, Surroundings
 from vetro.forms.dynamic.errors import StaticActionFailed
 from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import MapSnippet, evaluate
 from vetro.forms.dynamic.plaindata import recall, remember
-from vetro.forms.dynamic.surroundings import StaticCall, Surroundings
 from vetro.yaql.values import FDict
 
 _LETTER_FIRST = re.compile(r"[^\W\d_]")

@@ -22,20 +22,20 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from vetro.forms.dynamic.attributes import text
-from vetro.forms.dynamic.builtin import NAME, STAY, asks_to_stay, built_in_form
-from vetro.forms.dynamic.checking import Checked, check_step
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FormDefinition
+from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.errors import WizardStateError
 from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import evaluate
+from vetro.forms.dynamic.last_step import NAME, STAY, asks_to_stay, built_in_form
 from vetro.forms.dynamic.model import build_model, resource_usage, with_ids_of
 from vetro.forms.dynamic.pages import build_page
 from vetro.forms.dynamic.parameters import begin_parameters
 from vetro.forms.dynamic.plaindata import recall
-from vetro.forms.dynamic.resolving import Look, resolve
-from vetro.forms.dynamic.surroundings import Surroundings
+from vetro.forms.dynamic.resolve import Look, resolve
 from vetro.forms.dynamic.types.base import Resolved
 from vetro.forms.dynamic.types.passwords import SUFFIX, confirmation
+from vetro.forms.dynamic.validation import Checked, check_step
 from vetro.forms.model import Form, Page
 from vetro.forms.secrets import is_marker
 from vetro.yaql.values import FDict, freeze

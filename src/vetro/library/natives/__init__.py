@@ -14,7 +14,7 @@ from vetro.library.natives.reporter import InstanceNotifier, StatusReporter
 from vetro.library.natives.resources import Resources
 from vetro.library.natives.services import MetadefBrowser, MistralClient
 from vetro.library.natives.testing import TestFixture
-from vetro.muranopl.native import NativeRegistry
+from vetro.muranopl.types.native import NativeRegistry
 
 CLASSES: dict[str, type] = {
     "io.murano.Object": ObjectMethods,

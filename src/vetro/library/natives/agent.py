@@ -10,7 +10,7 @@ from vetro.library.natives.common import perform, private, whole
 from vetro.library.natives.plans import build_plan, empty_plan
 from vetro.library.natives.resources import is_resources, package_of
 from vetro.muranopl.errors import MuranoError, Thrown
-from vetro.muranopl.native import method, state
+from vetro.muranopl.types.native import method, state
 from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import check_depth, freeze, thaw
 

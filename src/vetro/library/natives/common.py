@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.muranopl.access import private_slot
-from vetro.muranopl.effects import plain
+from vetro.muranopl.runtime.effects import plain
+from vetro.muranopl.types.access import private_slot
 from vetro.yaql.values import check_depth, thaw
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from vetro.library.natives.common import whole
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.exceptions import ExceptionValue, frames_of, names_of
-from vetro.muranopl.native import method
-from vetro.muranopl.stacktrace import describe_frame
+from vetro.muranopl.runtime.exceptions import ExceptionValue, frames_of, names_of
+from vetro.muranopl.runtime.stacktrace import describe_frame
+from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
 
 

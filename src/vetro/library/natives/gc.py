@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.library.natives.common import is_object, whole
-from vetro.muranopl.native import method
+from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
 
 _PUBLISHER = Param("publisher", Type.HOST, check=is_object)

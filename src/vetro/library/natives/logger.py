@@ -7,7 +7,7 @@ from typing import Any
 
 from vetro.library.natives.common import perform, text_of, whole
 from vetro.library.natives.exceptions import exception_text
-from vetro.muranopl.native import method, state
+from vetro.muranopl.types.native import method, state
 from vetro.yaql.resolve.signature import Kind, Param, Type
 
 _MESSAGE = Param("message", Type.ANY)

@@ -6,7 +6,7 @@ from typing import Any
 
 from vetro.library.natives.common import perform, private, whole
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.native import method, state
+from vetro.muranopl.types.native import method, state
 from vetro.yaql.resolve.signature import Param, Type
 
 EXPLORER = "io.murano.system.NetworkExplorer"

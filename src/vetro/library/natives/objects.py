@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.library.natives.common import whole
-from vetro.muranopl.native import method
+from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import SCALARS, check_depth
 

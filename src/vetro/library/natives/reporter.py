@@ -6,7 +6,7 @@ from typing import Any
 
 from vetro.library.natives.common import id_of, is_object, perform, private, text_of, whole
 from vetro.library.natives.servernames import names_of
-from vetro.muranopl.native import method
+from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
 
 REPORTER = "io.murano.system.StatusReporter"

@@ -8,7 +8,7 @@ from typing import Any
 
 from vetro.library.natives.common import whole
 from vetro.library.natives.plainyaml import load_yaml
-from vetro.muranopl.native import method, state
+from vetro.muranopl.types.native import method, state
 from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import freeze
 

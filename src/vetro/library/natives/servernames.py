@@ -11,8 +11,8 @@ from typing import Any
 
 from vetro.library.natives.common import whole
 from vetro.library.natives.stackstates import HeatStackError
-from vetro.muranopl.native import state
-from vetro.muranopl.objects import DESTROYED
+from vetro.muranopl.objects.murano_object import DESTROYED
+from vetro.muranopl.types.native import state
 
 _INSTANCE = "io.murano.resources.Instance"
 _CLOUD_RESOURCE = "io.murano.CloudResource"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.library.natives.common import perform, private, whole
-from vetro.muranopl.effects import UnknownEffect
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.native import method
+from vetro.muranopl.runtime.effects import UnknownEffect
+from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import FDict
 

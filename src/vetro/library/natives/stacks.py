@@ -26,7 +26,7 @@ from vetro.library.natives.stackstates import (
     with_text_keys,
 )
 from vetro.library.stackdata import ENVIRONMENT, FILES, VALUES, Part, changed_digest, digest_of
-from vetro.muranopl.exceptions import names_of
+from vetro.muranopl.runtime.exceptions import names_of
 from vetro.yaql.values import FDict, check_depth, freeze
 
 TEMPLATE_VERSION = "2013-05-23"

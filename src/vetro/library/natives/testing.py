@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.library.natives.common import perform
-from vetro.muranopl.header import inline_key
-from vetro.muranopl.native import method
+from vetro.muranopl.objects.header import inline_key
+from vetro.muranopl.types.native import method
 from vetro.yaql.errors import NestingTooDeep
 from vetro.yaql.resolve.signature import Param, Type
 from vetro.yaql.values import FDict, check_depth, thaw

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.contracts.model import Contract
-from vetro.muranopl.declarations import Literal, MethodDecl
+from vetro.muranopl.declarations.tree import Literal, MethodDecl
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.murano_type import MuranoType
 
 
 def compile_method(decl: MethodDecl, owner: MuranoType) -> Callable[..., Any]:

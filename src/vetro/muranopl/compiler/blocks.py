@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast as py
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.contracts import _at
 from vetro.muranopl.compiler.variables import assigned_variables, branch_locals
+from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import AssignmentToCall, InvalidAssignmentTarget, MuranoError
-from vetro.muranopl.exceptions import NAME
+from vetro.muranopl.runtime.exceptions import NAME
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 
 if TYPE_CHECKING:
     from vetro.muranopl.compiler.emitter import MuranoEmitter
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.murano_type import MuranoType
 
 #: Iterations of While between two charges of the step budget.
 STRIDE = 256

@@ -32,7 +32,7 @@ from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.murano_type import MuranoType
 
 
 def contract_unit(contract: Contract, owner: MuranoType, strict: bool, name: str) -> Unit:

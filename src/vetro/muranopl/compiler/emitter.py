@@ -10,11 +10,11 @@ import ast as py
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vetro.muranopl import declarations as d
-from vetro.muranopl.access import private_slot
 from vetro.muranopl.contracts.model import Check, Contract, ContractExpression, Convert, NotNull, StepName
 from vetro.muranopl.contracts.resolver import qualified_name
-from vetro.muranopl.declarations import Expression, PropertyUsage
+from vetro.muranopl.declarations import tree as d
+from vetro.muranopl.declarations.tree import Expression, PropertyUsage
+from vetro.muranopl.types.access import private_slot
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Emitter, Scope
 from vetro.yaql.codegen import pyast as b
@@ -22,7 +22,7 @@ from vetro.yaql.codegen.calls import shape
 from vetro.yaql.codegen.emitter import SCALAR_KINDS, Unsupported
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.murano_type import MuranoType
 
 #: What the values are that a conversion yields.
 CONTRACT_KINDS = {StepName.INT: "int", StepName.STRING: "str", StepName.BOOL: "bool"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.variables import blocks_of, branch_block, target_variable, walk_instructions
+from vetro.muranopl.declarations import tree as d
 from vetro.yaql import ast
 from vetro.yaql.codegen import Scope
 

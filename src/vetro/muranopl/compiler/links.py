@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vetro.muranopl.context import MuranoContext
 from vetro.muranopl.errors import DslSyntaxError
+from vetro.muranopl.runtime.context import MuranoContext
 from vetro.yaql.codegen.binding import closure_for
 from vetro.yaql.values import freeze
 
@@ -87,7 +87,7 @@ def _contract_site(spec: tuple[Any, ...], cx: MuranoContext) -> Callable[[Any, d
 
 def _deferred(message: str, position: Any, hint: Any) -> Callable[[], Exception]:
     def make() -> Exception:
-        from vetro.muranopl.declarations import Position
+        from vetro.muranopl.declarations.tree import Position
 
         return DslSyntaxError(message, position=Position(*position) if position else None, hint=hint)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast as py
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl import declarations as d
 from vetro.muranopl.compiler.blocks import BlockMixin
 from vetro.muranopl.compiler.contracts import ContractCompiler
 from vetro.muranopl.compiler.emitter import MuranoEmitter, contract_kind
@@ -17,13 +16,14 @@ from vetro.muranopl.compiler.inference import infer_kinds
 from vetro.muranopl.compiler.targets import TargetMixin
 from vetro.muranopl.compiler.unit import Unit
 from vetro.muranopl.compiler.variables import assigned_variables, traced
-from vetro.muranopl.locks import SAVED
+from vetro.muranopl.declarations import tree as d
+from vetro.muranopl.runtime.locks import SAVED
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.values import FDict, FSet, thaw
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.murano_type import MuranoType
 
 
 def method_unit(decl: d.MethodDecl, owner: MuranoType) -> Unit:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import collections.abc as abc
 from typing import Any
 
-from vetro.muranopl import exceptions
-from vetro.muranopl.access import write_property
 from vetro.muranopl.contracts import runtime as contracts
 from vetro.muranopl.errors import (
     AssignmentToCall,
@@ -23,6 +21,8 @@ from vetro.muranopl.errors import (
     Thrown,
     UninitializedProperty,
 )
+from vetro.muranopl.runtime import exceptions
+from vetro.muranopl.types.access import write_property
 from vetro.yaql.errors import MemoryQuotaExceeded
 from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject, check_depth, freeze
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast as py
 from typing import TYPE_CHECKING
 
-from vetro.muranopl import declarations as d
-from vetro.muranopl.access import private_slot
 from vetro.muranopl.compiler.emitter import MuranoEmitter, property_kind
 from vetro.muranopl.contracts.resolver import qualified_name
+from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import AssignmentToCall, InvalidAssignmentTarget
+from vetro.muranopl.types.access import private_slot
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.murano_type import MuranoType
 
 
 class TargetMixin:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.codecache import cache_key, key_of_file
+from vetro.muranopl.compiler.cache import cache_key, key_of_file
 from vetro.muranopl.compiler.runtime import MURANO_HELPERS
 from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.codegen.binding import HELPERS, bind
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.types.murano_type import MuranoType
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
 COMPILER_VERSION = 7
@@ -182,7 +182,7 @@ def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: MuranoTy
     (function,) = defined.values()
     namespace["__code__"] = function.__code__
     if sys.gettrace() is not None and not os.path.exists(function.__code__.co_filename):
-        from vetro.muranopl.debugging import remember
+        from vetro.muranopl.tools.debugging import remember
 
         remember(function.__code__.co_filename, namespace["__loader__"].get_source(owner.name))
     return function  # type: ignore[no-any-return]

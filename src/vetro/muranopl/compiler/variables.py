@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vetro.muranopl import declarations as d
+from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql import ast
 

@@ -10,8 +10,8 @@ from vetro.muranopl.contracts.model import Contract, ContractExpression, Contrac
 from vetro.muranopl.contracts.resolver import chain_of
 from vetro.muranopl.errors import ContractSyntax
 from vetro.muranopl.expressions import Expression, Literal
-from vetro.muranopl.read_values import ReadContext
-from vetro.muranopl.source import YNode
+from vetro.muranopl.reader.values import ReadContext
+from vetro.muranopl.source.nodes import YNode
 from vetro.yaql.values import SCALARS
 
 

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.catalog import allows
+from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.errors import ContractViolation
-from vetro.muranopl.objects import MuranoObject, owns
-from vetro.muranopl.versions import parse_spec
+from vetro.muranopl.objects.murano_object import MuranoObject, owns
 from vetro.muranopl.violations import outer_violation
 from vetro.yaql.brief import brief
 from vetro.yaql.values import FDict, HostObject
 
 if TYPE_CHECKING:
-    from vetro.muranopl.context import MuranoContext
-    from vetro.muranopl.types import MuranoType
+    from vetro.muranopl.runtime.context import MuranoContext
+    from vetro.muranopl.types.murano_type import MuranoType
 
 
 def show(value: Any) -> str:
@@ -172,7 +172,7 @@ def to_template(
     """``template(C, D?, versionSpec?, excludeProperties?)``: null or a complete, checked definition."""
     if value is None:
         return None
-    from vetro.muranopl.templates import template_from_mapping, template_from_object
+    from vetro.muranopl.objects.templates import template_from_mapping, template_from_object
 
     obj = unwrap(value)
     if obj is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.muranopl.functions.objects import created
-from vetro.muranopl.native import state
+from vetro.muranopl.types.native import state
 from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import freeze
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.muranopl.objects import MuranoObject
-from vetro.muranopl.reflection import TypeInfo
-from vetro.muranopl.types import MuranoType, TypeObject
-from vetro.muranopl.views import View
+from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.types.murano_type import MuranoType, TypeObject
+from vetro.muranopl.types.reflection import TypeInfo
+from vetro.muranopl.types.views import View
 from vetro.yaql.resolve.signature import REQUIRED, Param, Type
 
 

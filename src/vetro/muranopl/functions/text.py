@@ -7,8 +7,8 @@ import binascii
 import string
 from typing import Any
 
-from vetro.muranopl.effects import UnknownEffect, plain
 from vetro.muranopl.errors import InvalidOperation
+from vetro.muranopl.runtime.effects import UnknownEffect, plain
 from vetro.yaql.resolve.signature import Param, Type, function
 
 _LETTERS = string.ascii_lowercase

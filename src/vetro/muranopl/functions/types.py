@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.errors import AmbiguousClass, ClassNotFound
 from vetro.muranopl.functions.params import (
     class_param,
@@ -15,10 +16,9 @@ from vetro.muranopl.functions.params import (
     type_of,
     whole,
 )
-from vetro.muranopl.reflection import TypeInfo
-from vetro.muranopl.types import MuranoType, TypeObject
-from vetro.muranopl.versions import parse_spec
-from vetro.muranopl.views import View
+from vetro.muranopl.types.murano_type import MuranoType, TypeObject
+from vetro.muranopl.types.reflection import TypeInfo
+from vetro.muranopl.types.views import View
 from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import freeze
 

@@ -1,7 +1,7 @@
 """`caller_of`: who sent a request, from its token (API.md 1; on /v2 also ``Authorization: Bearer``).
 
 A revoked token is refused by the next request in every process: what a token stands for is remembered only as long as
-nothing has changed in the database (`vetro.server.remembered.UntilCommit`). One query answers all of it; it is written
+nothing has changed in the database (`vetro.server.cache.UntilCommit`). One query answers all of it; it is written
 in SQL since it is part of every request.
 """
 
@@ -14,12 +14,12 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from vetro.server.accounts import usage
+from vetro.server.accounts import token_usage
 from vetro.server.accounts.policy import is_admin
+from vetro.server.cache import UntilCommit
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn
 from vetro.server.queries import fetch, time_value
-from vetro.server.remembered import UntilCommit
 from vetro.server.setup import config
 
 #: Tokens that a thread remembers.
@@ -67,7 +67,7 @@ def caller_of_token(token: str, address: str = "") -> Caller:
             return caller_of_keystone(token, address)
         raise NotSignedIn("The token is unknown, expired or revoked.")
     token_id, user_id, user_name, project_id, project_name, roles, _ = known
-    usage.note(token_id)
+    token_usage.note(token_id)
     return Caller(
         user_id,
         user_name,

@@ -16,7 +16,7 @@ from typing import Any
 
 from vetro.server.accounts.policy import is_admin
 from vetro.server.caller import Caller
-from vetro.server.config import Config, ConfigError
+from vetro.server.config.config import Config, ConfigError
 from vetro.server.errors import NotSignedIn, Unavailable
 from vetro.server.setup import config
 

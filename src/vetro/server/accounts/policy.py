@@ -17,7 +17,7 @@ from typing import Any
 
 from vetro.server.accounts.policy_rules import RULES, default_rules
 from vetro.server.caller import Caller
-from vetro.server.config import Config
+from vetro.server.config.config import Config
 from vetro.server.errors import Forbidden, NotSignedIn
 from vetro.server.setup import config
 

@@ -10,8 +10,8 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 
 from vetro.server.api.v1.discovery import discovery
+from vetro.server.http.host_names import is_loopback
 from vetro.server.observe import metrics
-from vetro.server.serving_hosts import is_loopback
 from vetro.server.setup import config
 
 #: How old the newest sign of life of a worker may be, in leases.
@@ -64,8 +64,8 @@ def _database() -> str:
 
 
 def _workers() -> str:
-    from vetro.server.dispatch import clock
-    from vetro.server.dispatch.models import WorkerProcess
+    from vetro.server.tasks import clock
+    from vetro.server.tasks.models import WorkerProcess
 
     since = clock.after(-_LEASES * float(config()["worker.lease_seconds"]))
     return "ok" if WorkerProcess.objects.filter(seen__gte=since, draining=False).exists() else "none"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.server.caller import Caller
-from vetro.server.dispatch.models import Task
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment, Session, Template
 from vetro.server.errors import NotFound
+from vetro.server.tasks.models import Task
 
 
 def environment(caller: Caller, environment_id: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from vetro.server.config import ConfigError
+from vetro.server.config.config import ConfigError
 from vetro.server.errors import Unavailable
 from vetro.server.setup import config
 from vetro.yaql.errors import VetroError
@@ -91,7 +91,7 @@ def local_path(digest: str) -> Path:
     """The package with this digest as task processes load it: its archive, or, for formats other than MuranoPL, a
     prepared folder. Raises what `get` raises, and `PackageError` for an archive that cannot be unpacked.
     """
-    from vetro.server.catalog.unpacked import folder_of
+    from vetro.server.catalog.folders import folder_of
 
     file = local_file(digest)
     return folder_of(digest, file) or file

@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Category
-from vetro.server.catalog.writing import storable
+from vetro.server.catalog.storage import storable
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.ids import stamp
 

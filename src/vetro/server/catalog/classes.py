@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from vetro.muranopl.versions import parse_spec, parse_version
+from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import PackageClass
 

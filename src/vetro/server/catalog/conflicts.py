@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from django.db.models import Q
 
 from vetro.server.caller import Caller
-from vetro.server.catalog import embedded, retired
+from vetro.server.catalog import deleted_versions, standard_packages
 from vetro.server.catalog.drafts import Draft, Options
 from vetro.server.catalog.models import Package, PackageClass
 from vetro.server.errors import Conflict, Forbidden, Invalid
@@ -21,7 +21,7 @@ def check_names(caller: Caller, drafts: Sequence[Draft]) -> None:
         if key in seen:
             raise Invalid(f"{key[0]} {key[1]} is among the packages twice")
         seen.add(key)
-        if draft.row.fqn in embedded.NAMES and not caller.is_admin:
+        if draft.row.fqn in standard_packages.NAMES and not caller.is_admin:
             raise Forbidden(f"Package '{draft.row.fqn}' is part of the installation; administrators replace it.")
 
 
@@ -49,7 +49,7 @@ def check_conflicts(caller: Caller, drafts: Sequence[Draft], chosen: Options) ->
             if others:
                 raise Conflict(f"Class '{name}' of {row.fqn} is already there in package {min(others)}.")
     check_among(drafts)
-    retired.check(caller, drafts)
+    deleted_versions.check(caller, drafts)
 
 
 def _same_classes(caller: Caller, names: list[str]) -> Iterable[tuple[str, str]]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, limits
-from vetro.server.catalog.examining import PREFIX, read_archive
+from vetro.server.catalog.inspection.client import PREFIX, read_archive
 from vetro.server.catalog.models import Package
-from vetro.server.catalog.writing import row_of, sort_name, storable
+from vetro.server.catalog.storage import row_of, sort_name, storable
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
 

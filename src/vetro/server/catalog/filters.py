@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.muranopl.errors import DeclarationError
-from vetro.muranopl.versions import parse_spec, parse_version
 from vetro.server.caller import Caller
 from vetro.server.catalog import trigrams
 from vetro.server.errors import Invalid
 from vetro.server.queries import fetch, on_sqlite
 
 if TYPE_CHECKING:
-    from vetro.server.catalog.asked import Query
+    from vetro.server.catalog.search_query import Query
 
 
 #: What a package itself says: PostgreSQL would join another table to thousands of rows.

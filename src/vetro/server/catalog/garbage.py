@@ -14,8 +14,8 @@ GRACE = 3600.0
 def used() -> set[str]:
     """Digests that packages, environments and unfinished tasks name."""
     from vetro.server.catalog.models import Package, RetiredVersion
-    from vetro.server.dispatch.models import Task
     from vetro.server.environments.models import EnvironmentPackage
+    from vetro.server.tasks.models import Task
 
     found: set[str] = set()
     for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo").iterator():

@@ -22,7 +22,7 @@ class Package(models.Model):
     """One version of a package in one project. Its archive lies in the blob store under ``digest``.
 
     Tags, categories, classes and requirements stand twice: as rows, to find packages by, and as JSON in the package
-    itself, so that showing or choosing packages takes one query. `vetro.server.catalog.writing` keeps both.
+    itself, so that showing or choosing packages takes one query. `vetro.server.catalog.storage` keeps both.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_id)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from vetro.server.catalog.answers import selected
 from vetro.server.catalog.filters import Conditions
-from vetro.server.catalog.show import selected
 from vetro.server.queries import fetch, on_sqlite
 
 #: (expression, descending): what a list is ordered by; ``rank`` is what the statement ranks by.

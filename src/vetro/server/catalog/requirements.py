@@ -7,11 +7,11 @@ from importlib.metadata import entry_points
 
 from django.db.models import Q
 
-from vetro.muranopl.versions import parse_spec, parse_version
-from vetro.packages.extensions import ENTRY_POINT_GROUP
+from vetro.muranopl.declarations.versions import parse_spec, parse_version
+from vetro.packages.extensions.plugins import ENTRY_POINT_GROUP
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package, Requirement
-from vetro.server.catalog.rows import Row, Rows
+from vetro.server.catalog.resolver import Row, Rows
 from vetro.server.errors import Conflict, Invalid
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from vetro.server.caller import Caller
 from vetro.server.catalog import trigrams
-from vetro.server.catalog.asked import Query
 from vetro.server.catalog.filters import Conditions, Filters, bounded
 from vetro.server.catalog.paging import join, select
+from vetro.server.catalog.search_query import Query
 from vetro.server.errors import NotFound
 from vetro.server.queries import fetch, on_sqlite
 

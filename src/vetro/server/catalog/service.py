@@ -10,11 +10,11 @@ from django.db.models import Q, QuerySet
 
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, embedded, limits, requirements, retired
-from vetro.server.catalog.importing import MAX_NAME, ImportResult, categories_named, import_packages, look_again
+from vetro.server.catalog import blobs, deleted_versions, limits, requirements, standard_packages
+from vetro.server.catalog.answers import COLUMNS, selected
+from vetro.server.catalog.imports import MAX_NAME, ImportResult, categories_named, import_packages, look_again
 from vetro.server.catalog.models import Package
-from vetro.server.catalog.show import COLUMNS, selected
-from vetro.server.catalog.writing import hold, note, store_changed
+from vetro.server.catalog.storage import hold, note, store_changed
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.queries import fetch
 
@@ -156,11 +156,11 @@ def delete(caller: Caller, package: Package, *, force: bool = False) -> None:
         package = found  # a deployment may have ended since it was read
         if not force:
             requirements.guard(caller, package)
-        retired.retire(package)
+        deleted_versions.retire(package)
         note(caller, package, "delete", digest=package.digest)
         package.delete()
-        if package.fqn in embedded.NAMES:
-            embedded.ensure()
+        if package.fqn in standard_packages.NAMES:
+            standard_packages.ensure()
 
 
 def _may_change(caller: Caller, package: Package) -> None:

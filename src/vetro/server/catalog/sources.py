@@ -12,12 +12,12 @@ from urllib.parse import quote, urljoin
 
 from vetro.packages.yamltree import TreeError, plain, read_documents
 from vetro.server.caller import Caller
-from vetro.server.catalog.choose import packages_for
-from vetro.server.catalog.examining import read_archive
-from vetro.server.catalog.fetching import FetchFailed, Source, fetch
-from vetro.server.catalog.importing import ImportResult, import_packages
+from vetro.server.catalog.dependencies import packages_for
+from vetro.server.catalog.downloads import FetchFailed, Source, fetch
+from vetro.server.catalog.imports import ImportResult, import_packages
+from vetro.server.catalog.inspection.client import read_archive
 from vetro.server.errors import Invalid
-from vetro.server.holding import holding
+from vetro.server.http.slow_requests import holding
 
 #: Packages of one import from elsewhere, their bytes together, and bytes of a bundle file.
 MOST = 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vetro.muranopl.versions import Version, parse_version
+from vetro.muranopl.declarations.versions import Version, parse_version
 
 #: What the column takes. Only versions with absurdly long labels are cut, and then order by what is left.
 MAX_KEY = 255

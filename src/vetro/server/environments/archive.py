@@ -1,4 +1,4 @@
-"""Archives of environments, read inside of the walls of tasks (`vetro.server.catalog.inside`).
+"""Archives of environments, read inside of the walls of tasks (`vetro.server.catalog.inspection.worker`).
 
 An archive of 0.4 MB can hold gigabytes of objects. So the process that answers requests never unpacks nor parses one:
 it asks `answer`, and gets models as compressed JSON, one after the other, which it stores as they are.
@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from vetro.engine.workspace.folder import FORMAT
-from vetro.muranopl.stacks import deep_calls
-from vetro.server.environments import content, copying, limits
+from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.server.environments import content, copies, limits
 from vetro.server.errors import Invalid
 
 _MODEL: Final = re.compile(r"model-(\d{1,18})\.json")
@@ -83,7 +83,7 @@ def _states(
         limits.check_model(model, name)
         if root is not None:
             content.check_ids(root)
-        resources = copying.has_resources(model)
+        resources = copies.has_resources(model)
         with deep_calls():
             text = json.dumps(_with_root_id(model, root_id), ensure_ascii=False, separators=(",", ":"))
         found.append(zlib.compress(text.encode("utf-8", "surrogatepass"), 1))

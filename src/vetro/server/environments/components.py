@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vetro.server.caller import Caller
-from vetro.server.environments import concealed, content, drafts, limits, patching, reading, sessions
+from vetro.server.environments import content, drafts, limits, patching, queries, redaction, sessions
 from vetro.server.environments.models import Session
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.ids import new_id
@@ -21,10 +21,10 @@ def read(caller: Caller, environment_id: str, session_id: str) -> tuple[dict[str
 
     Raises `NotFound` for an unknown session, `Forbidden` for another person's.
     """
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     session = sessions.readable(caller, found, session_id)
     root = drafts.root_of(session, found)
-    view = concealed.conceal(content.view_of(root), concealed.secrets_for(caller, found, root))
+    view = redaction.conceal(content.view_of(root), redaction.secrets_for(caller, found, root))
     revision = session.revision if session is not None else 0
     return view, revision
 
@@ -38,7 +38,7 @@ def write(
     limits.check_depth(view, "the model")
 
     def edit(root: dict[str, Any]) -> None:
-        made = content.root_of(concealed.restore(view, root))
+        made = content.root_of(redaction.restore(view, root))
         if "applications" in view:
             raise Invalid("'applications' cannot be given", hint="give them as 'services'")
         patching.check(content.view_of(made))
@@ -63,7 +63,7 @@ def add(
         taken = {content.id_of(obj) for obj in content.objects_in(root)}
         if own in taken:
             raise Conflict(f"There is an object '{own}' already.", hint="leave the id out, or change that object")
-        made = concealed.restore(component, root)
+        made = redaction.restore(component, root)
         root["applications"] = [*content.services_of(root), made]
 
     session, view = _changed(caller, environment_id, session_id, edit, "added", revision)
@@ -83,7 +83,7 @@ def put(
         if content.id_of(root) == object_id:
             raise Invalid("The environment's own object is changed by replacing the model.")
         before = find(root, object_id)
-        made = concealed.restore(new, root)
+        made = redaction.restore(new, root)
         before.clear()
         before.update(made)
 
@@ -135,8 +135,8 @@ def _changed(
     session, root = drafts.change(caller, environment_id, session_id, edit, what=what, revision=revision)
     if not show:
         return session, {}
-    found = reading.get(caller, environment_id)
-    return session, concealed.conceal(content.view_of(root), concealed.secrets_for(caller, found, root))
+    found = queries.get(caller, environment_id)
+    return session, redaction.conceal(content.view_of(root), redaction.secrets_for(caller, found, root))
 
 
 def _object(given: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from vetro.muranopl.stacks import deep_calls
+from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.errors import Invalid, NotFound, TooLarge
 
 #: Objects of a model that a request compares or draws.

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from vetro.server import large
 from vetro.server.caller import Caller
-from vetro.server.dispatch import log
-from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import concealed, content, drafts, reading
+from vetro.server.environments import content, drafts, queries, redaction
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound, TooLarge
+from vetro.server.http import large_requests
 from vetro.server.ids import stamp
+from vetro.server.tasks import log
+from vetro.server.tasks.models import Report, Task
 
 #: Reports of a deployment in /v1, which knows no pages.
 MOST = 10_000
@@ -29,7 +29,7 @@ KINDS = ("deploy", "destroy", "action")
 
 def of_environment(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
     """The deployments of an environment, newest first."""
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     return _listed(caller, Task.objects.filter(environment_id=found.id, kind__in=KINDS))
 
 
@@ -46,7 +46,7 @@ def _listed(caller: Caller, rows: QuerySet[Task]) -> list[dict[str, Any]]:
         f"the models of these deployments have more than {MOST_TEXT >> 20} MiB together",
         hint="GET /v2/tasks lists them in pages, and GET /v2/tasks/{id} gives each",
     )
-    with large.at_most(MOST_TEXT, refusal):
+    with large_requests.at_most(MOST_TEXT, refusal):
         ids = list(rows.order_by("-created", "-id").values_list("id", flat=True))
         some = [ids[first : first + _TOGETHER] for first in range(0, len(ids), _TOGETHER)]
         found = (Task.objects.filter(id__in=part).order_by("-created", "-id") for part in some)
@@ -59,10 +59,10 @@ def described(task: Task, caller: Caller) -> dict[str, Any]:
     model = spec.get("model") or {}
     root = model.get("ObjectsCopy") if task.kind == "destroy" else model.get("Objects")
     action = task.action or {"object_id": task.environment_id, "method": "deploy", "args": {}}
-    if not concealed.may_know(caller):
+    if not redaction.may_know(caller):
         digests = [used["digest"] for used in spec.get("packages") or ()]
-        action = concealed.conceal_arguments(action, root, digests)
-        root = concealed.conceal(root, concealed.secrets_of(digests))
+        action = redaction.conceal_arguments(action, root, digests)
+        root = redaction.conceal(root, redaction.secrets_of(digests))
     return {
         "id": task.id,
         "environment_id": task.environment_id,
@@ -103,7 +103,7 @@ def reports(
 
     Raises `NotFound`, `Invalid` for a deployment of another environment.
     """
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     task = Task.objects.filter(id=deployment_id).first() if known_id(deployment_id) else None
     if task is None or task.kind not in KINDS or not caller.sees(task.project_id):
         raise NotFound("The resource could not be found.")
@@ -137,7 +137,7 @@ def described_report(row: Report) -> dict[str, Any]:
 
 def last_statuses(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, dict[str, Any] | None]:
     """Id of each application -> the newest report about it or what it owns, or None."""
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     listed = content.services_of(drafts.root_for(caller, found, session_id))
     owners: dict[str, str] = {}
     for service in listed:
@@ -163,7 +163,7 @@ def _family(model: Any, service_id: str) -> list[str]:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    from vetro.server.dispatch.ending import text_of
+    from vetro.server.tasks.completion import text_of
 
     return text_of(error)
 

@@ -15,15 +15,16 @@ from django.db import transaction
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.crypto import Ciphertext, dumps
-from vetro.server.environments import concealed, content, limits, reading, sessions
+from vetro.server.environments import content, limits, redaction, sessions
+from vetro.server.environments import queries as reading
 from vetro.server.environments.errors import DraftChanged
 from vetro.server.environments.models import Session
 from vetro.server.environments.service import announce, described
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import stamp
 from vetro.server.queries import fetch
-from vetro.server.quotas import checking
+from vetro.server.quotas import enforcement
+from vetro.server.secrets.encryption import Ciphertext, dumps
 
 #: Changes the root object of a draft.
 Change = Callable[[dict[str, Any]], None]
@@ -60,9 +61,9 @@ def model(caller: Caller, environment_id: str, path: Sequence[str], session_id: 
 def _told(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:
     """The root object as the caller may know it: with its secrets for those who may change it, else with marks."""
     root = root_for(caller, found, session_id)
-    if root is None or concealed.may_know(caller):
+    if root is None or redaction.may_know(caller):
         return root
-    told: dict[str, Any] = concealed.conceal(root, concealed.secrets_for(caller, found, root))
+    told: dict[str, Any] = redaction.conceal(root, redaction.secrets_for(caller, found, root))
     return told
 
 
@@ -111,7 +112,7 @@ def change(
 
 
 def _write(caller: Caller, found: reading.Found, session: Session, made: _Made, what: str) -> None:
-    checking.check_model(found.project_id, made.stored, made.size, lambda: _stored(session))
+    enforcement.check_model(found.project_id, made.stored, made.size, lambda: _stored(session))
     session.draft = made.stored
     session.revision += 1
     session.save(update_fields=["draft", "revision", "updated"])

@@ -9,13 +9,13 @@ from django.db import transaction
 from vetro.engine.models.differences import Difference, Secret, diff
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.crypto import dumps
-from vetro.server.dispatch.models import Task
-from vetro.server.environments import consts, content, copying, drafts, limits, reading, service, sessions
+from vetro.server.environments import content, copies, drafts, fixed_properties, limits, queries, service, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
-from vetro.server.quotas import checking
+from vetro.server.quotas import enforcement
+from vetro.server.secrets.encryption import dumps
+from vetro.server.tasks.models import Task
 
 #: States listed at once, at most.
 MOST = 1000
@@ -27,7 +27,7 @@ def states(caller: Caller, environment_id: str, *, before: int | None = None, li
     ``before``: only older ones than this number. The fields of the task are None for the first state and where the
     task is not known any more.
     """
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     rows = State.objects.filter(environment_id=found.id).order_by("-number")
     if before is not None:
         rows = rows.filter(number__lt=before)
@@ -54,14 +54,14 @@ def states(caller: Caller, environment_id: str, *, before: int | None = None, li
 
 def state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:
     """The object model of a state as clients see models. Raises `NotFound`."""
-    return content.view_of(_state(reading.get(caller, environment_id), number).model.get("Objects"))
+    return content.view_of(_state(queries.get(caller, environment_id), number).model.get("Objects"))
 
 
 def compare(
     caller: Caller, environment_id: str, older: int, newer: int, secret: Secret | None = None
 ) -> list[Difference]:
     """What changed from one state to another. Raises `NotFound`."""
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     one, other = _state(found, older), _state(found, newer)
     content.check_comparable(one.model.get("Objects"), other.model.get("Objects"))
     return diff(one.model.get("Objects"), other.model.get("Objects"), secret)
@@ -69,7 +69,7 @@ def compare(
 
 def pending(caller: Caller, environment_id: str, session_id: str, secret: Secret | None = None) -> list[Difference]:
     """What deploying a session would change, compared with what is deployed now."""
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     session = sessions.readable(caller, found, session_id)
     present, draft = content.deployed_objects(found.model or {}), drafts.root_of(session, found)
     content.check_comparable(present, draft)
@@ -81,21 +81,21 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
 
     What deployments wrote (``Out``) is as it is now for objects that exist, and left out for those that come back.
     """
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     earlier = _state(found, number)
     root = earlier.model.get("Objects")
     if root is None:
         raise NotFound(f"State {number} has no objects.")
     present = content.deployed_objects(found.model or {})
     known = {content.id_of(obj): obj for obj in content.objects_in(present)}
-    classes = consts.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
-    draft = copying.undeployed(root, classes, known)
+    classes = fixed_properties.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
+    draft = copies.undeployed(root, classes, known)
     size, stored = limits.check_model(draft), dumps({"Objects": draft})
     with transaction.atomic():
         session = sessions.open_session(caller, environment_id)
         if session.version != found.version:
             raise Conflict("The environment was deployed meanwhile.", hint="restore the state again")
-        checking.check_model(found.project_id, draft, size)
+        enforcement.check_model(found.project_id, draft, size)
         session.draft = stored
         session.answers = earlier.answers
         session.revision = 1
@@ -119,7 +119,7 @@ def discard(caller: Caller, environment_id: str, session_id: str, object_id: str
             record(caller, "session.discard", session.id, found.name, environment=found.id)
             service.announce(found.project_id, found.id, "discarded", kind="session", session=session.id)
         return
-    before = reading.get(caller, environment_id, model=True)
+    before = queries.get(caller, environment_id, model=True)
     present = (before.model or {}).get("Objects")
     drafts.change(caller, environment_id, session_id, lambda root: _discard(root, present, object_id), what="discarded")
 
@@ -130,31 +130,31 @@ def clone(caller: Caller, environment_id: str, name: str, session_id: str = "") 
     All ids are new; nothing is taken over that a deployment wrote.
     """
     wanted = limits.name_of(name, "Please, specify a name of the environment to create", "Environment")
-    source = reading.get(caller, environment_id, model=True)
+    source = queries.get(caller, environment_id, model=True)
     root = drafts.root_for(caller, source, session_id)
     if root is None:
         raise NotFound("The environment has no model any more.")
-    classes = consts.classes_for(caller, source, {"Objects": root})
+    classes = fixed_properties.classes_for(caller, source, {"Objects": root})
     return begin(caller, wanted, root, classes, source=source.id)
 
 
-def begin(caller: Caller, name: str, root: dict[str, Any], classes: copying.Classes, **told: Any) -> dict[str, str]:
+def begin(caller: Caller, name: str, root: dict[str, Any], classes: copies.Classes, **told: Any) -> dict[str, str]:
     """An environment called ``name`` with the applications of ``root`` as a draft."""
     id = new_id()
-    fresh = copying.renewed(copying.undeployed(root, classes), classes)
+    fresh = copies.renewed(copies.undeployed(root, classes), classes)
     given = {key: fresh[key] for key in ("region", "defaultNetworks") if fresh.get(key) is not None}
     made = service.model_of(id, name, {**given, "name": name})
     draft = {**made, "applications": content.services_of(fresh)}
     size, stored = limits.check_model(draft), dumps({"Objects": draft})
     with transaction.atomic():
         row = service.insert(caller, id, name, given, {"Objects": made, "ObjectsCopy": None})
-        checking.check_model(caller.project_id, draft, size)
+        enforcement.check_model(caller.project_id, draft, size)
         session = Session.objects.create(environment=row, user_id=caller.user_id, version=0, draft=stored, revision=1)
         record(caller, "environment.create", id, name, **told)
     return {"environment_id": id, "session_id": session.id}
 
 
-def _state(found: reading.Found, number: int) -> State:
+def _state(found: queries.Found, number: int) -> State:
     row = State.objects.filter(environment_id=found.id, number=number).first() if 0 <= number < 1 << 63 else None
     if row is None:
         raise NotFound(f"The environment has no state {number}.", hint="older states may have been dropped")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from vetro.muranopl.stacks import deep_calls
+from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.errors import Invalid
 
 #: Characters of a name.

@@ -7,8 +7,8 @@ from typing import ClassVar
 from django.db import models
 from django.db.models.functions import Lower
 
-from vetro.server.crypto import EncryptedJSON
 from vetro.server.ids import new_id
+from vetro.server.secrets.encryption import EncryptedJSON
 
 
 class Environment(models.Model):
@@ -30,7 +30,7 @@ class Environment(models.Model):
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["project_id", "name"], name="one_name_a_project")]
-        # As pages list them (`vetro.server.environments.listing`).
+        # As pages list them (`vetro.server.environments.search`).
         indexes: ClassVar = [models.Index("project_id", Lower("name"), "id", name="environments_by_name")]
 
 
@@ -77,7 +77,7 @@ class Session(models.Model):
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["environment", "version", "updated"]),
-            # Which environments are pending (`vetro.server.environments.reading`).
+            # Which environments are pending (`vetro.server.environments.queries`).
             models.Index(
                 fields=["environment", "version"], condition=models.Q(state="opened"), name="sessions_that_are_open"
             ),

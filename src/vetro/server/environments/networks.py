@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vetro.packages.yamltree import Node, TreeError, plain, read_documents
-from vetro.server.config import Config, ConfigError
+from vetro.server.config.config import Config, ConfigError
 from vetro.server.ids import new_id
 
 KINDS = ("environment", "flat")

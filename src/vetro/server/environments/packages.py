@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment, EnvironmentPackage
-from vetro.server.environments.reading import Found
+from vetro.server.environments.queries import Found
 
 
 def pinned(environment_id: str) -> dict[str, tuple[str, str]]:
@@ -23,7 +23,7 @@ def chosen(caller: Caller, found: Found, model: Mapping[str, Any]) -> list[Any]:
 
     Raises `Invalid`: which class has none, what there is.
     """
-    from vetro.server.catalog.choose import packages_for_model
+    from vetro.server.catalog.dependencies import packages_for_model
 
     return list(packages_for_model(caller, model, pinned(found.id), project_id=found.project_id))
 

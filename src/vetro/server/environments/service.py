@@ -12,12 +12,13 @@ from vetro.server import queries
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.crypto import CompressedJSON, unpacked_size
-from vetro.server.environments import content, limits, listing, networks, reading
+from vetro.server.environments import content, limits, networks, search
+from vetro.server.environments import queries as reading
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
-from vetro.server.quotas import checking
+from vetro.server.quotas import enforcement
+from vetro.server.secrets.encryption import CompressedJSON, unpacked_size
 from vetro.server.setup import config
 
 _NO_NAME = "Please, specify a name of the environment to create"
@@ -78,8 +79,8 @@ def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: 
     Raises `Conflict`, `Invalid`, `QuotaExceeded`.
     """
     text = limits.text_of(given.get("description_text"), "description_text")
-    checking.check(caller.project_id, "environments")
-    checking.check_model(caller.project_id, model, _characters(model))
+    enforcement.check(caller.project_id, "environments")
+    enforcement.check_model(caller.project_id, model, _characters(model))
     try:
         with transaction.atomic():
             row = Environment.objects.create(
@@ -108,7 +109,7 @@ def list_all(caller: Caller, *, tenant: str | None = None, all_tenants: bool = F
     if all_tenants or tenant is not None:
         enforce(caller, "list_environments_all_tenants")
     project = tenant if tenant is not None else None if all_tenants else caller.project_id
-    return listing.whole(project)
+    return search.whole(project)
 
 
 def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.db import DEFAULT_DB_ALIAS, transaction
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import reading
+from vetro.server.environments import queries as reading
 from vetro.server.environments.errors import Busy, SessionInvalid
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Session

@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import concealed, content, limits, service, template_secrets
+from vetro.server.environments import content, limits, redaction, service, template_secrets
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Session, Template
@@ -23,7 +23,7 @@ from vetro.server.environments.template_secrets import services_of
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
 from vetro.server.queries import fetch
-from vetro.server.quotas import checking
+from vetro.server.quotas import enforcement
 
 _NO_NAME = "Please, specify a name of the environment template."
 _WHAT = "Environment template"
@@ -56,7 +56,7 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
     model = {key: value for key, value in given.items() if key not in ("id", "tenant_id", "created", "updated")}
     if listed is not None:
         limits.check_depth(listed, "the template")
-        model["services"] = template_secrets.kept(caller, caller.project_id, concealed.without(listed), is_public)
+        model["services"] = template_secrets.kept(caller, caller.project_id, redaction.without(listed), is_public)
     with transaction.atomic():
         row = _insert(
             caller,
@@ -154,7 +154,7 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
     size = limits.check_model(draft)
     with transaction.atomic():
         environment = service.insert(caller, id, name, wanted, {"Objects": root, "ObjectsCopy": None})
-        checking.check_model(caller.project_id, draft, size)
+        enforcement.check_model(caller.project_id, draft, size)
         session = Session.objects.create(
             environment=environment, user_id=caller.user_id, version=0, draft={"Objects": draft}, revision=1
         )
@@ -238,7 +238,7 @@ def _get(caller: Caller, template_id: str, *, own: bool = False, lock: bool = Fa
 def _insert(
     caller: Caller, name: str, model: Mapping[str, Any], *, version: int, is_public: bool, text: str
 ) -> Template:
-    checking.check_model(caller.project_id, model, limits.check_model(model, "the template"))
+    enforcement.check_model(caller.project_id, model, limits.check_model(model, "the template"))
     content.check_ids({"services": model.get("services") or []})
     try:
         with transaction.atomic():
@@ -257,13 +257,13 @@ def _insert(
 def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = False) -> None:
     content.check_services(listed)
     limits.check_depth(listed, "the template")
-    listed = template_secrets.kept(caller, row.project_id, concealed.restore(listed, services_of(row)), row.is_public)
+    listed = template_secrets.kept(caller, row.project_id, redaction.restore(listed, services_of(row)), row.is_public)
     content.check_ids({"services": listed})
     model = {**row.model, "services": listed}
     if stamped:
         model["updated"] = stamp(datetime.now(UTC))
     size = limits.check_model(model, "the template")
-    checking.check_model(row.project_id, model, size, lambda: _stored(row))
+    enforcement.check_model(row.project_id, model, size, lambda: _stored(row))
     row.model = model
     row.save(update_fields=["model", "updated"])
     record(caller, "template.change", row.id, row.name)

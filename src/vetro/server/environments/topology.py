@@ -7,7 +7,7 @@ from typing import Any
 
 from vetro.engine.models.differences import diff
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, reading
+from vetro.server.environments import content, drafts, queries
 
 
 def of_environment(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, Any]:
@@ -16,7 +16,7 @@ def of_environment(caller: Caller, environment_id: str, session_id: str = "") ->
     ``status``: ``deployed``, or with a session what its draft makes of the object: ``new``, ``changed``. Raises as
     `reading.get` and `sessions.readable`.
     """
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     root = drafts.root_for(caller, found, session_id)
     present = content.deployed_objects(found.model or {})
     content.check_comparable(present, root)

@@ -26,22 +26,22 @@ from typing import IO, Any, Final, cast
 from django.db import transaction
 
 from vetro.engine.workspace.folder import FORMAT
-from vetro.muranopl.stacks import deep_calls
+from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.catalog.examiner import pool
-from vetro.server.catalog.examining import PREFIX
-from vetro.server.crypto import CompressedJSON, dumps, loads_compressed, unpacked_size
-from vetro.server.dispatch import log
-from vetro.server.dispatch.models import Report, Task
-from vetro.server.environments import consts, history, limits, packages, reading, removal, service
+from vetro.server.catalog.inspection.client import PREFIX
+from vetro.server.catalog.inspection.pool import pool
+from vetro.server.environments import fixed_properties, history, limits, packages, queries, removal, service
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.errors import Invalid
 from vetro.server.ids import new_id
-from vetro.server.quotas import checking
+from vetro.server.quotas import enforcement
+from vetro.server.secrets.encryption import CompressedJSON, dumps, loads_compressed, unpacked_size
 from vetro.server.setup import config
+from vetro.server.tasks import log
+from vetro.server.tasks.models import Report, Task
 
 #: Bytes of an archive's unpacked files together, and how many there may be.
 LARGEST: Final = 512 << 20
@@ -63,7 +63,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     """The environment as a ZIP archive, in a file that the caller closes. Raises `NotFound`, `NotYours`."""
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     with contextlib.ExitStack() as opened:
         target = opened.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))
         _write(target, found)
@@ -73,7 +73,7 @@ def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     return cast(IO[bytes], target)
 
 
-def _write(target: Any, found: reading.Found) -> None:
+def _write(target: Any, found: queries.Found) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         listed = _write_packages(archive, found)
         _write_json(
@@ -130,7 +130,9 @@ def import_environment(
             raise Invalid("the newest model of the archive has no objects")
         used = _read_packages(caller, ask, head.get("packages"))
         with transaction.atomic():
-            made = history.begin(caller, wanted, root, consts.classes_of([e["digest"] for e in used]), imported=True)
+            made = history.begin(
+                caller, wanted, root, fixed_properties.classes_of([e["digest"] for e in used]), imported=True
+            )
         return {"environment_id": made["environment_id"], "session_id": made["session_id"], "notes": notes}
     # Its root object has the environment's id: a second copy beside the first one gets another.
     own = str(head["id"]) if _is_free(caller, head.get("id")) else new_id()
@@ -207,7 +209,7 @@ def _restore(
     row.version = newest
     row.save(update_fields=["version"])
     older = (len(dumps(CompressedJSON(model))) for number, model in states.items() if number != newest)
-    checking.check_space(caller.project_id, "states", sum(older))
+    enforcement.check_space(caller.project_id, "states", sum(older))
     EnvironmentPackage.objects.bulk_create(
         EnvironmentPackage(environment=row, fqn=e["fqn"], version=e["version"], digest=e["digest"]) for e in used
     )
@@ -240,7 +242,7 @@ def _is_free(caller: Caller, id: Any) -> bool:
     return owners == {caller.project_id}
 
 
-def _write_packages(archive: zipfile.ZipFile, found: reading.Found) -> list[dict[str, str]]:
+def _write_packages(archive: zipfile.ZipFile, found: queries.Found) -> list[dict[str, str]]:
     from vetro.server.catalog.blobs import get
 
     listed = []
@@ -289,7 +291,7 @@ def _write_json(archive: zipfile.ZipFile, path: str, value: Any) -> None:
 
 def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[str, str]]:
     """The archive's packages as the project sees them, {fqn, version, digest}; missing ones are imported."""
-    from vetro.server.catalog.importing import import_packages
+    from vetro.server.catalog.imports import import_packages
     from vetro.server.catalog.models import Package
     from vetro.server.catalog.service import visible
 

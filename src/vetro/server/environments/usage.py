@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vetro.server.caller import Caller
-from vetro.server.dispatch.models import JournalNote, Task
-from vetro.server.environments import reading
+from vetro.server.environments import queries
 from vetro.server.environments.models import InstanceUsage
 from vetro.server.ids import stamp
+from vetro.server.tasks.models import JournalNote, Task
 
 _BEGIN = "murano.track_instance"
 #: Largest number that every database keeps in such a column.
@@ -63,7 +63,7 @@ def _number(value: Any) -> int | None:
 
 def raw(caller: Caller, environment_id: str, instance_id: str | None = None) -> list[dict[str, Any]]:
     """One entry an instance: type, times, seconds, whether it is there. Raises `NotFound`, `NotYours`."""
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     rows = InstanceUsage.objects.filter(environment_id=found.id).order_by("created", "id")
     if instance_id is not None:
         if "\0" in instance_id:

@@ -1,6 +1,6 @@
 """How many tasks there are, by kind and state, without counting each time all that ever ended.
 
-Tasks that have ended stay as they are, and are dropped long afterwards, if at all (`vetro.server.dispatch.old_tasks`):
+Tasks that have ended stay as they are, and are dropped long afterwards, if at all (`vetro.server.tasks.retention`):
 that is noticed within an hour. So what had ended a while ago is counted once and remembered; after that only what ended
 since then is counted, which an index answers. Others are few.
 """
@@ -15,8 +15,8 @@ from typing import Any
 
 from django.db.models import Count
 
-from vetro.server.dispatch import clock
-from vetro.server.dispatch.models import Task
+from vetro.server.tasks import clock
+from vetro.server.tasks.models import Task
 
 Counts = Counter[tuple[str, str]]
 

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from vetro.server.config import Config
+from vetro.server.config.config import Config
 
 _SECRET = re.compile(r"passw|secret|token|credential|authorization|cookie|private|(^|[_.-])key$", re.IGNORECASE)
 #: Tokens in running text: ours, and values after the names of headers and fields that hold them.

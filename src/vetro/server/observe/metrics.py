@@ -57,8 +57,8 @@ def request_answered(api: str, method: str, route: str, status: int, seconds: fl
 
 def worker_began() -> None:
     """Says of all kinds of tasks that none has ended yet: see `_FromDatabase.collect`."""
-    from vetro.server.dispatch.models import Task
-    from vetro.server.dispatch.queue import KINDS
+    from vetro.server.tasks.models import Task
+    from vetro.server.tasks.queue import KINDS
 
     for kind in KINDS:
         _task_seconds.labels(kind)
@@ -93,11 +93,11 @@ class _FromDatabase(Collector):
         """The families. What it costs follows from the tasks that have not ended, not from all."""
         from django.db.models import Count, Min
 
-        from vetro.server.dispatch import clock
-        from vetro.server.dispatch.claim import SHORT
-        from vetro.server.dispatch.models import Task, WorkerProcess
-        from vetro.server.dispatch.queue import KINDS
         from vetro.server.observe import counts
+        from vetro.server.tasks import clock
+        from vetro.server.tasks.claim import SHORT
+        from vetro.server.tasks.models import Task, WorkerProcess
+        from vetro.server.tasks.queue import KINDS
 
         tasks = GaugeMetricFamily("vetro_tasks", "Tasks there are, by kind and state", labels=["kind", "state"])
         # Also where there is none yet: a number that begins with 1 has not risen, as far as Prometheus knows.

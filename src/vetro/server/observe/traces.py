@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from vetro.server.config import Config, ConfigError
+from vetro.server.config.config import Config, ConfigError
 
 _NOTHING: AbstractContextManager[Any] = nullcontext()
 

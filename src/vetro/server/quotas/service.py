@@ -13,12 +13,12 @@ from vetro.server.accounts.people import find_project
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.dispatch import spec
 from vetro.server.errors import Invalid, NotFound
-from vetro.server.quotas import checking, limits
+from vetro.server.quotas import enforcement, limits
 from vetro.server.quotas.models import ProjectQuota
-from vetro.server.quotas.use import measured, used, used_in_cloud
+from vetro.server.quotas.usage import measured, used, used_in_cloud
 from vetro.server.setup import config
+from vetro.server.tasks import spec
 
 _MANAGE = "manage_accounts"
 
@@ -78,7 +78,7 @@ def change(caller: Caller, project_id: str, given: Mapping[str, Any]) -> list[di
         if wanted:
             record(caller, "project.quota", project_id, "", **wanted)
     limits.forget()
-    checking.forget()
+    enforcement.forget()
     return shown(caller, project_id)
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.urls import path
 
-from vetro.server.web.views.catalog import adding, application, listing
+from vetro.server.web.views.catalog import application, listing, targets
 
 urlpatterns: list[Any] = [
     path("", listing.listing, name="catalog"),
     path("examples", listing.examples),
     path("<str:fqn>/", application.show),
     path("<str:fqn>/form", application.form),
-    path("<str:fqn>/add", adding.add),
+    path("<str:fqn>/add", targets.add),
 ]

@@ -8,37 +8,37 @@ from django.urls import include, path
 
 from vetro.server.web.views.environments import (
     changes,
+    environment,
     listing,
     metadata,
-    one,
-    past,
-    planned,
-    stencils,
+    plan,
+    tasks,
+    templates,
     topology,
-    work,
 )
+from vetro.server.web.views.environments import history as past
 
 _task: list[Any] = [
-    path("", work.show),
-    path("lines", work.lines),
-    path("lines/<int:seq>", work.line),
-    path("log", work.download),
-    path("cancel", work.cancel),
-    path("retry", work.retry),
-    path("resolve", work.resolve),
+    path("", tasks.show),
+    path("lines", tasks.lines),
+    path("lines/<int:seq>", tasks.line),
+    path("log", tasks.download),
+    path("cancel", tasks.cancel),
+    path("retry", tasks.retry),
+    path("resolve", tasks.resolve),
 ]
 
 _environment: list[Any] = [
-    path("", one.show),
-    path("components/<str:component>/", one.component),
+    path("", environment.show),
+    path("components/<str:component>/", environment.component),
     path("components/<str:component>/remove", changes.remove),
     path("add", changes.choose),
     path("changes", changes.show),
     path("undo", changes.undo),
     path("drop", changes.drop),
-    path("plan", planned.begin),
-    path("plans/<str:task>", planned.show),
-    path("deploy", work.deploy),
+    path("plan", plan.begin),
+    path("plans/<str:task>", plan.show),
+    path("deploy", tasks.deploy),
     path("tasks/", listing.of_one),
     path("tasks/<str:task>/", include(_task)),
     path("history", past.history),
@@ -47,21 +47,21 @@ _environment: list[Any] = [
     path("topology", topology.show),
     path("topology.json", topology.data),
     path("metadata", metadata.show),
-    path("rename", one.rename),
-    path("clone", one.clone),
-    path("template", one.to_template),
-    path("export", one.export),
-    path("delete", one.delete),
+    path("rename", environment.rename),
+    path("clone", environment.clone),
+    path("template", environment.to_template),
+    path("export", environment.export),
+    path("delete", environment.delete),
 ]
 
 _template: list[Any] = [
-    path("", stencils.show),
-    path("create", stencils.create_environment),
-    path("edit", stencils.edit),
-    path("clone", stencils.clone),
-    path("delete", stencils.delete),
-    path("add", stencils.choose),
-    path("components/<str:component>/remove", stencils.remove),
+    path("", templates.show),
+    path("create", templates.create_environment),
+    path("edit", templates.edit),
+    path("clone", templates.clone),
+    path("delete", templates.delete),
+    path("add", templates.choose),
+    path("components/<str:component>/remove", templates.remove),
 ]
 
 urlpatterns: list[Any] = [
@@ -70,7 +70,7 @@ urlpatterns: list[Any] = [
     path("environments/import", listing.bring),
     path("environments/deployments", listing.deployments, name="deployments"),
     path("environments/<str:environment>/", include(_environment)),
-    path("templates/", stencils.listing, name="templates"),
-    path("templates/new", stencils.new),
+    path("templates/", templates.listing, name="templates"),
+    path("templates/new", templates.new),
     path("templates/<str:template>/", include(_template)),
 ]

@@ -6,14 +6,15 @@ from typing import Any
 
 from django.urls import include, path
 
-from vetro.server.web.views.packages import bringing, categories, changing, images, listing, one, pictures
+from vetro.server.web.views.packages import categories, images, imports, listing, package, pictures
+from vetro.server.web.views.packages import edit as changing
 
 _package: list[Any] = [
-    path("", one.show),
-    path("classes/", one.classes),
-    path("classes/<str:name>", one.classes),
-    path("files/", one.files),
-    path("files/<path:path>", one.files),
+    path("", package.show),
+    path("classes/", package.classes),
+    path("classes/<str:name>", package.classes),
+    path("files/", package.files),
+    path("files/<path:path>", package.files),
     path("edit", changing.edit),
     path("switch", changing.switch),
     path("logo", pictures.logo),
@@ -24,7 +25,7 @@ _package: list[Any] = [
 urlpatterns: list[Any] = [
     path("", listing.listing, name="packages"),
     path("together", listing.together),
-    path("import", bringing.bring, name="import-packages"),
+    path("import", imports.bring, name="import-packages"),
     path("delete", changing.delete),
     path("categories", categories.listing, name="categories"),
     path("categories/add", categories.add),
@@ -33,6 +34,6 @@ urlpatterns: list[Any] = [
     path("images", images.listing, name="images"),
     path("images/mark", images.mark),
     path("images/unmark", images.unmark),
-    path("class/<str:fqn>/<str:name>", one.class_of),
+    path("class/<str:fqn>/<str:name>", package.class_of),
     path("<str:package>/", include(_package)),
 ]

@@ -6,23 +6,23 @@ from typing import Any
 
 from django.urls import include, path
 
-from vetro.server.web.views.people import audit, listing, me, one, projects, quotas
+from vetro.server.web.views.people import account, accounts, audit, profile, projects, quotas
 
 _user: list[Any] = [
-    path("", one.show),
-    path("password", one.password),
-    path("lock", one.lock),
-    path("unlock", one.unlock),
-    path("grant", one.grant),
-    path("revoke", one.revoke),
-    path("link", one.link),
-    path("delete", one.delete),
-    path("tokens/<str:token>/revoke", one.revoke_token),
+    path("", account.show),
+    path("password", account.password),
+    path("lock", account.lock),
+    path("unlock", account.unlock),
+    path("grant", account.grant),
+    path("revoke", account.revoke),
+    path("link", account.link),
+    path("delete", account.delete),
+    path("tokens/<str:token>/revoke", account.revoke_token),
 ]
 
 urlpatterns: list[Any] = [
-    path("", listing.listing, name="people"),
-    path("new", listing.new),
+    path("", accounts.listing, name="people"),
+    path("new", accounts.new),
     path("users/<str:user>/", include(_user)),
     path("projects/", projects.listing),
     path("projects/<str:project>/", projects.show),
@@ -31,10 +31,10 @@ urlpatterns: list[Any] = [
     path("projects/<str:project>/quotas", quotas.of_project),
     path("projects/<str:project>/quotas/set", quotas.change),
     path("quotas", quotas.own, name="quotas"),
-    path("me", me.show, name="me"),
-    path("me/settings", me.settings),
-    path("me/password", me.password),
-    path("me/tokens", me.create_token),
-    path("me/tokens/<str:token>/revoke", me.revoke_token),
+    path("me", profile.show, name="me"),
+    path("me/settings", profile.settings),
+    path("me/password", profile.password),
+    path("me/tokens", profile.create_token),
+    path("me/tokens/<str:token>/revoke", profile.revoke_token),
     path("audit", audit.listing, name="audit"),
 ]

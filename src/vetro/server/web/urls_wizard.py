@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import path
 
-from vetro.server.web.views.wizard import begin, builders, ending, steps
+from vetro.server.web.views.wizard import begin, builders, steps, submit
 
 urlpatterns: list[Any] = [
     path("environments/<str:environment>/add/<str:package>", begin.add),
@@ -20,7 +20,7 @@ urlpatterns: list[Any] = [
     path("forms/<str:form>/<int:number>/choices", steps.choices),
     path("forms/<str:form>/switch", steps.switch),
     path("forms/<str:form>/start/<str:builder>", builders.start),
-    path("forms/<str:form>/review", ending.review),
-    path("forms/<str:form>/finish", ending.finish),
+    path("forms/<str:form>/review", submit.review),
+    path("forms/<str:form>/finish", submit.finish),
     path("forms/<str:form>/discard", begin.discard),
 ]

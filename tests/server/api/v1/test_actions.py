@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 from vetro.server.api.v1 import actions
-from vetro.server.dispatch.models import Task
 from vetro.server.environments.models import State
+from vetro.server.tasks.models import Task
 
 
 @pytest.fixture

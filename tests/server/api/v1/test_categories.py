@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.server.catalog.archives import archive
-from vetro.server.catalog.importing import import_packages
+from vetro.server.catalog.imports import import_packages
 
 CATEGORIES = "/v1/catalog/categories"
 NINE = [

@@ -10,9 +10,9 @@ pytestmark = pytest.mark.database
 
 
 def test_a_deployment_over_the_wire(ann: Any, eve: Any, drain: Any) -> None:
-    from vetro.server.catalog import embedded
+    from vetro.server.catalog import standard_packages
 
-    embedded.ensure()
+    standard_packages.ensure()
     env = ann.post("/v1/environments", {"name": "e"}).json()["id"]
     path = f"/v1/environments/{env}"
     session = ann.post(f"{path}/configure").json()["id"]

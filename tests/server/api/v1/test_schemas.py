@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.server.dispatch import shop
+from tests.server.tasks import shop
 from vetro.server.api.v1 import schemas
-from vetro.server.dispatch.ask import close
+from vetro.server.tasks.package_queries import close
 
 GOLDEN = Path(__file__).parents[3] / "acceptance" / "golden"
 

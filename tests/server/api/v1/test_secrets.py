@@ -11,9 +11,9 @@ CANARY = "v1-canary-47"
 
 
 def test_readers_are_told_no_secret_by_any_call(people: Callable[..., Any], ann: Any, drain: Any) -> None:
-    from vetro.server.catalog import embedded
+    from vetro.server.catalog import standard_packages
 
-    embedded.ensure()
+    standard_packages.ensure()
     assert upload(ann, archive()).status_code == 201
     env = ann.post("/v1/environments", {"name": "e"}).json()["id"]
     path = f"/v1/environments/{env}"

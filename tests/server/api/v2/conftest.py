@@ -139,17 +139,17 @@ def tree(id: str = "t1", **properties: Any) -> dict[str, Any]:
 def _ended() -> Iterator[None]:
     """Ends the process that answers questions about classes."""
     yield
-    from vetro.server.dispatch import ask
+    from vetro.server.tasks import package_queries
 
-    ask.close()
+    package_queries.close()
 
 
 @pytest.fixture
 def installed(db: None) -> None:
     """The packages of the installation."""
-    from vetro.server.catalog import embedded
+    from vetro.server.catalog import standard_packages
 
-    embedded.ensure()
+    standard_packages.ensure()
 
 
 @pytest.fixture

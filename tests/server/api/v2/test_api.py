@@ -136,12 +136,12 @@ def test_parameters_that_are_none(ann: Any, path: str) -> None:
 
 
 def test_a_defect_is_told_by_a_mark_and_nothing_else(ann: Any, monkeypatch: Any, caplog: Any) -> None:
-    from vetro.server.environments import reading
+    from vetro.server.environments import queries
 
     def broken(*_: Any) -> Any:
         raise RuntimeError("the password is s3cr3t")
 
-    monkeypatch.setattr(reading, "part_of", broken)
+    monkeypatch.setattr(queries, "part_of", broken)
     answer = ann.get("/v2/environments")
     assert answer.status_code == 500 and b"s3cr3t" not in answer.content
     mark = answer.json()["error"]["message"].split()[-1].rstrip(".")
@@ -151,11 +151,11 @@ def test_a_defect_is_told_by_a_mark_and_nothing_else(ann: Any, monkeypatch: Any,
 def test_a_busy_database_is_told_as_such(ann: Any, monkeypatch: Any) -> None:
     from django.db import OperationalError
 
-    from vetro.server.environments import reading
+    from vetro.server.environments import queries
 
     def busy(*_: Any) -> Any:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(reading, "part_of", busy)
+    monkeypatch.setattr(queries, "part_of", busy)
     answer = ann.get("/v2/environments")
     assert (answer.status_code, answer["Retry-After"]) == (503, "1")

@@ -33,7 +33,7 @@ def test_every_route_is_documented() -> None:
 
 
 def test_every_state_of_a_task_is_documented() -> None:
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     text = PAGE.read_text(encoding="utf-8")
     assert [state for state in ("queued", "running", Task.NEEDS_PERSON, *Task.FINAL) if f"`{state}`" not in text] == []

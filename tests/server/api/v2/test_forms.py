@@ -13,9 +13,9 @@ from tests.server.api.v2.conftest import tree
 @pytest.fixture(autouse=True, scope="module")
 def _forms_ended() -> Iterator[None]:
     yield
-    from vetro.server.formdesk import children
+    from vetro.server.forms import process_cache
 
-    children.close()
+    process_cache.close()
 
 
 def begin(person: Any, **wanted: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from vetro.server.serving_application import Application
+from vetro.server.http.application import Application
 
 EXAMPLES = int(os.environ.get("VETRO_TEST_EXAMPLES", "4"))
 GROUPS = 4
@@ -49,7 +49,7 @@ def operations() -> list[Any]:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Waiting for a task that nobody runs would take its time, and logging in with many wrong passwords ends in 429."""
-    from vetro.server.dispatch import wait as waiting
+    from vetro.server.tasks import wait as waiting
 
     real = waiting.wait
     monkeypatch.setattr(waiting, "wait", lambda task_id, seconds: real(task_id, min(seconds, 0.01)))

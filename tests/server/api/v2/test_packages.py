@@ -93,7 +93,7 @@ def test_a_check_stores_nothing_and_says_all(ann: Any, orchard: Any) -> None:
 
 
 def test_an_import_says_how_far_it_is(ann: Any, installed: None) -> None:
-    from vetro.server.dispatch.models import Event
+    from vetro.server.tasks.models import Event
 
     assert upload(ann, needs_second(), archive(name="test.first"), progress="mine").status_code == 201
     told = [row.data for row in Event.objects.filter(kind="import", project_id=ann.caller.project_id).order_by("seq")]

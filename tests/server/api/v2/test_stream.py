@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from vetro.server.api.v2.stream import HEARTBEAT, LATE, Watch
-from vetro.server.dispatch.models import Event
 from vetro.server.errors import NotSignedIn
-from vetro.server.serving_streams import RUN
+from vetro.server.http.streams import RUN
+from vetro.server.tasks.models import Event
 
 pytestmark = pytest.mark.database
 

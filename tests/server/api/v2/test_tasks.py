@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.server.api.v2.conftest import tree
-from vetro.server import holding
 from vetro.server.audit.models import AuditRecord
-from vetro.server.dispatch.models import Task
+from vetro.server.http import slow_requests
+from vetro.server.tasks.models import Task
 
 pytestmark = pytest.mark.database
 
@@ -150,8 +150,8 @@ def test_who_waits_for_too_much_at_once_comes_again(
 ) -> None:
     session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
     task = ann.post(f"/v2/sessions/{session}/deploy").json()["id"]
-    monkeypatch.setattr(holding, "_most", lambda: 1)
-    monkeypatch.setitem(holding._holding, ann.caller.project_id, 1)
+    monkeypatch.setattr(slow_requests, "_most", lambda: 1)
+    monkeypatch.setitem(slow_requests._holding, ann.caller.project_id, 1)
     refused = [
         ann.get(f"/v2/tasks/{task}?wait=30"),
         ann.get("/v2/schemas/test.Tree?methods=not-asked-before"),
@@ -165,11 +165,11 @@ def test_who_waits_for_too_much_at_once_comes_again(
 
 
 def test_a_person_says_what_became_of_an_effect(ann: Any, people: Any, environment: str) -> None:
-    from vetro.engine.journal import Ended, Entry
     from vetro.engine.outcome import Outcome
-    from vetro.server.dispatch.claim import Lease, claim
-    from vetro.server.dispatch.ending import finish
-    from vetro.server.dispatch.journal import DbJournal
+    from vetro.engine.worker.journal import Ended, Entry
+    from vetro.server.tasks.claim import Lease, claim
+    from vetro.server.tasks.completion import finish
+    from vetro.server.tasks.journal import DbJournal
 
     session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
     ann.post(f"/v2/sessions/{session}/components", tree())

@@ -14,7 +14,7 @@ from vetro.clouds.stacks.convergence.quota_needs import needs_of, resource_id
 from vetro.clouds.stacks.convergence.removal import Removal, failed_text
 from vetro.clouds.stacks.convergence.schedule import Job, work
 from vetro.clouds.stacks.convergence.scope import LiveScope
-from vetro.clouds.stacks.state.collecting import Collecting
+from vetro.clouds.stacks.state.batch import Collecting
 from vetro.clouds.stacks.state.rows import State
 from vetro.clouds.stacks.templates.functions import Unknown, resolve, truth
 from vetro.clouds.stacks.templates.graph import closure

@@ -15,8 +15,8 @@ from vetro.clouds.interface import CloudError
 from vetro.clouds.stacks.convergence import quota_needs
 from vetro.clouds.stacks.convergence.change_validation import ChangeValidation
 from vetro.clouds.stacks.convergence.convergence import Convergence
-from vetro.clouds.stacks.convergence.inner import InnerStacks
 from vetro.clouds.stacks.convergence.live import LiveStack
+from vetro.clouds.stacks.convergence.nested_stacks import InnerStacks
 from vetro.clouds.stacks.convergence.removal import Removal
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory

@@ -21,7 +21,7 @@ from vetro.clouds.stacks.templates.functions import ReferenceInvalid, walk
 from vetro.clouds.stacks.templates.hints import meant
 
 if TYPE_CHECKING:
-    from vetro.clouds.stacks.types.nesting import Nesting
+    from vetro.clouds.stacks.types.nested_stacks import Nesting
 
 #: Stands for a part of a value that is not known before other resources are made.
 PENDING: Any = object()

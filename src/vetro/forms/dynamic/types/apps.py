@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from vetro.forms.dynamic.surroundings import Row
+from vetro.forms.dynamic.environment import Row
 from vetro.forms.dynamic.types.base import Resolved
 from vetro.forms.dynamic.types.choices import Select
 from vetro.forms.model import Choice, Kind, Picker
 
 if TYPE_CHECKING:
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 
 class Application(Select):

@@ -12,7 +12,7 @@ from vetro.forms.model import Choice, Kind, Picker
 if TYPE_CHECKING:
     from vetro.forms.dynamic.definition import FieldDefinition
     from vetro.forms.dynamic.patterns import FormPattern
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 #: Characters of one answer.
 LONGEST_ANSWER = 1_000_000

@@ -11,7 +11,7 @@ from vetro.forms.model import Choice, Kind
 from vetro.yaql.values import FDict
 
 if TYPE_CHECKING:
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 
 def read_choices(value: Any) -> Sequence[Choice]:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vetro.forms.dynamic.attributes import Convert, anything, fold, whole
-from vetro.forms.dynamic.surroundings import Row
+from vetro.forms.dynamic.environment import Row
 from vetro.forms.dynamic.types.base import Resolved, sent_text
 from vetro.forms.dynamic.types.choices import Select, not_offered
 from vetro.forms.model import Choice
 from vetro.yaql.values import FDict
 
 if TYPE_CHECKING:
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 #: Requirements of flavors: part of the name behind min_ or max_ -> key of a row.
 _MEASURES = {"disk": "disk", "vcpus": "vcpus", "memory_mb": "ram"}

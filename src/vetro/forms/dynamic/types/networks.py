@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vetro.forms.dynamic.attributes import Convert
+from vetro.forms.dynamic.environment import Row
 from vetro.forms.dynamic.errors import BadAttribute
 from vetro.forms.dynamic.patterns import FormPattern, TooMuchToCheck, read_pattern
-from vetro.forms.dynamic.surroundings import Row
 from vetro.forms.dynamic.types.base import Resolved
 from vetro.forms.dynamic.types.choices import is_offered, not_offered
 from vetro.forms.dynamic.types.cloud import CloudSelect
@@ -17,7 +17,7 @@ from vetro.forms.model import Choice
 from vetro.yaql.errors import LimitExceeded
 
 if TYPE_CHECKING:
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 _WAYS = ("exclude", "translate")
 

@@ -10,7 +10,7 @@ from vetro.forms.dynamic.types.base import FieldType, Refused, Resolved
 from vetro.forms.model import Kind
 
 if TYPE_CHECKING:
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 _ZERO_FRACTION = re.compile(r"\.0*\s*$")
 _LONGEST = 1000

@@ -11,7 +11,7 @@ from vetro.forms.dynamic.types.base import Resolved, ResolvedRule
 from vetro.forms.dynamic.types.texts import String
 
 if TYPE_CHECKING:
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 SUFFIX = "-clone"
 _SPECIAL = frozenset("!@#$%^&*()_+|\\/.,~?><:{}-")

@@ -11,7 +11,7 @@ from vetro.forms.dynamic.types.base import FieldType, Refused, Resolved, length_
 from vetro.forms.model import Kind
 
 if TYPE_CHECKING:
-    from vetro.forms.dynamic.resolving import Look
+    from vetro.forms.dynamic.resolve import Look
 
 _LENGTHS = frozenset({"min_length", "max_length"})
 _NULL = Refused("null_characters_not_allowed", "Null characters are not allowed.")

@@ -9,10 +9,11 @@ from vetro.server.api import own
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import listing, reading
+from vetro.server.environments import queries
+from vetro.server.environments import search as listing
 
 
-def environment_json(found: reading.Found) -> dict[str, Any]:
+def environment_json(found: queries.Found) -> dict[str, Any]:
     """An environment as clients see it."""
     return {
         "id": found.id,
@@ -46,9 +47,9 @@ def list_environments(
         rows = listing.part(wanted, search=search, sort="exact name")
         return part([environment_json(row) for row in rows], "id", cursor, limit)
     after = place(cursor, str, str)
-    rows = reading.part_of(wanted, None if after is None else (after[0], after[1]), limit + 1)
+    rows = queries.part_of(wanted, None if after is None else (after[0], after[1]), limit + 1)
     end = cursor_of(rows[limit - 1].name, rows[limit - 1].id) if len(rows) > limit else None
-    return page([environment_json(row) for row in rows[:limit]], reading.count(wanted), end)
+    return page([environment_json(row) for row in rows[:limit]], queries.count(wanted), end)
 
 
 def create_environment(
@@ -68,20 +69,20 @@ def create_environment(
     if default_networks is not None:
         wanted["defaultNetworks"] = default_networks
     made = service.create(caller, wanted)
-    return environment_json(reading.get(caller, made["id"]))
+    return environment_json(queries.get(caller, made["id"]))
 
 
 def show_environment(caller: Caller, environment_id: str) -> dict[str, Any]:
     """One environment."""
-    return environment_json(reading.get(caller, own.environment(caller, environment_id)))
+    return environment_json(queries.get(caller, own.environment(caller, environment_id)))
 
 
 def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:
     """Destroys what was deployed, then the environment: the task that does it; None when it is gone already."""
     from vetro.server.api.answers.tasks import task_json
-    from vetro.server.environments import deploying
+    from vetro.server.environments import deploy
 
-    task = deploying.delete(caller, own.environment(caller, environment_id), abandon=abandon)
+    task = deploy.delete(caller, own.environment(caller, environment_id), abandon=abandon)
     return None if task is None else task_json(task)
 
 

@@ -9,7 +9,7 @@ from vetro.server.api.answers.sessions import session_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, place, zoned
 from vetro.server.caller import Caller
-from vetro.server.environments import concealed, content, history, reading
+from vetro.server.environments import content, history, queries, redaction
 from vetro.server.environments.models import State
 
 
@@ -25,23 +25,23 @@ def list_states(caller: Caller, environment_id: str, *, limit: int = 50, cursor:
 
 def show_state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:
     """The object model of a state; secrets are marked."""
-    found = reading.get(caller, own.environment(caller, environment_id))
+    found = queries.get(caller, own.environment(caller, environment_id))
     view = history.state(caller, environment_id, number)
-    secrets = concealed.secrets_for(caller, found, content.root_of(view))
-    return {"number": number, "model": concealed.conceal(view, secrets)}
+    secrets = redaction.secrets_for(caller, found, content.root_of(view))
+    return {"number": number, "model": redaction.conceal(view, secrets)}
 
 
 def compare_states(caller: Caller, environment_id: str, older: int, newer: int | None = None) -> dict[str, Any]:
     """What changed from one state to another, the newest without ``newer``."""
-    found = reading.get(caller, own.environment(caller, environment_id))
+    found = queries.get(caller, own.environment(caller, environment_id))
     number = found.version if newer is None else newer
     roots = [content.root_of(history.state(caller, environment_id, n)) for n in (older, number)]
-    secrets = concealed.of_roots(caller, found, *roots)
-    items = history.compare(caller, environment_id, older, number, concealed.as_diff(secrets))
+    secrets = redaction.of_roots(caller, found, *roots)
+    items = history.compare(caller, environment_id, older, number, redaction.as_diff(secrets))
     return {"items": [item.as_json() for item in items]}
 
 
 def restore_state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:
     """A new session whose draft is that state; deploying it makes it so again."""
     session = history.restore(caller, own.environment(caller, environment_id), number)
-    return session_json(caller, session, reading.get(caller, environment_id), True)
+    return session_json(caller, session, queries.get(caller, environment_id), True)

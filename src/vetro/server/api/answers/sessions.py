@@ -10,26 +10,18 @@ from vetro.server.api import own
 from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import page
 from vetro.server.caller import Caller
-from vetro.server.dispatch.models import Task
-from vetro.server.environments import (
-    components,
-    concealed,
-    content,
-    deploying,
-    drafts,
-    history,
-    planning,
-    reading,
-    sessions,
-)
+from vetro.server.environments import components, content, drafts, history, queries, redaction, sessions
+from vetro.server.environments import deploy as deploying
+from vetro.server.environments import plan as planning
 from vetro.server.environments.models import Session
 from vetro.server.errors import Forbidden
+from vetro.server.tasks.models import Task
 
 #: Sessions of an environment that are listed.
 _MOST = 100
 
 
-def session_json(caller: Caller, session: Session, found: reading.Found, changed: bool) -> dict[str, Any]:
+def session_json(caller: Caller, session: Session, found: queries.Found, changed: bool) -> dict[str, Any]:
     """A session as clients see it."""
     return {
         "id": session.id,
@@ -65,7 +57,7 @@ def _rows() -> Any:
 
 def _shown(caller: Caller, session_id: str) -> dict[str, Any]:
     row = _rows().get(id=session_id)
-    return session_json(caller, row, reading.get(caller, row.environment_id), row.changed)
+    return session_json(caller, row, queries.get(caller, row.environment_id), row.changed)
 
 
 def open_session(caller: Caller, environment_id: str) -> dict[str, Any]:
@@ -76,7 +68,7 @@ def open_session(caller: Caller, environment_id: str) -> dict[str, Any]:
 
 def list_sessions(caller: Caller, environment_id: str) -> dict[str, Any]:
     """The newest sessions of an environment, everybody's."""
-    found = reading.get(caller, own.environment(caller, environment_id))
+    found = queries.get(caller, own.environment(caller, environment_id))
     rows = _rows().filter(environment_id=found.id).order_by("-updated", "-id")
     items = [session_json(caller, row, found, row.changed) for row in rows[:_MOST]]
     return page(items, rows.count())
@@ -99,11 +91,11 @@ def close_session(caller: Caller, session_id: str) -> None:
 def show_changes(caller: Caller, session_id: str) -> dict[str, Any]:
     """What deploying the draft would change in the model, compared with what is deployed."""
     environment_id = own.session(caller, session_id)
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
     content.check_comparable(content.deployed_objects(found.model or {}), draft)
-    secrets = concealed.of_roots(caller, found, content.deployed_objects(found.model or {}), draft)
-    items = history.pending(caller, environment_id, session_id, concealed.as_diff(secrets))
+    secrets = redaction.of_roots(caller, found, content.deployed_objects(found.model or {}), draft)
+    items = history.pending(caller, environment_id, session_id, redaction.as_diff(secrets))
     return {"items": [item.as_json() for item in items]}
 
 

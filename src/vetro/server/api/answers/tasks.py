@@ -12,12 +12,12 @@ from vetro.server.api import own
 from vetro.server.api.paging import aware, page, place
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.caller import Caller
-from vetro.server.dispatch import log, queue
-from vetro.server.dispatch.labels import why_waiting
-from vetro.server.dispatch.models import Task
 from vetro.server.environments.limits import known_id
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
+from vetro.server.tasks import log, queue
+from vetro.server.tasks.labels import why_waiting
+from vetro.server.tasks.models import Task
 
 _ROW: Final = (
     "id", "kind", "state", "environment_id", "session_id", "user_id", "project_id", "warnings", "errors", "cancel",
@@ -51,11 +51,11 @@ def task_json(task: Task, decisions: Sequence[dict[str, Any]] = ()) -> dict[str,
 def _action(task: Task) -> dict[str, Any] | None:
     if task.action is None:
         return None
-    from vetro.server.environments import concealed
+    from vetro.server.environments import redaction
 
     found = task.spec or {}
     model = (found.get("model") or {}).get("Objects")
-    return concealed.conceal_arguments(task.action, model, [used["digest"] for used in found.get("packages") or ()])
+    return redaction.conceal_arguments(task.action, model, [used["digest"] for used in found.get("packages") or ()])
 
 
 def list_tasks(

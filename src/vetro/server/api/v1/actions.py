@@ -11,14 +11,14 @@ from django.db import transaction
 from vetro.server.api.v1.call import Call, Raw
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.audit.record import record
-from vetro.server.dispatch import classes, queue
-from vetro.server.dispatch.ending import text_of
-from vetro.server.dispatch.models import Task
-from vetro.server.dispatch.wait import wait
-from vetro.server.environments import deploying, deployments, reading
+from vetro.server.environments import deploy, deployments, queries
 from vetro.server.errors import Invalid, NotFound, ServiceError, Unavailable
-from vetro.server.holding import held
+from vetro.server.http.slow_requests import held
 from vetro.server.setup import config
+from vetro.server.tasks import class_names, queue
+from vetro.server.tasks.completion import text_of
+from vetro.server.tasks.models import Task
+from vetro.server.tasks.wait import wait
 
 #: Before everything that nobody waits for.
 _PRIORITY = 100
@@ -37,13 +37,13 @@ def call_action(call: Call, environment_id: str, action_id: str) -> Any:
     if not call.body:
         raise Invalid("The body must hold the arguments of the action: {} when there are none.")
     args = call.json()
-    return {"task_id": deploying.call_action(call.caller, environment_id, action_id, args)}
+    return {"task_id": deploy.call_action(call.caller, environment_id, action_id, args)}
 
 
 @endpoint("GET", "environments/{environment_id}/actions/{task_id}", "execute_action")
 def action_result(call: Call, environment_id: str, task_id: str) -> Any:
     """What an action, or a deployment, returned; ``{}`` while it runs."""
-    reading.get(call.caller, environment_id)
+    queries.get(call.caller, environment_id)
     task = Task.objects.filter(id=task_id, environment_id=environment_id, kind__in=deployments.KINDS).first()
     if task is None:
         raise NotFound(f"Result for task with environment_id: {environment_id} and task_id: {task_id} was not found.")
@@ -64,7 +64,7 @@ def static_action(call: Call) -> Any:
     args = data.get("parameters")
     if args is not None and not isinstance(args, Mapping):
         raise Invalid("'parameters' must be an object: names and values")
-    meant = classes.find(call.caller, class_name, _text(data, "classVersion"), _text(data, "packageName"))
+    meant = class_names.find(call.caller, class_name, _text(data, "classVersion"), _text(data, "packageName"))
     seconds = config()["ask.seconds"]
     with held(call.caller.project_id):
         with transaction.atomic():

@@ -7,7 +7,7 @@ from typing import Any
 from vetro.server.api.v1.call import Call
 from vetro.server.api.v1.deployments import plain
 from vetro.server.api.v1.routing import endpoint
-from vetro.server.environments import deploying, deployments, drafts, service
+from vetro.server.environments import deploy, deployments, drafts, service
 
 _TRUE = ("true", "1", "yes", "on", "t", "y")
 
@@ -46,7 +46,7 @@ def rename_environment(call: Call, environment_id: str) -> Any:
 @endpoint("DELETE", "environments/{environment_id}", "delete_environment")
 def delete_environment(call: Call, environment_id: str) -> None:
     """Destroys it, or abandons it."""
-    deploying.delete(call.caller, environment_id, abandon=is_true(call, "abandon"))
+    deploy.delete(call.caller, environment_id, abandon=is_true(call, "abandon"))
 
 
 @endpoint("GET", "environments/{environment_id}/lastStatus", "show_environment")

@@ -6,7 +6,7 @@ from typing import Any
 
 from vetro.server.catalog import limits
 from vetro.server.catalog.models import Package
-from vetro.server.catalog.writing import storable
+from vetro.server.catalog.storage import storable
 from vetro.server.errors import Forbidden, Invalid, NotFound
 
 _LISTS = ("tags", "categories")

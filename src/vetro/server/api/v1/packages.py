@@ -12,10 +12,10 @@ from vetro.server.api.v1.package_patch import changes
 from vetro.server.api.v1.paging import counted, is_true, limit_of, one_of
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.catalog import search, service
+from vetro.server.catalog.answers import package_json, shown
+from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.catalog.limits import check_values
-from vetro.server.catalog.questions import content_of
-from vetro.server.catalog.show import package_json, shown
-from vetro.server.catalog.writing import storable
+from vetro.server.catalog.storage import storable
 from vetro.server.errors import Invalid, UnsupportedType
 from vetro.server.setup import config
 

@@ -7,14 +7,14 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from vetro.engine.asking import AskFailed
+from vetro.engine.query.query import AskFailed
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.actions import failure
 from vetro.server.api.v1.call import Call, Raw
 from vetro.server.api.v1.routing import endpoint
-from vetro.server.dispatch import classes
-from vetro.server.dispatch.ask import ask
 from vetro.server.errors import Forbidden, NotSignedIn
+from vetro.server.tasks import class_names
+from vetro.server.tasks.package_queries import ask
 
 #: Answers that are remembered, and characters of the longest.
 _MOST, _LONGEST = 1000, 100_000
@@ -41,7 +41,7 @@ def _answer(call: Call, class_name: str, methods: list[str] | None) -> Raw:
     except Forbidden as error:  # seed 001 wants 401 here
         raise NotSignedIn(error.message) from None
     query = call.query
-    meant = classes.find(call.caller, class_name, query.get("classVersion"), query.get("packageName"))
+    meant = class_names.find(call.caller, class_name, query.get("classVersion"), query.get("packageName"))
     wanted = None if methods is None else tuple(dict.fromkeys(methods))
     key = (tuple(sorted(meant.on_class.items(), key=str)), wanted, tuple(sorted(p.digest for p in meant.packages)))
     with _lock:

@@ -6,7 +6,8 @@ from typing import Any
 
 from vetro.server.api.v1.call import Call
 from vetro.server.api.v1.routing import endpoint
-from vetro.server.environments import deploying, sessions
+from vetro.server.environments import deploy as deploying
+from vetro.server.environments import sessions
 
 
 @endpoint("POST", "environments/{environment_id}/configure", "update_environment")

@@ -15,13 +15,13 @@ from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page
 from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.audit.record import record
-from vetro.server.dispatch import classes, queue
-from vetro.server.dispatch.models import Task
-from vetro.server.dispatch.wait import wait
 from vetro.server.environments import limits
 from vetro.server.errors import Unavailable
-from vetro.server.holding import held
+from vetro.server.http.slow_requests import held
 from vetro.server.setup import config
+from vetro.server.tasks import class_names, queue
+from vetro.server.tasks.models import Task
+from vetro.server.tasks.wait import wait
 
 routes = Routes("actions")
 #: Before everything that nobody waits for.
@@ -93,7 +93,7 @@ def call_static_method(request: HttpRequest, given: StaticCall) -> Any:
     """Calls a public static method of a class and waits for what it returns."""
     caller = who(request)
     limits.check_depth(given.args, "args")
-    meant = classes.find(caller, given.class_name, given.version, given.package)
+    meant = class_names.find(caller, given.class_name, given.version, given.package)
     seconds = config()["ask.seconds"]
     with held(caller.project_id):
         with transaction.atomic():

@@ -10,9 +10,9 @@ from ninja import Field, Query, Schema
 
 from vetro.server.accounts import service as accounts
 from vetro.server.accounts.authentication import caller_of_user
+from vetro.server.accounts.keystone_login import Visit, sign_in
 from vetro.server.accounts.models import Project, Token, User
 from vetro.server.accounts.policy import allows, describe
-from vetro.server.accounts.visits import Visit, sign_in
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing

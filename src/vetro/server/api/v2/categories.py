@@ -12,7 +12,7 @@ from vetro.server.api.paging import page, zoned
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Page
-from vetro.server.catalog import categories, renaming
+from vetro.server.catalog import categories, category_names
 
 routes = Routes("categories")
 
@@ -53,7 +53,7 @@ def create_category(request: HttpRequest, given: CategoryNamed) -> Answer:
 @routes.add("PATCH", "/categories/{category_id}", "renameCategory", "add_category", CategoryShown)
 def rename_category(request: HttpRequest, category_id: str, given: CategoryNamed) -> Any:
     """Gives a category another name; packages stay in it."""
-    return _json(renaming.rename(who(request), category_id, given.name))
+    return _json(category_names.rename(who(request), category_id, given.name))
 
 
 @routes.add("DELETE", "/categories/{category_id}", "deleteCategory", "delete_category", status=204)

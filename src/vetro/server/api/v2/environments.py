@@ -16,14 +16,9 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.shapes import Given, Name, Page, Text
 from vetro.server.api.v2.tasks import TaskShown
-from vetro.server.catalog.questions import content_of
-from vetro.server.environments import (
-    changing,
-    deployments,
-    history,
-    reading,
-    topology,
-)
+from vetro.server.catalog.inspection.protocol import content_of
+from vetro.server.environments import deployments, history, queries, topology
+from vetro.server.environments import description as changing
 from vetro.server.errors import Invalid
 
 routes = Routes("environments")
@@ -237,7 +232,7 @@ def show_status(request: HttpRequest, environment_id: str) -> Any:
     """The newest report about each component."""
     caller = who(request)
     own.environment(caller, environment_id)
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     items = []
     for component, report in deployments.last_statuses(caller, environment_id).items():
         told = picked(report or {}, "text", "level", "task_id")

@@ -14,7 +14,7 @@ from vetro.server.api.v2.access import find_caller, who
 from vetro.server.api.v2.routes import Routes
 from vetro.server.api.v2.stream import Watch
 from vetro.server.errors import Forbidden, Invalid
-from vetro.server.serving_streams import event_stream
+from vetro.server.http.streams import event_stream
 
 routes = Routes("events")
 _NUMBER = re.compile(r"\d{1,18}")

@@ -1,4 +1,4 @@
-"""Forms: of packages, classes, objects and actions, filled in page by page (`vetro.server.formdesk`)."""
+"""Forms: of packages, classes, objects and actions, filled in page by page (`vetro.server.forms`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.sessions import revision_of
 from vetro.server.api.v2.shapes import Given, Page, Short
-from vetro.server.formdesk import desk
-from vetro.server.formdesk.shown import Shown
+from vetro.server.forms import form_session
+from vetro.server.forms.views import Shown
 
 routes = Routes("forms")
 _PATHS = "A JSON pointer into the answers of the page, as `/host/name`."
@@ -209,60 +209,60 @@ def begin(request: HttpRequest, given: Begin) -> Answer:
         own.environment(caller, given.environment_id)
     if given.template is not None:
         own.template(caller, given.template, change=True)
-    return created(form_json(desk.begin(caller, **given.dict())))
+    return created(form_json(form_session.begin(caller, **given.dict())))
 
 
 @routes.add("GET", "/forms", "listForms", "use_forms", Page[FormRow])
 def list_forms(request: HttpRequest, environment: Annotated[str | None, Query(max_length=64)] = None) -> Any:
     """Your forms that are not finished, newest first; of one environment, or all."""
-    items = desk.mine(who(request), environment)
+    items = form_session.mine(who(request), environment)
     return page(items, len(items))
 
 
 @routes.add("GET", "/forms/{form_id}", "showForm", "use_forms", FormShown)
 def show(request: HttpRequest, form_id: str, page: Annotated[int | None, Query(ge=0, le=10_000)] = None) -> Any:
     """The form with the page that is due, or another one."""
-    return form_json(desk.describe(who(request), form_id, page))
+    return form_json(form_session.describe(who(request), form_id, page))
 
 
 @routes.add("DELETE", "/forms/{form_id}", "discardForm", "use_forms", status=204)
 def discard(request: HttpRequest, form_id: str) -> Answer:
     """Throws a form away."""
-    desk.discard(who(request), form_id)
+    form_session.discard(who(request), form_id)
     return nothing()
 
 
 @routes.add("POST", "/forms/{form_id}/evaluate", "evaluateForm", "use_forms", FormShown)
 def evaluate(request: HttpRequest, form_id: str, given: Answers) -> Any:
     """Keeps what was typed so far, computes what depends on it, and complains about nothing."""
-    shown = desk.evaluate(who(request), form_id, given.answers, page=given.page, partial=given.partial)
+    shown = form_session.evaluate(who(request), form_id, given.answers, page=given.page, partial=given.partial)
     return form_json(shown)
 
 
 @routes.add("POST", "/forms/{form_id}/validate", "validateForm", "use_forms", Problems)
 def validate(request: HttpRequest, form_id: str, given: ToCheck) -> Any:
     """What is wrong with answers, of a page or one field. Nothing is kept."""
-    found = desk.validate(who(request), form_id, given.answers, page=given.page, path=given.path)
+    found = form_session.validate(who(request), form_id, given.answers, page=given.page, path=given.path)
     return {"problems": [asdict(problem) for problem in found]}
 
 
 @routes.add("POST", "/forms/{form_id}/submit", "submitForm", "use_forms", FormShown)
 def submit(request: HttpRequest, form_id: str, given: Answers) -> Any:
     """Takes the answers of a page. `outcome`: invalid, with `problems`; next, with the next page; ready."""
-    return form_json(desk.submit(who(request), form_id, given.answers, page=given.page, partial=given.partial))
+    return form_json(form_session.submit(who(request), form_id, given.answers, page=given.page, partial=given.partial))
 
 
 @routes.add("POST", "/forms/{form_id}/back", "goBackInForm", "use_forms", FormShown)
 def back(request: HttpRequest, form_id: str, given: Back) -> Any:
     """Makes an earlier page due; what was answered stays."""
-    return form_json(desk.back(who(request), form_id, given.page))
+    return form_json(form_session.back(who(request), form_id, given.page))
 
 
 @routes.add("GET", "/forms/{form_id}/review", "reviewForm", "use_forms", Review)
 def review(request: HttpRequest, form_id: str) -> Any:
     """All answers as text, secrets as dots."""
     names = ("label", "text", "path")
-    pages = desk.review(who(request), form_id)
+    pages = form_session.review(who(request), form_id)
     return {"pages": [{"title": one.title, "rows": [dict(zip(names, row)) for row in one.rows]} for one in pages]}
 
 
@@ -276,29 +276,29 @@ def finish(
 
     It needs what doing the same otherwise needs: rule `update_environment`, `create_environment` or `execute_action`.
     """
-    return asdict(desk.finish(who(request), form_id, revision=revision_of(if_match)))
+    return asdict(form_session.finish(who(request), form_id, revision=revision_of(if_match)))
 
 
 @routes.add("POST", "/forms/{form_id}/switch", "switchForm", "use_forms", FormShown)
 def switch(request: HttpRequest, form_id: str, given: Switch) -> Any:
     """Goes on with the other form: the package's definition, or the one made from the class."""
-    return form_json(desk.switch(who(request), form_id, given.source))
+    return form_json(form_session.switch(who(request), form_id, given.source))
 
 
 @routes.add("GET", "/forms/{form_id}/builders/{builder}", "showBuilder", "use_forms", BuilderForm)
 def show_builder(request: HttpRequest, form_id: str, builder: str) -> Any:
     """What a model builder asks for itself; without fields it can be started from at once."""
-    return {"form": desk.builder_form(who(request), form_id, builder).as_json()}
+    return {"form": form_session.builder_form(who(request), form_id, builder).as_json()}
 
 
 @routes.add("POST", "/forms/{form_id}/start-from", "startForm", "use_forms", FormShown)
 def start_from(request: HttpRequest, form_id: str, given: StartFrom) -> Any:
     """Runs a model builder and loads what it makes into the form."""
-    return form_json(desk.start_from(who(request), form_id, given.builder, given.answers))
+    return form_json(form_session.start_from(who(request), form_id, given.builder, given.answers))
 
 
 @routes.add("GET", "/forms/{form_id}/choices", "listChoices", "use_forms", Page[ChoiceShown])
 def choices(request: HttpRequest, form_id: str, asked: Annotated[ChoicesQuery, Query()]) -> Any:
     """What can be chosen for a field, by search."""
-    found = desk.choices(who(request), form_id, asked.path, **asked.dict(exclude={"path"}))
+    found = form_session.choices(who(request), form_id, asked.path, **asked.dict(exclude={"path"}))
     return page([asdict(item) for item in found.items], None, found.next)

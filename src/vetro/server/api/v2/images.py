@@ -11,7 +11,7 @@ from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, nothing
 from vetro.server.api.v2.shapes import Given, Page
-from vetro.server.formdesk import images
+from vetro.server.forms import images
 
 routes = Routes("images")
 

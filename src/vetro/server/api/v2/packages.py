@@ -15,9 +15,10 @@ from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text
-from vetro.server.catalog import importing, known, places, rehearsal, search, service, show, sources
-from vetro.server.catalog.importing import ImportResult
-from vetro.server.catalog.questions import content_of
+from vetro.server.catalog import answers, comparison, cursors, imports, search, service, sources
+from vetro.server.catalog.imports import ImportResult
+from vetro.server.catalog.inspection import dry_run
+from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.errors import Invalid, TooLarge
 from vetro.server.setup import config
 
@@ -197,7 +198,7 @@ def details_json(request: HttpRequest, package: Any) -> dict[str, Any]:
     caller = who(request)
     versions = service.visible(caller).filter(fqn=package.fqn).order_by("-version_key", "id")
     return {
-        **package_json(show.shown(package), caller.project_id),
+        **package_json(answers.shown(package), caller.project_id),
         "format": package.format,
         "usable": package.usable,
         "embedded": package.embedded,
@@ -231,7 +232,7 @@ def list_packages(
     all_versions: Annotated[bool, Query(description="All versions; otherwise the newest of each name.")] = False,
     sort: Annotated[Sort, Query()] = "name",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
-    cursor: Annotated[str | None, Query(max_length=places.LONGEST)] = None,
+    cursor: Annotated[str | None, Query(max_length=cursors.LONGEST)] = None,
 ) -> Any:
     """The packages that the caller sees: own and public ones. Words that are searched rank what is found."""
     caller = who(request)
@@ -252,9 +253,9 @@ def list_packages(
         descending=sort.startswith("-"),
         limit=limit + 1,
     )
-    query.after = places.begin(query, cursor)
-    rows = [show.package_json(row) for row in search.page(caller, query)]
-    end = places.end(caller, query, [row["id"] for row in rows[:limit]]) if len(rows) > limit else None
+    query.after = cursors.begin(query, cursor)
+    rows = [answers.package_json(row) for row in search.page(caller, query)]
+    end = cursors.end(caller, query, [row["id"] for row in rows[:limit]]) if len(rows) > limit else None
     total = len(rows) if len(rows) <= limit and query.after is None else None
     return page([package_json(row, caller.project_id) for row in rows[:limit]], total, end)
 
@@ -273,7 +274,7 @@ def _archives(files: list[UploadedFile]) -> list[bytes | memoryview]:
 
 
 def _options(request: HttpRequest, given: ImportOptions) -> dict[str, Any]:
-    told = {} if given.progress is None else {"on_progress": importing.teller(who(request), given.progress)}
+    told = {} if given.progress is None else {"on_progress": imports.teller(who(request), given.progress)}
     return {
         **told,
         "is_public": given.public,
@@ -288,8 +289,8 @@ def _options(request: HttpRequest, given: ImportOptions) -> dict[str, Any]:
 def _imported(request: HttpRequest, result: ImportResult, notes: list[str] | None = None) -> dict[str, Any]:
     project = who(request).project_id
     return {
-        "imported": [package_json(show.shown(p), project) for p in result.packages],
-        "skipped": [package_json(show.shown(p), project) for p in result.skipped],
+        "imported": [package_json(answers.shown(p), project) for p in result.packages],
+        "skipped": [package_json(answers.shown(p), project) for p in result.skipped],
         "findings": result.findings,
         "missing": result.missing,
         "notes": notes or [],
@@ -333,7 +334,7 @@ def import_from(request: HttpRequest, given: ImportFrom) -> Answer:
 def check_packages(request: HttpRequest, archive: Annotated[list[UploadedFile], File()]) -> Any:
     """What importing these archives would say. Nothing is stored."""
     data = _archives(archive)
-    report = rehearsal.rehearse(who(request), data)
+    report = dry_run.rehearse(who(request), data)
     items = [{"filename": file.name or "", **item} for file, item in zip(archive, report["items"], strict=True)]
     return {**report, "items": items}
 
@@ -341,7 +342,7 @@ def check_packages(request: HttpRequest, archive: Annotated[list[UploadedFile], 
 @routes.add("POST", "/packages/known", "findUnknownPackages", "get_package", KnownAnswer)
 def find_unknown(request: HttpRequest, given: KnownAsked) -> Any:
     """Which of these packages the catalog lacks: what `vetro package publish` has to upload."""
-    return known.sort_out(who(request), [item.dict() for item in given.items])
+    return comparison.sort_out(who(request), [item.dict() for item in given.items])
 
 
 @routes.add("GET", "/packages/{package_id}", "showPackage", "get_package", PackageDetails)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Query
 
-from vetro.engine.asking import AskFailed
+from vetro.engine.query.query import AskFailed
 from vetro.server.api.v1.actions import failure
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes
-from vetro.server.dispatch import classes, schemas
 from vetro.server.errors import Invalid
+from vetro.server.tasks import class_names, schemas
 
 routes = Routes("schemas")
 _MOST = 100
@@ -41,7 +41,7 @@ def read_schemas(
     names = None if methods is None else tuple(dict.fromkeys(methods.split(",")))
     if names is not None and len(names) > _MOST:
         raise Invalid(f"At most {_MOST} methods can be named.")
-    meant = classes.find(caller, class_name, version, package)
+    meant = class_names.find(caller, class_name, version, package)
     try:
         return schemas.of_class(caller, meant, names)
     except AskFailed as error:

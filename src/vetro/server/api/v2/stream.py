@@ -3,8 +3,8 @@
 Numbers of events are given before transactions commit, so on PostgreSQL one may appear after a higher one. Therefore
 each look goes back a little and leaves out what was sent; after a reconnection the last seconds are sent again.
 
-PostgreSQL tells of events as they are committed, by whatever server or worker (`vetro.server.dispatch.listening`): then
-a look follows at once, and else only now and then. SQLite is looked at all the time.
+PostgreSQL tells of events as they are committed, by whatever server or worker (`vetro.server.tasks.notifications`):
+then a look follows at once, and else only now and then. SQLite is looked at all the time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 from django.db import connection
 
-from vetro.server.dispatch import clock, listening
-from vetro.server.dispatch.models import Event
 from vetro.server.errors import Forbidden, NotSignedIn
-from vetro.server.serving_streams import RETRY_MS, stopping
+from vetro.server.http.streams import RETRY_MS, stopping
+from vetro.server.tasks import clock, notifications
+from vetro.server.tasks.models import Event
 
 #: Seconds between two looks: at first after something happened, and at most.
 FIRST, MOST = 0.1, 0.7
@@ -65,7 +65,7 @@ class Watch:
 
     def parts(self) -> Iterator[str]:
         """The text, for ever: until the client goes, the token ends, or the service stops."""
-        leave = listening.subscribe(listening.EVENTS, self._hear)
+        leave = notifications.subscribe(notifications.EVENTS, self._hear)
         try:
             yield from self._parts()
         finally:
@@ -103,7 +103,7 @@ class Watch:
                     yield f"event: end\ndata: {json.dumps({'reason': error.message})}\n\n"
                     return
             texts = []
-            if self._told.is_set() or not listening.hearing() or now - looked >= TOLD:
+            if self._told.is_set() or not notifications.hearing() or now - looked >= TOLD:
                 self._told.clear()
                 looked = now
                 texts = [text_of(row) for row in self._look()]
@@ -118,7 +118,7 @@ class Watch:
                 yield ": nothing new\n\n"
             if connection.settings_dict["CONN_MAX_AGE"] == 0 and not connection.in_atomic_block:
                 connection.close()  # a pool lends it to others meanwhile
-            self._sleep(MOST if listening.hearing() else pause)
+            self._sleep(MOST if notifications.hearing() else pause)
             pause = min(pause * 1.4, MOST)
 
     def _look(self) -> list[dict[str, Any]]:

@@ -14,11 +14,11 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.failures import UNKNOWN
 from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page
-from vetro.server.dispatch import log
-from vetro.server.dispatch.models import Report
 from vetro.server.errors import NotFound
-from vetro.server.holding import held
-from vetro.server.serving_streams import text_stream
+from vetro.server.http.slow_requests import held
+from vetro.server.http.streams import text_stream
+from vetro.server.tasks import log
+from vetro.server.tasks.models import Report
 
 routes = Routes("tasks")
 #: What OpenAPI says of an answer that is text.
@@ -131,7 +131,7 @@ def show_task(
     """A task with what it returned or how it failed."""
     caller = who(request)
     if wait:
-        from vetro.server.dispatch.wait import wait as wait_for
+        from vetro.server.tasks.wait import wait as wait_for
 
         own.task(caller, task_id)
         with held(caller.project_id):

@@ -16,7 +16,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from vetro.server.web.rule_words import in_words
+from vetro.server.web.rule_texts import in_words
 
 register = template.Library()
 #: Characters and lines of a description that is shown without folding.

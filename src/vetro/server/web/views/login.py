@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from vetro.server.errors import Forbidden, ServiceError
 from vetro.server.web.page import page, render
-from vetro.server.web.signed_in import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
+from vetro.server.web.web_sessions import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
 
 
 def _next(request: HttpRequest) -> str:
@@ -25,7 +25,7 @@ def _next(request: HttpRequest) -> str:
 def login(request: HttpRequest, caller: Any) -> HttpResponse:
     """The login page, and what it sends."""
     if request.method == "POST":
-        from vetro.server.accounts.visits import Visit, sign_in
+        from vetro.server.accounts.keystone_login import Visit, sign_in
 
         name = request.POST.get("name", "")
         try:
@@ -80,7 +80,7 @@ def switch(request: HttpRequest, caller: Any) -> HttpResponse:
     if visit is None:
         request.session[PROJECT] = wanted
     else:
-        from vetro.server.accounts.visits import switched
+        from vetro.server.accounts.keystone_login import switched
 
         begin_visit(request, switched(visit, wanted))
     return HttpResponseRedirect(_next(request))

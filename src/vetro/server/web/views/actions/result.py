@@ -15,10 +15,10 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
-from vetro.server.dispatch import queue
-from vetro.server.dispatch.models import Task
 from vetro.server.environments.models import Environment
-from vetro.server.web.model_words import label_of_type, text_of
+from vetro.server.tasks import queue
+from vetro.server.tasks.models import Task
+from vetro.server.web.model_texts import label_of_type, text_of
 from vetro.server.web.page import missing, page, render
 
 _FILE = "base64Content"

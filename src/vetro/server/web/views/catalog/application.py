@@ -14,12 +14,12 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.models import Ancestor, Package, PackageClass
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import Invalid
-from vetro.server.formdesk.subjects import check_addable
+from vetro.server.forms.subjects import check_addable
 from vetro.server.web.page import missing, page, render
 from vetro.server.web.views.catalog import recent
-from vetro.server.web.views.packages import insight
-from vetro.server.web.views.packages.one import requirements_of
-from vetro.server.web.views.packages.shown import of_packages
+from vetro.server.web.views.packages import contents
+from vetro.server.web.views.packages.package import requirements_of
+from vetro.server.web.views.packages.rows import of_packages
 from vetro.server.web.views.wizard.words import named
 
 #: Versions that are shown side by side, environments named for each, environments offered beside the button.
@@ -44,7 +44,7 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
                 "own": other.project_id == caller.project_id,
                 "current": other.id == row.id,
                 "requires": requirements_of(caller, other),
-                "changes": changes_in(insight.document(other, *_CHANGELOG), other.version),
+                "changes": changes_in(contents.document(other, *_CHANGELOG), other.version),
                 "environments": uses.pop(other.version, []),
             }
             for other in rows[:_VERSIONS]
@@ -52,8 +52,8 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         "more_versions": max(0, len(rows) - _VERSIONS),
         "other_uses": sorted(uses.items()),
         "named": _NAMED,
-        "readme": insight.document(row, "readme"),
-        "license": insight.document(row, "license", "licence", "copying"),
+        "readme": contents.document(row, "readme"),
+        "license": contents.document(row, "license", "licence", "copying"),
         "classes": _classes(row),
         "environments": offered(request, caller),
         "may_add": allows(caller, "update_environment") and row.type == "Application" and not hindrance,
@@ -77,7 +77,7 @@ def _hindrance(row: Package) -> str:
 def form(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     """What will be asked: the steps and fields of its form, or the properties that its class asks for."""
     row = chosen(versions_of(caller, fqn), request.GET.get("version"))
-    told = insight.described(caller, row)
+    told = contents.described(caller, row)
     main = next((item for item in told["classes"] if item["name"] == row.fqn), None)
     asked = [item for item in main["properties"] if item["usage"] in ("In", "InOut")] if main else []
     steps = told["form"]

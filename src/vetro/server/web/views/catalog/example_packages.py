@@ -20,7 +20,7 @@ def folder() -> Path | None:
 @cache
 def archives() -> tuple[bytes, ...]:
     """All of them, those of which there are several versions too."""
-    from vetro.packages.check_all import package_paths
+    from vetro.packages.checks.paths import package_paths
     from vetro.packages.load import open_package
 
     place = folder()

@@ -12,12 +12,12 @@ from django.utils.translation import ngettext
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import search
-from vetro.server.catalog.importing import import_packages
+from vetro.server.catalog.imports import import_packages
 from vetro.server.errors import Unavailable
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import facets, recent
 from vetro.server.web.views.catalog.example_packages import archives
-from vetro.server.web.views.packages.shown import found, texts
+from vetro.server.web.views.packages.rows import found, texts
 
 #: Tiles of a page.
 AT_ONCE = 24

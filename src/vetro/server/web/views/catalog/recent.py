@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.environments.models import Environment, EnvironmentPackage, Template
-from vetro.server.web.views.packages.shown import of_packages
+from vetro.server.web.views.packages.rows import of_packages
 
 #: Keys in the web session; packages that are remembered, and those that are shown.
 _PACKAGES, _ENVIRONMENT, _TEMPLATE = "vetro_recent", "vetro_environment", "vetro_template"

@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from vetro.engine.models.differences import diff
 from vetro.server.api import own
 from vetro.server.caller import Caller
-from vetro.server.environments import components, concealed, content, history, sessions
+from vetro.server.environments import components, content, history, redaction, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
-from vetro.server.web import drafting
-from vetro.server.web.desk import Desk, open_desk, shown_changes, tidied
+from vetro.server.web import drafts
+from vetro.server.web.environment_page import Desk, open_desk, shown_changes, tidied
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.catalog import recent
 
@@ -27,8 +27,8 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     context = desk.shell(
         "changes",
         changes=shown_changes(desk.changes, desk.labels()),
-        others=drafting.of_others(caller, desk.found),
-        old=[_old(desk, row) for row in drafting.outdated(caller, desk.found)],
+        others=drafts.of_others(caller, desk.found),
+        old=[_old(desk, row) for row in drafts.outdated(caller, desk.found)],
         watched=True,
     )
     part = request.headers.get("HX-Target") == "live"
@@ -41,8 +41,8 @@ def _old(desk: Desk, session: Session) -> dict[str, Any]:
     before = state.model.get("Objects") if state is not None else None
     after = (session.draft or {}).get("Objects")
     content.check_comparable(before, after)
-    secrets = concealed.of_roots(desk.caller, desk.found, before, after)
-    items = tidied(diff(before, after, concealed.as_diff(secrets)))
+    secrets = redaction.of_roots(desk.caller, desk.found, before, after)
+    items = tidied(diff(before, after, redaction.as_diff(secrets)))
     return {"session": session, "changes": shown_changes(items, {})}
 
 
@@ -56,7 +56,7 @@ def choose(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
 @page("POST", rule="update_environment")
 def remove(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
     """Takes a component out of the draft."""
-    session = drafting.wanted(caller, open_desk(caller, environment).id)
+    session = drafts.wanted(caller, open_desk(caller, environment).id)
     components.remove(caller, environment, session.id, component)
     messages.success(request, _("The component is removed from the draft. It exists until you deploy."))
     return go(request, f"/app/environments/{environment}/")
@@ -81,7 +81,7 @@ def drop(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     """Throws away a draft that went stale."""
     desk = open_desk(caller, environment)
     wanted = request.POST.get("session", "")
-    if wanted not in {row.id for row in drafting.outdated(caller, desk.found)}:
+    if wanted not in {row.id for row in drafts.outdated(caller, desk.found)}:
         raise missing(_("draft"))
     sessions.close(caller, environment, wanted)
     return go(request, f"/app/environments/{environment}/changes")

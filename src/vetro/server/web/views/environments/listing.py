@@ -10,16 +10,16 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
-from vetro.server.catalog.questions import content_of
+from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.environments import deployments as deployed
-from vetro.server.environments import listing as environments
+from vetro.server.environments import search as environments
 from vetro.server.environments import service, transfer
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, ServiceError
-from vetro.server.web.desk import last_event, open_desk
+from vetro.server.web.environment_page import last_event, open_desk
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_words import in_words
+from vetro.server.web.rule_texts import in_words
 from vetro.yaql.errors import VetroError
 
 #: Rows of a page.
@@ -93,7 +93,7 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
 @page(rule="list_deployments_all_environments")
 def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
     """What was done in all environments of the project, newest first."""
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     seen = last_event()
     there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
@@ -115,7 +115,7 @@ def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
 @page(rule="list_deployments")
 def of_one(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """What was done in one environment, newest first."""
-    from vetro.server.dispatch.models import Task
+    from vetro.server.tasks.models import Task
 
     desk = open_desk(caller, environment)
     rows = Task.objects.filter(environment_id=desk.id, kind__in=deployed.KINDS)

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from vetro.server.caller import Caller
 from vetro.server.environments import content, drafts, limits
 from vetro.server.errors import Invalid, ServiceError
-from vetro.server.web import drafting
-from vetro.server.web.desk import Desk, open_desk
-from vetro.server.web.model_words import label_of
+from vetro.server.web import drafts as drafting
+from vetro.server.web.environment_page import Desk, open_desk
+from vetro.server.web.model_texts import label_of
 from vetro.server.web.page import go, missing, page, render
 
 #: Empty rows of the form, and rows at most.

@@ -14,9 +14,9 @@ from typing import Any
 
 from vetro.clouds.interface import Cloud, Owner, ShowsResources
 from vetro.clouds.stacks.kind import DriverKind
-from vetro.server.dispatch import spec
-from vetro.server.formdesk import clouds
+from vetro.server.forms import cloud_lists
 from vetro.server.setup import config
+from vetro.server.tasks import spec
 
 #: Seconds that a page waits for a writer, and resources shown at most.
 _PATIENCE, _MOST = 1.0, 2000
@@ -63,7 +63,7 @@ def _far(project_id: str, environment_id: str) -> list[dict[str, Any]]:
         asked = _asked.get(key)
         if asked is None:
             owner = Owner(project_id, environment_id, "pages")
-            asked = _asked[key] = clouds.ask(owner, lambda cloud: _told(cloud, owner))
+            asked = _asked[key] = cloud_lists.ask(owner, lambda cloud: _told(cloud, owner))
     good = _FRESH
     try:
         known = asked.result(_WAIT)

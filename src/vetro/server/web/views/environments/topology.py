@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from vetro.server.caller import Caller
 from vetro.server.environments import deployments
 from vetro.server.environments.topology import picture
-from vetro.server.web.desk import Desk, open_desk
-from vetro.server.web.model_words import label_of_type
+from vetro.server.web.environment_page import Desk, open_desk
+from vetro.server.web.model_texts import label_of_type
 from vetro.server.web.page import page, render
 from vetro.server.web.views.environments import resources
 from vetro.server.web.views.environments.layout import placed

@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.catalog import categories, renaming
+from vetro.server.catalog import categories, category_names
 from vetro.server.errors import ServiceError
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_words import in_words
+from vetro.server.web.rule_texts import in_words
 
 _HERE = "/app/packages/categories"
 
@@ -41,7 +41,7 @@ def add(request: HttpRequest, caller: Caller) -> HttpResponse:
 def rename(request: HttpRequest, caller: Caller, category: str) -> HttpResponse:
     """Another name; packages stay in it."""
     name = request.POST.get("name", "").strip()
-    return _done(request, _("It is called %s now.") % name, lambda: renaming.rename(caller, category, name))
+    return _done(request, _("It is called %s now.") % name, lambda: category_names.rename(caller, category, name))
 
 
 @page("POST", rule="delete_category")

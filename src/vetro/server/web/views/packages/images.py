@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.errors import ServiceError, Unavailable
-from vetro.server.formdesk import images
+from vetro.server.forms import images
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_words import in_words
+from vetro.server.web.rule_texts import in_words
 
 _HERE = "/app/packages/images"
 

@@ -15,9 +15,9 @@ from vetro.server.catalog import search, service
 from vetro.server.catalog.models import Category
 from vetro.server.errors import Forbidden, Invalid, ServiceError
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_words import in_words
+from vetro.server.web.rule_texts import in_words
 from vetro.server.web.views.catalog import facets
-from vetro.server.web.views.packages.shown import found, texts
+from vetro.server.web.views.packages.rows import found, texts
 
 #: Rows of a page.
 AT_ONCE = 50

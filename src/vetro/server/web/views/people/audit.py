@@ -16,7 +16,7 @@ from vetro.server.accounts.policy import allows
 from vetro.server.audit.models import AuditRecord
 from vetro.server.caller import Caller
 from vetro.server.web.page import page, render
-from vetro.server.web.views.people.doing import AT_ONCE
+from vetro.server.web.views.people.changes import AT_ONCE
 
 _DIGEST = re.compile("[0-9a-f]{32,}")
 #: The words before the dot of actions.

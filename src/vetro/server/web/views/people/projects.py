@@ -12,7 +12,7 @@ from vetro.server.accounts.models import Project, User
 from vetro.server.caller import Caller
 from vetro.server.errors import Conflict, ServiceError
 from vetro.server.web.page import go, missing, page, render
-from vetro.server.web.views.people.doing import done, known_roles, paged
+from vetro.server.web.views.people.changes import done, known_roles, paged
 
 _RULE = "manage_accounts"
 

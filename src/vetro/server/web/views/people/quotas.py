@@ -13,7 +13,7 @@ from vetro.server.caller import Caller
 from vetro.server.errors import Invalid
 from vetro.server.quotas import service
 from vetro.server.web.page import page, render
-from vetro.server.web.views.people.doing import done
+from vetro.server.web.views.people.changes import done
 
 #: What the quotas are called on pages.
 NAMES = {

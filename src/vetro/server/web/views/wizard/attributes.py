@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from vetro.forms.entry import html_attributes
 from vetro.forms.model import Field
 from vetro.forms.vocabulary import checks_of
-from vetro.server.web.rule_words import in_words
+from vetro.server.web.rule_texts import in_words
 
 #: What `widgetAttrs` may set: nothing that runs, loads, names or hides anything.
 _AUTHORS = frozenset(

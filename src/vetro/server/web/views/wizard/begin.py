@@ -14,16 +14,16 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from vetro.forms.desks import FormFailed
+from vetro.forms.sessions import FormFailed
 from vetro.server.api import own
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
-from vetro.server.formdesk import desk
-from vetro.server.formdesk.shown import Shown
+from vetro.server.forms import form_session
+from vetro.server.forms.views import Shown
 from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
-from vetro.server.web.rule_words import in_words
+from vetro.server.web.rule_texts import in_words
 from vetro.server.web.views.catalog.application import chosen, versions_of
-from vetro.server.web.views.wizard import gone
+from vetro.server.web.views.wizard import missing as gone
 from vetro.server.web.views.wizard.names import id_of
 
 _KEY = "vetro_forms"
@@ -105,7 +105,7 @@ def static_action(request: HttpRequest, caller: Caller, fqn: str, class_name: st
 @page(rule="use_forms")
 def mine(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The person's forms that are not finished."""
-    rows = desk.mine(caller)
+    rows = form_session.mine(caller)
     names = dict(Environment.objects.filter(id__in={row["environment_id"] for row in rows}).values_list("id", "name"))
     listed = [{**row, "environment": names.get(row["environment_id"], "")} for row in rows]
     return render(request, "wizard/mine.html", {"rows": listed})
@@ -118,10 +118,10 @@ def discard(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     told = about(request, form)
     target, shown = "/app/forms/", None
     with suppress(FormFailed):
-        shown = desk.describe(caller, form)
+        shown = form_session.describe(caller, form)
     if request.POST.get("then") != "list" and shown is not None:
         target = way_out(shown, told)
-    desk.discard(caller, form)
+    form_session.discard(caller, form)
     if shown is not None:
         where = {"environment_id": shown.environment_id, "template_id": shown.template_id}
         gone.remember(request, form, gone.THROWN_AWAY, **where)
@@ -159,7 +159,7 @@ def nested(request: HttpRequest, caller: Caller, shown: Shown, fqn: str, name: s
     row = chosen(versions_of(caller, fqn), None)
     into = (shown.id, shown.page, name)
     # What is made for a quick deployment before it ends needs a place.
-    shown = desk.settle(caller, shown.id)
+    shown = form_session.settle(caller, shown.id)
     where = {
         "environment_id": shown.environment_id, "session_id": shown.session_id, "template": shown.template_id,
     }  # fmt: skip
@@ -171,14 +171,14 @@ def _begun(request: HttpRequest, caller: Caller, told: About | None = None, **wh
     again = request.get_full_path() if told is None else ""
     adds = told is None and "package" in what
     if adds:
-        known = {str(row["id"]): row for row in desk.mine(caller)}
+        known = {str(row["id"]): row for row in form_session.mine(caller)}
         for form, item in reversed(request.session.get(_KEY, {}).items()):
             if item["again"] == again and form in known:
                 messages.info(request, _("This form goes on where you left it."))
                 return go(request, f"/app/forms/{form}/")
     source = request.GET.get("source", "auto") if told is None else "auto"
     try:
-        shown = desk.begin(caller, source=source, **what)
+        shown = form_session.begin(caller, source=source, **what)
     except FormFailed as error:
         return failed(request, error, request.path)
     remember(request, shown.id, told or About(again))

@@ -8,35 +8,35 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from vetro.forms.desks import FormFailed
-from vetro.forms.placing import problems_in, with_problems
+from vetro.forms.placement import problems_in, with_problems
+from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
-from vetro.server.formdesk import desk
+from vetro.server.forms import form_session
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin, gone
+from vetro.server.web.views.wizard import begin, missing
 from vetro.server.web.views.wizard.control import every, top
 from vetro.server.web.views.wizard.controls import builder_groups
+from vetro.server.web.views.wizard.input import changed, read
 from vetro.server.web.views.wizard.names import id_of
-from vetro.server.web.views.wizard.reading import changed, read
 from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, wanted
 from vetro.server.web.views.wizard.words import around, script_texts
 
 
 @page("GET", "POST", rule="use_forms")
-@gone.of_form
+@missing.of_form
 def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> HttpResponse:
     """The arguments of a model builder; what it makes of them stands in the form then."""
-    shown = desk.describe(caller, form)
+    shown = form_session.describe(caller, form)
     told = read(request.POST, final=request.POST.get("do") == "next")
     answers = told.answers
     do, place, more = wanted(request.POST.get("do", "next"))
     if do in MOVES:
         answers = changed(told, do, place, more.get("blank"))
-    asked = desk.builder_form(caller, form, builder, answers)
+    asked = form_session.builder_form(caller, form, builder, answers)
     status = 200
     if request.method == "POST" and do == "next" and not told.picked:
         try:
-            turn = desk.start_from(caller, form, builder, answers)
+            turn = form_session.start_from(caller, form, builder, answers)
         except FormFailed as error:
             return begin.failed(request, error, form=form)
         if turn.outcome != "invalid":

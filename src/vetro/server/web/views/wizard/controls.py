@@ -15,16 +15,16 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from vetro.forms import entry
-from vetro.forms.filling import ENTRIES as ENTRIES_SECTION
+from vetro.forms.fill import ENTRIES as ENTRIES_SECTION
 from vetro.forms.model import Choice, Field, Page, Picker, Section
 from vetro.forms.values import pointer
-from vetro.server.web.model_words import label_of_type
+from vetro.server.web.model_texts import label_of_type
 from vetro.server.web.views.wizard.attributes import attributes_of
 from vetro.server.web.views.wizard.control import Control, Group, Option
 from vetro.server.web.views.wizard.defaults import with_default
+from vetro.server.web.views.wizard.input import NULL, SAME, SET, UNSET
 from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, id_of, name_of
-from vetro.server.web.views.wizard.phrases import spoken
-from vetro.server.web.views.wizard.reading import NULL, SAME, SET, UNSET
+from vetro.server.web.views.wizard.translations import spoken
 
 #: More choices than these are searched, not scrolled through.
 SEARCHED = 30

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from vetro.forms.filling import ENTRIES
+from vetro.forms.fill import ENTRIES
 from vetro.forms.model import Field, Section
 from vetro.forms.values import ABSENT, child, is_list
 

@@ -16,18 +16,19 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import get_template
 from django.utils.translation import gettext as _
 
-from vetro.forms.desks import FormFailed
+from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
 from vetro.server.errors import Invalid
-from vetro.server.formdesk import desk, media
-from vetro.server.formdesk.shown import Shown
+from vetro.server.forms import form_session, media
+from vetro.server.forms.views import Shown
 from vetro.server.web.logos import logos_of
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin, ending, gone
+from vetro.server.web.views.wizard import begin, missing
+from vetro.server.web.views.wizard import submit as ending
 from vetro.server.web.views.wizard.control import Control, Group, every, top
 from vetro.server.web.views.wizard.controls import groups_of
+from vetro.server.web.views.wizard.input import Read, changed, read
 from vetro.server.web.views.wizard.names import id_of
-from vetro.server.web.views.wizard.reading import Read, changed, read
 from vetro.server.web.views.wizard.words import around, script_texts, step_title
 
 #: What buttons at items of lists and maps do.
@@ -35,42 +36,42 @@ MOVES = ("add", "remove", "up", "down")
 
 
 @page(rule="use_forms")
-@gone.of_form
+@missing.of_form
 def due(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Leads to the page that is due, or to what was answered when all pages are."""
     try:
-        shown = desk.describe(caller, form)
+        shown = form_session.describe(caller, form)
     except FormFailed as error:
         return begin.failed(request, error, form=form)
     return go(request, _after(shown))
 
 
 @page("GET", "POST", rule="use_forms")
-@gone.of_form
+@missing.of_form
 def step(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpResponse:
     """One page of a form, by its number from 1."""
     if request.method == "POST":
         return _posted(request, caller, form, number - 1)
     try:
-        shown = desk.describe(caller, form, number - 1)
+        shown = form_session.describe(caller, form, number - 1)
     except (FormFailed, Invalid):  # nobody got there yet: what is due says more
         return go(request, f"/app/forms/{form}/")
     return _render(request, caller, shown)
 
 
 @page("POST", rule="use_forms")
-@gone.of_form
+@missing.of_form
 def switch(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Shows the other form of the same thing."""
     try:
-        desk.switch(caller, form, request.POST.get("source", ""))
+        form_session.switch(caller, form, request.POST.get("source", ""))
     except FormFailed as error:
         return begin.failed(request, error, form=form)
     return go(request, f"/app/forms/{form}/")
 
 
 @page(rule="use_forms")
-@gone.of_form
+@missing.of_form
 def choices(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpResponse:
     """What can be chosen for a field, by search, as JSON for the script: {items: [{value, label, group}], more}."""
     builder = request.GET.get("builder", "")
@@ -81,7 +82,7 @@ def choices(request: HttpRequest, caller: Caller, form: str, number: int) -> Htt
     more = False
     heads = {"existing": (_("In this environment"), "="), "types": (_("Create"), "+")}
     for what in (request.GET.get("what") or "choices").split()[:2]:
-        found = desk.choices(caller, form, request.GET.get("path", ""), what=what, **given)
+        found = form_session.choices(caller, form, request.GET.get("path", ""), what=what, **given)
         more = more or found.next is not None
         head, sign = heads.get(what, (None, ""))
         for item in found.items:
@@ -100,11 +101,11 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
     answers = changed(told, do, place, more.get("blank")) if do in MOVES else told.answers
     try:
         if do == "next" and not told.problems and not told.picked:
-            shown = desk.submit(caller, form, answers, page=at)
+            shown = form_session.submit(caller, form, answers, page=at)
             if shown.outcome == "ready" and shown.purpose in ("action", "static"):
                 return ending.end(request, caller, shown)
             return go(request, here if shown.outcome == "invalid" else _after(shown))
-        shown = desk.evaluate(caller, form, answers, page=at)
+        shown = form_session.evaluate(caller, form, answers, page=at)
     except FormFailed as error:
         return begin.failed(request, error, form=form)
     if do == "next" and told.problems:

@@ -6,11 +6,11 @@ import re
 
 from django.utils.translation import gettext as _
 
-from vetro.forms.desks import ReviewWords
 from vetro.forms.dynamic.definition import BUILT_IN_FORM
 from vetro.forms.model import Page
+from vetro.forms.sessions import ReviewWords
 from vetro.server.environments.models import Environment, Template
-from vetro.server.formdesk.shown import Shown
+from vetro.server.forms.views import Shown
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[^\W\d_][^\W\dA-Z_]*|\d+")
 #: Names of steps that say nothing.

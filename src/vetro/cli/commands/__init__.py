@@ -1,0 +1,1 @@
+"""The commands of `vetro`, a module each; `vetro.cli.main` loads one when it is called."""

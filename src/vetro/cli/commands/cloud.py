@@ -1,0 +1,123 @@
+"""`vetro cloud`: what the local cloud of a workspace holds, starting its servers again, and removing all of it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.groups import Commands
+from vetro.cli.task_run import open_workspace, workspace_option
+
+
+@click.group("cloud", cls=Commands)
+def command() -> None:
+    """Look at the local cloud of a workspace, start its servers again, and clean it up.
+
+    \b
+    Examples:
+      vetro cloud status
+      vetro cloud start      after a restart of this machine
+      vetro cloud clean
+    """
+
+
+@command.command("status")
+@workspace_option
+@out.output_option("text", "json", "yaml")
+def status(workspace: str | None, output: str) -> None:
+    """Show servers, networks, stacks, images, the driver and the disk space used."""
+    from vetro.clouds.overview import overview
+
+    with out.explained():
+        found = overview(open_workspace(workspace).cloud)
+    if output != "text":
+        out.print_data(asdict(found), output)
+        return
+    out.echo(f"driver:  {found.driver} ({found.reason})")
+    out.echo(f"folder:  {found.directory} ({found.bytes >> 20} MiB)")
+    names = ", ".join(image["name"] for image in found.images) or "none"
+    out.echo(f"images:  {names} ({found.image_bytes >> 20} MiB)")
+    for folder in found.orphans:
+        out.echo(f"left over: servers of {folder}, which is gone; 'vetro cloud clean' removes them")
+    for server in found.quarantined:
+        left = max(0, round((server["until"] - time.time()) / 3600))
+        out.echo(
+            f"quarantine: the server {server['name']} of the environment {server['environment']}, which the cloud does"
+            f" not know, is stopped and kept for {left} h in {server['folder']}"
+        )
+    if found.stacks:
+        out.echo("")
+        rows = [(s["name"], s["environment"], s["region"], s["status"], s["reason"]) for s in found.stacks]
+        out.print_table(("STACK", "ENVIRONMENT", "REGION", "STATUS", "REASON"), rows)
+    if found.servers:
+        out.echo("")
+        keys = ("name", "environment", "driver", "status", "image", "flavor")
+        shown = [(*(server[key] for key in keys), ", ".join(server["addresses"])) for server in found.servers]
+        out.print_table(("SERVER", "ENVIRONMENT", "DRIVER", "STATUS", "IMAGE", "FLAVOR", "ADDRESSES"), shown)
+    if found.networks:
+        out.echo("")
+        nets = [(net["name"], net["driver"], ", ".join(net["subnets"])) for net in found.networks]
+        out.print_table(("NETWORK", "DRIVER", "SUBNETS"), nets)
+    if not (found.stacks or found.servers):
+        out.echo("\nThere is nothing deployed.")
+
+
+@command.command("start")
+@workspace_option
+def start(workspace: str | None) -> None:
+    """Start servers that ended by themselves or with this machine, with their disks.
+
+    Servers that were stopped on purpose stay so. Deploying an environment again does the same for its servers.
+    """
+    from vetro.clouds.overview import start as start_all
+
+    count = 0
+    with out.explained():
+        for name in start_all(open_workspace(workspace).cloud):
+            out.echo(f"server {name} is started")
+            count += 1
+    out.note("all servers that should run do so" if not count else f"{out.plural(count, 'server')} started")
+
+
+@command.command("clean")
+@workspace_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def clean(workspace: str | None, yes: bool) -> None:
+    """Remove all servers, networks and stacks of the local cloud, and what crashes left behind.
+
+    Environments stay in the workspace, as new ones: 'vetro env deploy' makes everything anew. Images stay, too.
+    """
+    from vetro.cli.local_fresh import forget_resources
+    from vetro.clouds.overview import clean as remove_all
+
+    place = open_workspace(workspace)
+    if not yes and not click.confirm(f"Remove everything that is deployed from {place.root}?", err=True):
+        out.fail("nothing was removed")
+    count = 0
+    with out.explained(), ExitStack() as locks:
+        for name in place.names():
+            locks.enter_context(place.get(name).lock())
+        for line in remove_all(place.cloud):
+            out.echo(line)
+            count += 1
+        for name in place.names():
+            folder = place.get(name)
+            if _is_kept_here(folder) and forget_resources(folder):
+                out.note(f"environment '{name}' is not deployed any more")
+    out.note("there was nothing to remove" if not count else f"{out.plural(count, 'thing')} removed")
+
+
+def _is_kept_here(folder: Any) -> bool:
+    """Whether the state of the environment's cloud is in this workspace."""
+    from vetro.clouds import kinds
+    from vetro.clouds.stacks.kind import DriverKind
+
+    try:
+        return isinstance(kinds.find(folder.setting("driver") or kinds.RECORD), DriverKind)
+    except kinds.KindMissing:
+        return False

@@ -1,0 +1,135 @@
+"""`vetro deploy`: packages in, a running application out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.client.contexts import context_option
+from vetro.cli.name_completion import environments
+from vetro.cli.task_run import KindName, run_options
+
+
+@click.command("deploy")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.option(
+    "--env",
+    "env_name",
+    metavar="NAME",
+    shell_complete=environments,
+    help="Environment to deploy into; made when missing.",
+)
+@click.option("--class", "wanted", metavar="CLASS", help="What to deploy when the packages have several applications.")
+@click.option("--app", "app_name", metavar="NAME", help="Name of the application; a new name adds another one.")
+@click.option(
+    "--answers",
+    "answers_path",
+    metavar="FILE",
+    type=click.Path(),
+    help="Property values (JSON or YAML); '-': standard input.",
+)
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="One property; the value is YAML. a.b reaches inside. Repeatable.",
+)
+@click.option(
+    "--driver",
+    type=KindName(),
+    default="auto",
+    show_default=True,
+    help="How servers are made, for a new environment.",
+)
+@click.option("--script", metavar="FILE", type=click.Path(exists=True), help="Answers of servers with driver 'record'.")
+@click.option("--dry-run", is_flag=True, help="Print the model that would be deployed and stop.")
+@click.option(
+    "--plan", is_flag=True, help="Show what the deployment would do instead (to a server the packages are published)."
+)
+@click.option("--detach", is_flag=True, help="Begin the deployment, print its task and stop (on a server).")
+@context_option
+@run_options
+def command(
+    paths: tuple[str, ...],
+    env_name: str | None,
+    wanted: str | None,
+    app_name: str | None,
+    answers_path: str | None,
+    pairs: tuple[str, ...],
+    driver: str,
+    script: str | None,
+    dry_run: bool,
+    plan: bool,
+    detach: bool,
+    workspace: str | None,
+    **options: Any,
+) -> None:
+    """Deploy an application: import the packages, make an environment, add the application, run it.
+
+    PATH is a package folder, an archive, or a folder of packages; the application may need several. On a server it may
+    also be the name of a package of the catalog (NAME or NAME/VERSION), and what the server lacks is published first.
+    Properties come from --answers and --set; what is left open gets its default or a sensible choice, which is listed.
+    Deploying again changes the application that is there: only what differs is done.
+
+    \b
+    Examples:
+      vetro deploy ./my.app
+      vetro deploy ./apps --class com.example.Web --set port=8080 --env shop
+      vetro deploy ./apps --env shop --set greeting=Hello --set server.flavor=m1.large
+      vetro deploy ./my.app --answers answers.yaml --driver record
+      vetro deploy com.example.Web/1.2 --context vetro.example.com --plan
+      vetro env show shop; vetro env destroy shop
+    """
+    from vetro.cli.client.requests import server
+
+    given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
+    answers = _answers(answers_path, pairs)
+    for one, other in (("--detach", "--plan"), ("--dry-run", "--plan"), ("--dry-run", "--detach")):
+        chosen = {"--detach": detach, "--plan": plan, "--dry-run": dry_run}
+        if chosen[one] and chosen[other]:
+            raise click.UsageError(f"use one of {one} and {other}")
+    with out.explained():
+        client = server(workspace)
+        if client is not None:
+            from vetro.cli import remote_deploy
+
+            if driver != "auto" or script is not None:
+                raise click.UsageError("--driver and --script are for this machine: the server's settings say how")
+            with client:
+                remote_deploy.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
+            return
+    if detach:
+        raise click.UsageError("--detach is for servers: on this machine a task belongs to the command that began it")
+    from vetro.cli import local_deploy
+
+    local_deploy.deploy(workspace, paths, answers=answers, driver=driver, script=script, plan=plan, **given, **options)
+
+
+def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
+    """Property values by name; ``a.b=1`` becomes a value inside of ``a``."""
+    from vetro.cli.arguments import yaml_value
+    from vetro.cli.plaindata import read_data
+
+    answers: dict[str, Any] = {}
+    if path is not None:
+        data = read_data(path)
+        if not isinstance(data, Mapping):
+            out.fail(f"{path} holds no property values", "write a mapping: 'name: value' lines")
+        answers.update(data)
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        parts = key.split(".")
+        if not equals or not all(part.isidentifier() for part in parts):
+            raise click.BadParameter(f"'{pair}' is not of the form NAME=VALUE", param_hint="--set")
+        target = answers
+        for part in parts[:-1]:
+            inner = target.get(part)
+            if not isinstance(inner, dict):
+                inner = target[part] = dict(inner) if isinstance(inner, Mapping) else {}
+            target = inner
+        target[parts[-1]] = yaml_value(value)
+    return answers

@@ -1,0 +1,203 @@
+"""`vetro env`: environments, of a workspace or of a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.client.contexts import context_option
+from vetro.cli.commands import env_history, env_tasks
+from vetro.cli.groups import Commands
+from vetro.cli.name_completion import environments
+from vetro.cli.task_run import KindName, run_options, workspace_option
+
+
+@click.group("env", cls=Commands)
+def command() -> None:
+    """Look at environments and change them.
+
+    They are those of the context in use: of this machine's workspace, or of a server (see 'vetro context').
+
+    \b
+    Examples:
+      vetro env list
+      vetro env show shop
+      vetro env action shop backup --app db
+      vetro env log shop
+      vetro env destroy shop
+    """
+
+
+@command.command("list")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def list_command(workspace: str | None, output: str) -> None:
+    """List the environments with their state."""
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            local_env.list_all(workspace, output)
+            return
+        from vetro.cli import remote_env
+
+        with client:
+            remote_env.list_all(client, output)
+
+
+@command.command("create")
+@click.argument("name")
+@click.option("--description", default="", metavar="TEXT", help="What it is for (on a server).")
+@click.option("--region", metavar="NAME", help="Region of its cloud, where there are several (on a server).")
+@click.option("--driver", type=KindName(), default="auto", help="Kind of cloud where servers are made.")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def create_command(
+    name: str, description: str, region: str | None, driver: str, workspace: str | None, output: str
+) -> None:
+    """Make an empty environment. 'vetro deploy' makes the one that it needs."""
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            if description or region is not None:
+                raise click.UsageError(f"--{'description' if description else 'region'} is for servers")
+            local_env.create(workspace, name, driver, output)
+            return
+        from vetro.cli import remote_env
+
+        if driver != "auto":
+            raise click.UsageError("--driver is for this machine: the server's settings say how")
+        with client:
+            remote_env.create(client, name, description, region, output)
+
+
+@command.command("show")
+@click.argument("name", shell_complete=environments)
+@click.option("--model", "number", type=int, metavar="N", help="Print model N instead ('-1': the newest).")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
+    """Show an environment: components, servers, addresses, packages, history."""
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            local_env.show(workspace, name, number, output)
+            return
+        from vetro.cli import remote_env
+
+        with client:
+            remote_env.show(client, name, number, output)
+
+
+@command.command("deploy")
+@click.argument("name", shell_complete=environments)
+@context_option
+@run_options
+def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
+    """Deploy an environment again as it is: repairs what a failed deployment left undone.
+
+    On a server your own draft is deployed, where you have begun one.
+    """
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            local_env.deploy_again(workspace, name, **options)
+            return
+        from vetro.cli import remote_env
+
+        with client:
+            remote_env.deploy_again(client, name, **options)
+
+
+@command.command("action")
+@click.argument("name", shell_complete=environments)
+@click.argument("method")
+@click.option("--app", metavar="NAME", help="Application (name or id) when there are several; any object id.")
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Argument; the value is YAML. Repeatable.")
+@context_option
+@out.output_option("yaml", "json")
+@run_options
+def action_command(
+    name: str,
+    method: str,
+    app: str | None,
+    pairs: tuple[str, ...],
+    output: str,
+    workspace: str | None,
+    **options: Any,
+) -> None:
+    """Run a public method of an application; its result goes to standard output.
+
+    \b
+    Examples:
+      vetro action shop restart
+      vetro action shop backup --app db --arg target=/srv
+    """
+    from vetro.cli.arguments import named_values
+    from vetro.cli.client.requests import server
+
+    args = named_values(pairs, "--arg")
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            local_env.action(workspace, name, method, app, args, output, **options)
+            return
+        from vetro.cli import remote_env
+
+        with client:
+            remote_env.action(client, name, method, app, args, output, **options)
+
+
+@command.command("destroy")
+@click.argument("name", shell_complete=environments)
+@click.option("--keep", is_flag=True, help="Keep the empty environment with its history.")
+@click.option("--abandon", is_flag=True, help="Only forget it: servers and resources stay where they are.")
+@context_option
+@run_options
+def destroy_command(name: str, keep: bool, abandon: bool, workspace: str | None, **options: Any) -> None:
+    """Destroy everything in an environment, then the environment."""
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            local_env.destroy(workspace, name, keep, abandon, **options)
+            return
+        from vetro.cli import remote_env
+
+        with client:
+            remote_env.destroy(client, name, keep, abandon, **options)
+
+
+for _command in (*env_tasks.COMMANDS, *env_history.COMMANDS):
+    command.add_command(_command)
+#: Short forms at the top level.
+log_command, history_command, plan_command = (
+    env_tasks.log_command,
+    env_history.history_command,
+    env_history.plan_command,
+)

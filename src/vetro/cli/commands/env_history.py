@@ -1,0 +1,194 @@
+"""`vetro env history|plan|export|import`: what was, what would be, and environments as files."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.client.contexts import context_option
+from vetro.cli.name_completion import environments
+from vetro.cli.task_run import workspace_option
+
+_NUMBERS = re.compile(r"(\d+)(?:\.\.(\d+))?")
+
+
+@click.command("history")
+@click.argument("name", shell_complete=environments)
+@click.option("--diff", metavar="N[..M]", help="What changed from state N to state M, the newest without M.")
+@click.option("--restore", type=click.IntRange(0), metavar="N", help="Begin a draft that is state N (on a server).")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def history_command(name: str, diff: str | None, restore: int | None, workspace: str | None, output: str) -> None:
+    """List the states of an environment, or show what changed between two of them.
+
+    \b
+    Examples:
+      vetro history shop
+      vetro history shop --diff 3..5
+      vetro history shop --restore 3; vetro env deploy shop
+    """
+    from vetro.cli.client.requests import server
+
+    if diff is not None and restore is not None:
+        raise click.UsageError("use one of --diff and --restore")
+    numbers = _NUMBERS.fullmatch(diff) if diff is not None else None
+    if diff is not None and numbers is None:
+        raise click.BadParameter(f"'{diff}' is not of the form N or N..M", param_hint="--diff")
+    older = int(numbers[1]) if numbers else 0
+    newer = int(numbers[2]) if numbers and numbers[2] else None
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_history
+
+            if restore is not None:
+                raise click.UsageError("--restore is for servers; 'vetro env show NAME --model N' prints a model")
+            if numbers:
+                local_history.difference(workspace, name, older, newer, output)
+            else:
+                local_history.states(workspace, name, output)
+            return
+        from vetro.cli import remote_history
+
+        with client:
+            if numbers:
+                remote_history.difference(client, name, older, newer, output)
+            elif restore is not None:
+                remote_history.restore(client, name, restore)
+            else:
+                remote_history.states(client, name, output)
+
+
+@click.command("plan")
+@click.argument("name", shell_complete=environments)
+@click.option(
+    "--session",
+    metavar="ID",
+    help="Plan this draft, on a server.  [default: your own, else the environment as it is]",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show the log lines of the packages, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def plan_command(name: str, session: str | None, workspace: str | None, output: str, **options: Any) -> None:
+    """Show what deploying an environment would do; nothing is changed.
+
+    The code of the packages really runs; everything outside is only written down. 'vetro deploy PATH --plan' does it
+    for an application that is not there yet.
+
+    \b
+    Examples:
+      vetro plan shop
+      vetro deploy ./my.app --env shop --set port=8080 --plan
+    """
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_env
+
+            if session is not None:
+                raise click.UsageError("--session is for servers: on this machine there are no drafts")
+            local_env.plan(workspace, name, output, **options)
+            return
+        from vetro.cli import remote_history
+
+        with client:
+            remote_history.plan(client, name, session, output, **options)
+
+
+@click.command("export")
+@click.argument("name", shell_complete=environments)
+@click.option("--out", "target", metavar="FILE", type=click.Path(), help="The archive.  [default: NAME.zip]")
+@click.option("--force", is_flag=True, help="Replace FILE where it is there already.")
+@context_option
+@workspace_option
+def export_command(name: str, target: str | None, force: bool, workspace: str | None) -> None:
+    """Write an environment with its states and packages into an archive.
+
+    Workspaces and servers read each other's. It holds the passwords of the model in clear: it is made for its owner
+    only, keep it so.
+    """
+    import os
+
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        if client is None:
+            from vetro.cli import local_transfer
+
+            data, label = local_transfer.export(workspace, name)
+        else:
+            from vetro.cli.client import find
+
+            with client:
+                row = find.environment(client, name)
+                data, label = client.content(f"/environments/{row['id']}/export"), str(row["name"])
+        path = target or re.sub(r"[^\w.-]+", "-", label).lstrip(".-") + ".zip"
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+        try:
+            handle = os.open(path, flags, 0o600)
+        except FileExistsError:
+            out.fail(f"{path} is there already", "give another name with --out, or --force")
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, 0o600)
+            file.write(data)
+    out.echo(path)
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--name", metavar="NAME", help="Another name than it has.")
+@click.option("--fresh", is_flag=True, help="With new ids, as if nothing were deployed; on a server as a draft.")
+@context_option
+@workspace_option
+def import_command(file: str, name: str | None, fresh: bool, workspace: str | None) -> None:
+    """Make an environment from what 'vetro env export' wrote.
+
+    It counts as deployed as the archive says: that is right where it comes back as itself, to the same cloud. Use
+    --fresh for a copy, and for another machine or cloud.
+    """
+    from pathlib import Path
+
+    from vetro.cli.client.requests import server
+
+    with out.explained():
+        client = server(workspace)
+        data = Path(file).read_bytes()
+        if client is None:
+            from vetro.cli import local_transfer
+
+            made_here = local_transfer.import_archive(workspace, data, name, fresh)
+            out.note(f"environment '{made_here}' is imported")
+            if fresh:
+                out.note(f"nothing of it is deployed yet: 'vetro env deploy {made_here}' does it")
+            return
+        with client:
+            made = _uploaded(client, Path(file).name, data, {"name": name, "fresh": fresh})
+            found = client.get(f"/environments/{made['environment_id']}")
+            out.note(f"environment '{found['name']}' is imported")
+            for note in made.get("notes") or ():
+                out.note(out.shown(note))
+            if made.get("session_id"):
+                out.note(f"its applications are a draft: 'vetro env deploy {found['name']}' deploys it")
+
+
+def _uploaded(client: Any, file: str, data: bytes, more: dict[str, Any]) -> Any:
+    from vetro.cli.client.requests import Refused
+
+    try:
+        return client.upload("/environments/import", {file: data}, more)
+    except Refused as error:
+        if error.answered == "SRV435":
+            error.hint = "--fresh imports a copy in which nothing counts as deployed"
+        raise
+
+
+COMMANDS = (history_command, plan_command, export_command, import_command)

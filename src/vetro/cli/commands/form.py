@@ -1,0 +1,77 @@
+"""`vetro form`: a form filled in at the terminal or by a script, or shown without a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.commands.memory import memory_option
+from vetro.cli.name_completion import environments
+from vetro.cli.task_run import workspace_option
+
+
+@click.command("form")
+@click.argument("targets", nargs=-1, metavar="[PATH|CLASS]...")
+@click.option("--require", "others", multiple=True, metavar="PATH", help="More packages that are needed. Repeatable.")
+@click.option(
+    "--form",
+    "source",
+    type=click.Choice(("auto", "definition", "class")),
+    default="auto",
+    show_default=True,
+    help="The package's own form, or the one generated from the class.",
+)
+@click.option("--answers", metavar="FILE", type=click.Path(), help="Answers (JSON or YAML); '-': standard input.")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="One answer: PAGE.FIELD=TEXT, or PROPERTY=YAML in the form of a class. Repeatable.",
+)
+@click.option(
+    "--ask/--no-ask", default=None, help="Ask, or take the answers as they are.  [default: ask on a terminal]"
+)
+@click.option("--all", "everything", is_flag=True, help="Ask for what only the full form has, too.")
+@click.option("--into", "env_name", metavar="ENV", shell_complete=environments, help="Put the object into this one.")
+@click.option("--edit", metavar="NAME", help="Change this application of the environment instead of adding one.")
+@click.option("--start-from", metavar="BUILDER", help="Begin with what this model builder of the class makes.")
+@click.option(
+    "--with", "arguments", multiple=True, metavar="NAME=YAML", help="One argument of that builder. Repeatable."
+)
+@click.option("--preview", metavar="FILE.html|-", help="Only show the form: as text, or in an HTML file.")
+@workspace_option
+@memory_option(2048)
+@out.output_option("json", "yaml")
+def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
+    """Fill in a form; print the object that it makes.
+
+    PATH is a package folder, an archive, a folder of packages, or the file of a UI definition; CLASS one of their
+    classes, where there are several. Answers that are given are suggested, and without a terminal they are all there
+    is. The result is an object model, for 'vetro run', or goes into an environment of this machine (--into), where
+    'vetro env deploy' deploys it. When you interrupt it, the answers are written to the file of --answers, or a new
+    one, to go on with.
+
+    \b
+    Examples:
+      vetro form ./my.app
+      vetro form ./apps com.example.Web --into shop
+      vetro form ./my.app --answers answers.yaml --set main.port=8080 --no-ask
+      vetro form --into shop --edit Web
+      vetro form ./my.app --form class --start-from large --with seats=80
+      vetro form ./my.app --preview form.html
+      vetro form ./my.app/UI/ui.yaml --preview -
+    """
+    from vetro.cli.forms.run import run
+
+    if options["preview"] and (options["env_name"] and options["edit"] is None and not targets):
+        raise click.UsageError("say which form: PATH or CLASS")
+    if options["edit"] is not None and options["env_name"] is None:
+        raise click.UsageError("--edit needs --into: which environment holds it?")
+    if options["edit"] is None and not targets:
+        raise click.UsageError("say which form: PATH or CLASS")
+    if options["arguments"] and options["start_from"] is None:
+        raise click.UsageError("--with needs --start-from: which model builder takes it?")
+    run(targets, output=output, **options)

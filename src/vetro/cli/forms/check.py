@@ -1,0 +1,66 @@
+"""The UI definitions of packages, for `vetro check`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vetro.forms.dynamic import check
+from vetro.muranopl.declarations.tree import Position
+from vetro.packages.checks.paths import package_paths
+from vetro.packages.directory import open_tree
+from vetro.packages.errors import PackageError, Problem
+from vetro.packages.index import read_manifest
+from vetro.packages.paths import MANIFEST
+
+
+def is_definition(path: str) -> bool:
+    """Whether a path of the command line is a definition by itself."""
+    return path.endswith((".yaml", ".yml")) and os.path.basename(path) != MANIFEST and os.path.isfile(path)
+
+
+def check_definitions(paths: Iterable[str], media: Sequence[str] = ()) -> list[tuple[str, Problem]]:
+    """(path, finding) for the definition of every package at ``paths``, and for those that are named themselves.
+
+    ``media``: folders with files for ``widgetMedia``, besides those that come with Vetro. What is wrong with a package
+    itself is not told here.
+    """
+    from vetro.server.forms.media_files import find_in
+
+    def exists(name: str) -> bool:
+        return find_in(media, name) is not None
+
+    findings: list[tuple[str, Problem]] = []
+    for given in paths:
+        for path in [given] if is_definition(given) else package_paths(given):
+            try:
+                found = _definition(path)
+            except OSError as error:
+                findings.append(
+                    (path, Problem(f"cannot be read: {error.strerror}", Position(path, 1, 1), code="PKG101"))
+                )
+                continue
+            if found is not None:
+                findings += [(path, problem) for problem in check(found[0], found[1], media_exists=exists)]
+    return findings
+
+
+def _definition(path: str) -> tuple[bytes, str] | None:
+    """Content and file id of the definition at a path; None where a package has none, or cannot be opened."""
+    if is_definition(path):
+        with open(path, "rb") as file:
+            return file.read(), path
+    try:
+        tree: Any = open_tree(path)
+    except (PackageError, OSError):
+        return None
+    try:
+        name = read_manifest(tree).ui
+    except (PackageError, OSError):  # a broken manifest is no reason to keep quiet about the definition
+        name = None
+    inner = f"UI/{name or 'ui.yaml'}"
+    try:
+        return tree.read(inner), tree.file_id(inner)
+    except (PackageError, FileNotFoundError):
+        return None

@@ -1,0 +1,146 @@
+"""`Dialogue`: a form filled in by a person at a terminal, page by page, with a review before the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vetro.cli import output as out
+from vetro.cli.forms.answers import Given, check_pages, of_page
+from vetro.cli.forms.prompts import Asking
+from vetro.cli.forms.questions import Question, questions, within
+from vetro.cli.forms.terminal import COMMANDS, GoBack, Talk, entered
+from vetro.forms.model import Form, Page, Problem
+from vetro.forms.placement import problems_in
+from vetro.forms.sessions import Desk, Turn, Work, review
+
+
+class Dialogue(Asking):
+    """``given``: answers that are suggested. `work` always has all answers so far. `run` raises what `Desk` raises,
+    `UnknownAnswer`, and `EOFError` and `KeyboardInterrupt` when the person goes away.
+
+    ``everything``: fields of level "advanced", too.
+    """
+
+    def __init__(self, desk: Desk, work: Work, given: Given, talk: Talk, *, everything: bool = False) -> None:
+        super().__init__(desk, work, talk)
+        self._given = given
+        self._everything = everything
+        self._suggested: set[int] = set()
+        #: Once all pages were seen: paths whose questions are asked again; everything else stays as it is.
+        self._again: str | None = None
+
+    def run(self) -> Work:
+        """Asks until the form is accepted and the person agrees; the work is `ready` then."""
+        form = self.desk.form(self.work)
+        check_pages(form, self._given)
+        self._talk.say(out.style(form.title, bold=True))
+        for line in (form.description, form.help, COMMANDS):
+            if line:
+                self._talk.say(line)
+        while True:
+            turn = self._page()
+            if turn is not None and turn.outcome == "ready" and self._agreed():
+                return self.work
+
+    # -- pages ---------------------------------------------------------------------------------------------------------
+
+    def _page(self) -> Turn | None:
+        """Asks the page that is due and submits it until it is taken; None when the person went back from it."""
+        number = self.desk.page(self.work)
+        form = self.desk.form(self.work)
+        self._entered.clear()
+        if number not in self._suggested:
+            self._suggested.add(number)
+            given = of_page(form, form.pages[number], self._given)
+            if given:
+                self.work = self.desk.evaluate(self.work, {**self._answers(form.pages[number]), **given})
+                form = self.desk.form(self.work)
+        if self._again is None:
+            self._head(form, number)
+            done: set[tuple[str, str]] = set()
+        else:
+            done = {q.key for q in self._questions(form.pages[number]) if not within(q.path, self._again)}
+        while True:
+            if not self._ask_all(number, done):
+                return None
+            turn = self.desk.submit(self.work, self._complete(), partial=self._texts)
+            self.work = turn.work
+            if turn.outcome != "invalid":
+                self._again = None if self._again is None else "-"
+                return turn
+            now = self.desk.form(self.work)
+            due = self.desk.page(self.work)
+            self._complain(turn.problems or problems_in(now.pages[due]))
+            if due != number:  # an answer to an earlier page does not hold any more
+                number = due
+                self._head(now, number)
+            wrong = [problem.path for problem in turn.problems]
+            done = {q.key for q in self._questions(now.pages[due]) if not any(within(p, q.path) for p in wrong)}
+            if len(done) == len(self._questions(now.pages[due])):
+                done = set()
+
+    def _ask_all(self, number: int, done: set[tuple[str, str]]) -> bool:
+        """Asks what is not done yet; False when the person went back to the page before."""
+        history: list[tuple[str, str]] = []
+        while True:
+            page = self.desk.form(self.work).pages[number]
+            question = next((q for q in self._questions(page) if q.key not in done | self._entered), None)
+            if question is None:
+                return True
+            try:
+                over = self.ask_one(question, page)
+            except GoBack:
+                if history:
+                    done.discard(history.pop())
+                elif number:
+                    self.work = self.desk.back(self.work, number - 1)
+                    return False
+                else:
+                    self._talk.say("  This is the first question.")
+                continue
+            if over:
+                done.add(question.key)
+                if question.what != "text":
+                    history.append(question.key)
+
+    def _questions(self, page: Page) -> list[Question]:
+        return questions(page, everything=self._everything, opened=self._opened)
+
+    def _head(self, form: Form, number: int) -> None:
+        page = form.pages[number]
+        if len(form.pages) > 1:
+            self._talk.say("")
+            self._talk.say(out.style(f"{page.title} of {len(form.pages)}: {page.name}", bold=True))
+        for text in page.intro:
+            self._talk.say(text)
+
+    def _complain(self, problems: Sequence[Problem]) -> None:
+        page = self.desk.form(self.work).pages[self.desk.page(self.work)]
+        labels = {q.path: q.label for q in questions(page)}
+        for problem in problems:
+            label = labels.get(problem.path)
+            self._wrong(f"{label}: {problem.message}" if label else problem.message)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _agreed(self) -> bool:
+        """Shows what was answered; False when something is to be changed."""
+        pages = review(self.desk.pages(self.work))
+        rows = [(number, row) for number, page in enumerate(pages) for row in page.rows]
+        self._talk.say("")
+        self._talk.say(out.style("Please check", bold=True))
+        for index, (_, (label, answer, _)) in enumerate(rows, 1):
+            self._talk.say(f"{index:>4}  {label}: {answer}")
+        while True:
+            try:
+                text = (entered(self._talk, "Enter: that is right; a number: change it: ", ()) or "").strip()
+            except GoBack:
+                text = str(len(rows))
+            if not text:
+                return True
+            if text.isdecimal() and 1 <= int(text) <= len(rows):
+                page, (_, _, path) = rows[int(text) - 1]
+                self.work = self.desk.back(self.work, page)
+                self._again = path
+                return False
+            self._talk.say("  Type one of the numbers, or only Enter.")

@@ -1,0 +1,210 @@
+"""What `vetro form` does: which form, who fills it in, where the result goes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from vetro.cli import output as out
+from vetro.cli.deploy_target import TargetError
+from vetro.cli.forms.answers import Given, filled, free_name, kept_answers, read_answers, write_answers
+from vetro.cli.forms.start import started
+from vetro.cli.forms.subject import Subject, desk_of, sorted_targets, subject_of, with_environment
+from vetro.forms.model import Problem
+from vetro.forms.sessions import ClassDesk, Desk, FormFailed, Work
+
+
+def run(
+    targets: Sequence[str],
+    *,
+    others: Sequence[str],
+    source: str,
+    answers: str | None,
+    pairs: Sequence[str],
+    ask: bool | None,
+    everything: bool,
+    env_name: str | None,
+    edit: str | None,
+    start_from: str | None,
+    arguments: Sequence[str],
+    preview: str | None,
+    workspace: str | None,
+    output: str,
+) -> None:
+    """See `vetro.cli.commands.form`."""
+    from vetro.cli.forms.target import LocalPlace
+    from vetro.cli.forms.tasks import FormTasks, launcher
+    from vetro.cli.package_paths import extended, load_packages, source_finder
+    from vetro.cli.task_run import open_workspace
+
+    with out.explained(), _bad_data():
+        place = open_workspace(workspace)
+        folder = place.get(env_name) if env_name is not None else None
+        paths, file, wanted = sorted_targets(targets)
+        named = load_packages(paths)
+        known = with_environment([*named, *load_packages(others)], folder)
+        everywhere, _ = extended(known)
+    with out.explained(source_finder(known)), _bad_data(), launcher(known) as processes:
+        subject = subject_of(named or known, known, file, wanted, folder, edit)
+        with FormTasks(processes, everywhere, place) as tasks:
+            local = LocalPlace(tasks, everywhere, place, folder)
+            try:
+                desk = desk_of(local, subject, source, checked=preview is None)
+                given = read_answers(answers, pairs, texts=desk.source == "definition")
+                work = _begun(desk, subject)
+                asked = sys.stdin.isatty() and answers != "-" if ask is None else ask
+                if start_from is not None:
+                    about = read_answers(None, arguments, texts=False)
+                    work = started(
+                        desk, work, subject, local, start_from, partial(_filled, about, asked and preview is None)
+                    )
+                if preview is not None:
+                    _preview(desk, work, given, preview)
+                    return
+                work = _asked(desk, work, given, answers, everything) if asked else _taken(desk, work, given)
+                made = desk.result(work)
+            except FormFailed as error:
+                _author(error)
+            finally:
+                local.close()
+            if folder is None:
+                out.print_data(made, output)
+            else:
+                _put(local, folder, made, known, subject)
+
+
+# -- who fills it in ---------------------------------------------------------------------------------------------------
+
+
+def _begun(desk: Desk, subject: Subject) -> Work:
+    return desk.begin(subject.stored) if isinstance(desk, ClassDesk) else desk.begin()
+
+
+def _filled(given: Given, asked: bool, desk: Desk, work: Work) -> Work:
+    """The arguments of a model builder."""
+    return _asked(desk, work, given, None, False) if asked else _taken(desk, work, given)
+
+
+def _asked(desk: Desk, work: Work, given: Given, path: str | None, everything: bool) -> Work:
+    """Filled in by the person at the terminal. When it does not come to an end, the answers are kept."""
+    from vetro.cli.forms.dialogue import Dialogue
+    from vetro.cli.forms.terminal import Terminal
+
+    dialogue = Dialogue(desk, work, given, Terminal(), everything=everything)
+    try:
+        return dialogue.run()
+    except (KeyboardInterrupt, EOFError) as error:
+        out.note("")
+        _kept(dialogue, given, path)
+        if isinstance(error, EOFError):
+            out.fail("the input ended before the form was filled in")
+        out.fail("interrupted", status=out.INTERRUPTED)
+    except FormFailed:
+        _kept(dialogue, given, path)
+        raise
+
+
+def _kept(dialogue: Any, given: Given, path: str | None) -> None:
+    answers = kept_answers(dialogue.desk, dialogue.work, given)
+    if not answers:
+        return
+    file = path if path not in (None, "-") else free_name(dialogue.desk.form(dialogue.work).title)
+    assert file is not None
+    write_answers(file, answers)
+    out.note(f"what was answered is in {file}; go on with --answers {out.quoted(file)}")
+
+
+def _taken(desk: Desk, work: Work, given: Given) -> Work:
+    """Filled in with the given answers alone. Ends the command when they do not do."""
+    turn, form = filled(desk, work, given)
+    if turn.outcome == "ready":
+        return turn.work
+    page = form.pages[desk.page(turn.work)]
+    for problem in turn.problems:
+        out.note(out.style("error: ", fg="red", bold=True) + _place(form.source, page.name, problem) + problem.message)
+    out.fail(
+        f"{out.plural(len(turn.problems), 'answer')} must be mended", "use --set or --answers; --ask asks for them"
+    )
+
+
+def _place(source: str, page: str, problem: Problem) -> str:
+    steps = problem.path.split("/")[1:]
+    name = ".".join([page, *steps] if source == "definition" else steps)
+    return f"{name}: " if steps or source == "definition" else ""
+
+
+def _author(error: FormFailed) -> NoReturn:
+    """Ends the command with what the author of a package wants to know of a form that cannot be used."""
+    from vetro.muranopl.declarations.tree import Position
+    from vetro.muranopl.errors import MuranoError
+
+    told = error.author
+    if told is None:
+        out.fail(error.message, error.hint)
+    place = told.get("position")
+    shown = MuranoError(
+        str(told.get("message") or error.message),
+        position=Position(**place) if isinstance(place, dict) else None,
+        hint=told.get("hint") or None,
+    )
+    shown.code = str(told.get("code") or error.code)  # type: ignore[misc]
+    out.print_error(shown, None)
+    sys.exit(out.FAILED)
+
+
+# -- where it goes -----------------------------------------------------------------------------------------------------
+
+
+def _preview(desk: Desk, work: Work, given: Given, target: str) -> None:
+    from vetro.cli.forms.answers import check_pages
+    from vetro.cli.forms.html import html_page
+    from vetro.cli.forms.preview import text_lines, whole
+
+    check_pages(desk.form(work), given)
+    form = whole(desk, work, given)
+    if target == "-":
+        for line in text_lines(form):
+            out.echo(line)
+    else:
+        Path(target).write_text(html_page(form), encoding="utf-8")
+        out.note(f"{out.plural(len(form.pages), 'page')} in {target}")
+    if any(problem.code == "failed" for page in form.pages for problem in page.problems):
+        sys.exit(out.FAILED)
+
+
+def _put(place: Any, folder: Any, made: Any, packages: Sequence[Any], subject: Subject) -> None:
+    from vetro.cli.deploy_target import needed_packages
+    from vetro.cli.forms.target import with_object
+    from vetro.engine.models.environment import class_of
+
+    with folder.lock():
+        if folder.open_task() is not None:
+            name = folder.name
+            hint = f"vetro env resume {name} goes on with it; with --cancel it is ended"
+            raise TargetError(f"environment '{name}' has a task that was interrupted", hint=hint)
+        kind = _Named(class_of(made))
+        needed = needed_packages(packages, kind, with_object(place.environment, made))
+        for change in place.put(made, needed):
+            out.note(change)
+    verb = "changed" if subject.stored is not None else "added"
+    out.note(f"{verb} {class_of(made)} in environment '{folder.name}'; vetro env deploy {folder.name} deploys it")
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    name: str
+
+
+@contextmanager
+def _bad_data() -> Iterator[None]:
+    from vetro.cli.plaindata import DataError
+
+    try:
+        yield
+    except DataError as error:
+        out.fail(error.message, error.hint)

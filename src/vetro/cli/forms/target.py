@@ -1,0 +1,200 @@
+"""Where a form of `vetro form` stands: packages, perhaps an environment of the workspace, and the cloud of that.
+
+`LocalPlace` gives the desk that fills the form in (`vetro.forms.sessions`), and puts what it made into the environment.
+"""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from vetro.cli.forms.catalog import LocalCatalog
+from vetro.engine.models import Environment
+from vetro.engine.query.query import AskFailed
+from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.contracts import told
+from vetro.forms.model import Problem
+from vetro.forms.objects import Objects, id_of, walk
+from vetro.forms.sessions import ClassDesk, DefinitionDesk, FormFailed
+from vetro.yaql.errors import VetroError
+
+
+class NotAsked(VetroError):
+    """A definition wants to know something that the command line cannot tell."""
+
+    kind = "not-available"
+    code = "CLI150"
+
+
+class LocalPlace:
+    """``folder``: the environment (`EnvironmentFolder`), None for none; ``tasks``: a `FormTasks` with all packages."""
+
+    def __init__(self, tasks: Any, packages: Sequence[Any], workspace: Any, folder: Any = None) -> None:
+        self.packages = list(packages)
+        self.folder = folder
+        self._tasks = tasks
+        self._workspace = workspace
+        self._listing: Any = None
+        self.catalog = LocalCatalog(tasks, packages)
+        self.describer = Describer(self.catalog)
+        model = folder.model() if folder is not None else Environment.new("environment", "0" * 32)
+        if model.root is None:
+            model = Environment.new(folder.name, folder.id)
+        #: The model as it is now, before anything is added.
+        self.environment: Environment = model
+
+    def close(self) -> None:
+        """Lets the cloud's file go."""
+        if self._listing is not None:
+            self._listing.close()
+
+    @cached_property
+    def objects(self) -> Objects:
+        """The objects of the environment, for references."""
+        return Objects(self.environment.root, self.describer)
+
+    def class_desk(self, described: DescribedClass) -> ClassDesk:
+        """The form of a class. Properties that a deployment fixed stay."""
+        copied = self.environment.model.get("ObjectsCopy")
+        deployed = {id_of(obj) for obj, _, _ in walk(copied)} if copied is not None else set()
+        return ClassDesk(
+            self.describer,
+            described,
+            self.objects,
+            new_id=lambda: uuid.uuid4().hex,
+            check=self.errors_of,
+            fixed=deployed.__contains__,
+        )
+
+    def definition_desk(
+        self, text: str, origin: str, package: Mapping[str, str], *, check: bool = True
+    ) -> DefinitionDesk:
+        """The form of a definition. ``check``: whether the contracts of the classes are asked in the end."""
+        region = (self.environment.root or {}).get("region")
+        # The box that asks whether to go on adding applications means nothing here: 'quick' leaves it out.
+        about = {
+            "package": dict(package),
+            "quick": True,
+            "referred": False,
+            "region": region if isinstance(region, str) else None,
+            "encrypts": True,
+        }
+        ask = self._tasks.definition(text, origin, self.answer)
+        if not check:
+            return DefinitionDesk(ask, about)
+        return DefinitionDesk(ask, about, check=self.problems_of)
+
+    def build(
+        self, class_name: str, version: str | None, package: str | None, builder: str, args: Mapping[str, Any]
+    ) -> Any:
+        """What a model builder returns. Raises `FormFailed`."""
+        on_class = {"name": class_name, "version": version, "package": package}
+        try:
+            return self._tasks.question("builder", on_class=on_class, method=builder, args=dict(args))
+        except AskFailed as error:
+            raise FormFailed(f"This could not be started from: {error.message}", dict(error.error)) from None
+
+    # -- what definitions ask ------------------------------------------------------------------------------------------
+
+    def answer(self, request: Any) -> Any:
+        """Effects of kind `vetro.forms.queries.EFFECT`."""
+        from vetro.engine.workspace.running import PROJECT
+
+        what = request.text("what")
+        if what == "cloud":
+            return self._cloud(request.text("source"), request.text("region", optional=True) or None)
+        if what == "packages":
+            return self.catalog.packages_of(request.text("class_name"))
+        if what == "services":
+            return [
+                {"id": id_of(app), "name": self.objects.label(str(id_of(app))), "type": str(app["?"].get("type") or "")}
+                for app in self.environment.applications
+                if id_of(app) is not None
+            ]
+        if what == "environment_names":
+            return list(self._workspace.names())
+        if what == "encrypt":
+            from vetro.engine.host.encryption import Seal, key_in
+
+            return Seal(key_in(self._workspace.root / "secrets"), PROJECT).close(request.text("text"))
+        raise NotAsked(f"nobody knows what '{what}' is")
+
+    def _cloud(self, source: str, region: str | None) -> list[Any]:
+        from vetro.clouds.interface import Owner
+        from vetro.engine.workspace.running import PROJECT
+        from vetro.forms.cloud_lists import rows
+
+        if self._listing is None:
+            self._listing = self._lists()
+        owner = Owner(PROJECT, self.folder.id if self.folder is not None else "forms", "forms")
+        return rows(self._listing, owner, source, region)
+
+    def _lists(self) -> Any:
+        """What there is to choose from: of the cloud in which the environment is, or would be."""
+        from vetro.cli.task_run import choose_driver
+        from vetro.clouds import kinds
+        from vetro.clouds.interface import Place
+        from vetro.clouds.stacks.kind import DriverKind
+        from vetro.engine.workspace.running import cloud_settings
+
+        wanted = str(self.folder.setting("driver") or kinds.RECORD) if self.folder is not None else "auto"
+        kind = kinds.find(choose_driver(wanted, self._workspace, quiet=True))
+        settings = kind.settings.from_json(cloud_settings(self._workspace.settings(), kind))
+        place = Place(directory=self._workspace.cloud)
+        return kind.listing(settings, place) if isinstance(kind, DriverKind) else kind.open(settings, place)
+
+    # -- the real contracts --------------------------------------------------------------------------------------------
+
+    def errors_of(self, made: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """What the contracts say of an object at its place: a new application, or in the place of the one with its id.
+
+        Only of the object itself and what is in it: other errors were there before.
+        """
+        after = with_object(self.environment, made)
+        mine = {str(id_of(obj)) for obj, _, _ in walk(made)}
+        try:
+            found = self._tasks.question("check_model", after.model)["errors"]
+        except AskFailed as error:
+            return [{**error.error, "objectId": id_of(made), "property": None, "path": []}]
+        return [error for error in found if error.get("objectId") is None or str(error["objectId"]) in mine]
+
+    def problems_of(self, made: Mapping[str, Any]) -> Sequence[Problem]:
+        """The same as problems of a form as a whole."""
+        problems = []
+        for error in self.errors_of(made):
+            steps = (error.get("property"), *(error.get("path") or ()))
+            where = ".".join(str(step) for step in steps if step is not None)
+            text = told(str(error.get("message") or error.get("kind") or "It does not fit."))
+            problems.append(Problem("", f"{where}: {text}" if where else text, "contract", error.get("objectId")))
+        return problems
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def put(self, made: Mapping[str, Any], packages: Sequence[Any]) -> list[str]:
+        """Writes a new model of the environment with the object in it; ``packages`` come along. What changed, as text.
+
+        Hold the environment's lock, and be sure that no task is open.
+        """
+        from vetro.engine.workspace.files import write_json
+
+        changes: list[str] = self.folder.add_packages(packages)
+        after = with_object(self.environment, made)
+        number = max([self.folder.latest(), *(task.number for task in self.folder.tasks())]) + 1
+        write_json(self.folder.path / f"model-{number}.json", after.model)
+        return changes
+
+
+def with_object(environment: Environment, made: Mapping[str, Any]) -> Environment:
+    """A copy of the model with an object in the place of the one with its id; a new one is an application."""
+    after = Environment(environment.model)
+    own = id_of(made)
+    stored = next((obj for obj in after.objects() if own is not None and id_of(obj) == own), None)
+    if stored is None:
+        after.add(made)
+    else:
+        stored.clear()
+        stored.update(copy.deepcopy(dict(made)))
+    return after

@@ -1,0 +1,105 @@
+"""Task processes for `vetro form`: one question each, or a conversation about a UI definition.
+
+Expressions of packages and definitions run in these processes and nowhere else.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from vetro.cli.package_queries import TIMEOUT, Asked
+from vetro.engine.query.query import AskFailed, Conversation
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Task
+from vetro.forms.queries import EFFECT
+from vetro.forms.sessions import FormFailed
+
+ANSWERING = ("form=vetro.forms.queries:answerer",)
+
+
+@contextmanager
+def launcher(packages: Iterable[Any]) -> Iterator[Launcher]:
+    """Starts task processes; ``packages`` are compiled first, into the cache of the command line."""
+    from vetro.cli.compile_cache import cache_folder, code_cache
+
+    cached = code_cache(packages) is not None
+    with Launcher(cache=cache_folder() if cached else None, answering=ANSWERING) as made:
+        yield made
+
+
+class FormTasks(Asked):
+    """A context manager. `question` raises `AskFailed`."""
+
+    def __init__(self, processes: Launcher, packages: Iterable[Any], workspace: Any) -> None:
+        super().__init__(processes, packages, workspace)
+        self._talks: list[DefinitionTask] = []
+
+    def __exit__(self, *error: object) -> None:
+        for talk in self._talks:
+            talk.close()
+        super().__exit__(*error)
+
+    def question(self, kind: str, model: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        """The result of a task of this kind (`vetro.engine.task.task.Kind`)."""
+        return self._ask(kind, dict(model or {}), **more)
+
+    def definition(self, text: str, origin: str, outside: Callable[[Any], Any]) -> DefinitionTask:
+        """What answers questions about a definition; ``outside`` performs what it wants to know (`forms.asked`)."""
+        made = DefinitionTask(self._conversation, text, origin, outside)
+        self._talks.append(made)
+        return made
+
+    def _conversation(self) -> Conversation:
+        from vetro.engine.workspace.running import settings
+
+        given = self._settings
+        task = Task(
+            id=secrets.token_hex(8),
+            kind="questions",
+            packages=tuple(self._paths),
+            model={},
+            seed=secrets.token_hex(16),
+            method="form",
+            settings=settings(given, None),
+            configs=tuple(given.class_configs),
+            plugins=given.plugins,
+            budget=given.budget,
+        )
+        return Conversation(task, launcher=self._processes, timeout=TIMEOUT)
+
+
+class DefinitionTask:
+    """One definition in a task process; a process that died or took too long is replaced by the next question.
+
+    Called with a question it gives the answer. Raises `FormFailed`: an expression that does not end costs its question
+    and nothing else, what was answered before is in the caller's hands.
+    """
+
+    def __init__(
+        self, start: Callable[[], Conversation], text: str, origin: str, outside: Callable[[Any], Any]
+    ) -> None:
+        self._start = start
+        self._load = {"do": "load", "text": text, "origin": origin}
+        self._outside = outside
+        self._process: Conversation | None = None
+
+    def __call__(self, question: Mapping[str, Any]) -> Any:
+        try:
+            if self._process is None or not self._process.alive:
+                self._process = self._start()
+                loaded = self._process.ask(self._load, timeout=TIMEOUT)
+                if loaded.get("failed") is not None:
+                    self.close()
+                    return loaded
+            return self._process.ask(question, timeout=TIMEOUT, handlers={EFFECT: self._outside})
+        except AskFailed as error:
+            raise FormFailed(f"the definition does not answer: {error.message}", dict(error.error)) from None
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None

@@ -1,0 +1,160 @@
+"""Plans: what a deployment would do. Its real code runs; every outside effect goes to a recorder (`recorder`).
+
+What a plan says:
+
+```
+{"objects": [...],     differences of the object model, see `vetro.engine.models.differences`
+ "stacks": [{"region", "name", "what": created|changed|deleted,
+             "resources": [{"name", "type", "what": created|changed|deleted, "properties": [names that differ]}]}],
+ "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in the order in which they would run
+ "unknown": [texts]}   what is only known when it really happens
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds.drivers.base import Recorder
+from vetro.clouds.interface import Owner
+from vetro.clouds.stacks.cloud import StackCloud
+from vetro.engine.models.differences import Secret, diff
+from vetro.engine.outcome import Outcome
+from vetro.engine.planning import recorder
+from vetro.engine.worker.journal import Entry, Journal
+
+
+def host_config(real: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """The settings of an effects host for a plan: those of the deployment's host, with a recorder in ``folder``."""
+    cloud = {"kind": "vetro.engine.planning.recorder:make", "folder": folder, "real": real["cloud"]}
+    return {**real, "cloud": cloud, "signing_key": None, "broker": None, "rehearsal": True}
+
+
+def told(
+    outcome: Outcome,
+    journal: Journal,
+    *,
+    model: Mapping[str, Any],
+    owner: Owner,
+    real: Mapping[str, Any],
+    folder: str,
+    secret: Secret | None = None,
+) -> Outcome:
+    """The outcome of the run with the plan as its result, and without a model: nothing was deployed.
+
+    A run that came to no end (cancelled, killed) tells nothing: its outcome is given back as it is. ``model`` is what
+    the run started from, ``real`` the settings of the real cloud, ``folder`` that of the recorder, ``secret`` which
+    properties are masked besides those whose names say so.
+    """
+    if outcome.state not in ("done", "failed"):
+        return outcome
+    place = Path(folder)
+    with recorder.opened(place, real) as cloud:
+        stacks = list(_stacks(recorder.before(place), recorder.stacks_of(cloud, owner)))
+        scripts = list(_scripts(cloud, owner))
+    after = None if outcome.model is None else outcome.model.get("Objects")
+    made = {
+        "objects": [item.as_json() for item in diff(model.get("ObjectsCopy"), after, secret)],
+        "stacks": stacks,
+        "scripts": scripts,
+        "unknown": list(_unknown(journal.entries(), stacks)),
+    }
+    return replace(outcome, result=made, model=None)
+
+
+def _stacks(old: recorder.Stacks, new: recorder.Stacks) -> Iterator[dict[str, Any]]:
+    for region, name in sorted({*old, *new}):
+        before, after = old.get((region, name)), new.get((region, name))
+        if before == after:
+            continue
+        what = "created" if before is None else "deleted" if after is None else "changed"
+        yield {
+            "region": region,
+            "name": name,
+            "what": what,
+            "resources": list(_resources(_section(before), _section(after))),
+        }
+
+
+def _section(parts: Mapping[tuple[str, str], Any] | None) -> dict[str, Any]:
+    return {key: value for (section, key), value in (parts or {}).items() if section.lower() == "resources"}
+
+
+def _resources(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name in sorted({*old, *new}):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        what = "created" if name not in old else "deleted" if name not in new else "changed"
+        yield {
+            "name": name,
+            "type": _type(after if name in new else before),
+            "what": what,
+            "properties": _differing(before, after) if what == "changed" else [],
+        }
+
+
+def _type(resource: Any) -> str:
+    found = resource if isinstance(resource, Mapping) else {}
+    return str(found.get("type") or found.get("Type") or "")
+
+
+def _differing(before: Any, after: Any) -> list[str]:
+    old, new = (
+        (value.get("properties") or value.get("Properties") or {}) if isinstance(value, Mapping) else {}
+        for value in (before, after)
+    )
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return []
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+
+
+def _scripts(cloud: StackCloud, owner: Owner) -> Iterator[dict[str, Any]]:
+    assert isinstance(cloud.driver, Recorder)
+    for sent in cloud.driver.plans(owner):
+        files = {id: _file(id, file) for id, file in _mapping(sent.body.get("Files")).items()}
+        entries = [_mapping(script).get("EntryPoint") for script in _mapping(sent.body.get("Scripts")).values()]
+        yield {
+            "server": sent.server,
+            "plan": sent.name,
+            "scripts": [files.get(entry, str(entry)) for entry in entries if entry],
+            "files": sorted(set(files.values())),
+        }
+
+
+def _file(id: str, file: Any) -> str:
+    return str(_mapping(file).get("Name") or id)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _unknown(entries: Iterable[Entry], stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for stack in stacks:
+        fresh = [r["name"] for r in stack["resources"] if r["what"] != "deleted"]
+        if fresh:
+            yield f"addresses, ids and other outputs of stack '{stack['name']}': {', '.join(fresh)}"
+    told = set()
+    skipped = 0.0
+    for entry in entries:
+        if entry.kind == "agent.call":
+            text = (
+                f"what the plan '{entry.about.get('name') or entry.key}' answers: it was taken to succeed with nothing"
+            )
+        elif entry.kind.startswith("plugin:"):
+            text = f"what '{entry.kind.removeprefix('plugin:')}' answers: it was not called"
+        elif entry.kind == "sleep":
+            seconds = entry.about.get("seconds")
+            skipped += seconds if isinstance(seconds, (int, float)) else 0.0
+            continue
+        else:
+            continue
+        if text not in told:
+            told.add(text)
+            yield text
+    if skipped:
+        yield f"what happens in the {skipped:g} seconds for which the deployment pauses: they were skipped"

@@ -1,0 +1,275 @@
+"""Performs one `Task` in a session: what each kind of task means, how failures end, checkpoints on the way.
+
+Input: a task, its effects, what the installation has. Output: one frame, ``done`` or ``failed`` (`frames`). Nothing in
+here knows of processes; the task process calls `perform` and sends what it returns.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vetro.engine.failure import describe
+from vetro.engine.installation import Installation
+from vetro.engine.models import Environment, apply_answers, check_model
+from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
+from vetro.engine.task.task import Task
+from vetro.engine.warning_notes import WarningNotes
+from vetro.muranopl.api import Engine
+from vetro.muranopl.runtime.execution import EffectClock
+from vetro.muranopl.runtime.results import plain_result
+from vetro.muranopl.runtime.session import Session
+from vetro.yaql.context import Limits
+from vetro.yaql.errors import VetroError
+
+#: The largest single value may take this part of the task's memory.
+VALUE_SHARE = 4
+
+
+class BadTask(VetroError):
+    """A task that lacks what its kind needs."""
+
+    kind = "bad-argument"
+    code = "ENG301"
+
+
+def packages_of(task: Task) -> list[Any]:
+    """The task's packages. Raises `PackageError` and whatever else loading packages raises."""
+    from vetro.packages import load_path
+    from vetro.packages.formats import FormatRegistry
+
+    registry = None if task.plugins is None else FormatRegistry(enabled=task.plugins)
+    return [package for path in task.packages for package in load_path(path, registry=registry)]
+
+
+def session_for(task: Task, packages: list[Any], effects: Any, installation: Installation) -> Session:
+    """A session over the task's packages and the extensions that they require."""
+    from vetro.packages.extensions.plugins import required_extensions
+
+    extensions = required_extensions(packages, task.plugins, parent=installation.natives)
+    defaults = Limits()
+    value = defaults.max_expression_memory
+    if task.budget.memory_mib is not None and value is not None:
+        value = min(value, (task.budget.memory_mib << 20) // VALUE_SHARE)
+    engine = Engine(
+        [*packages, *extensions.packages],
+        limits=Limits(
+            max_steps=defaults.max_steps if task.budget.steps is None else task.budget.steps,
+            max_expression_memory=value,
+        ),
+        configs=list(task.configs),
+        natives=extensions.natives,
+        effects=effects,
+        clock=EffectClock(),
+        seed=task.seed,
+        code_cache=installation.cache,
+        settings=task.settings,
+    )
+    session = engine.session()
+    session.rt.finally_runs = True
+    return session
+
+
+class Performance:
+    """One run of a task. `start` gives its end; ``on_session`` is called as soon as there is a session."""
+
+    def __init__(self, task: Task, effects: PipeEffects, installation: Installation) -> None:
+        self.task = task
+        self.effects = effects
+        self.installation = installation
+        self.session: Session | None = None
+        self.packages: list[Any] = []
+        self._loaded = False
+
+    def run(
+        self,
+        on_session: Callable[[Session], None] = lambda session: None,
+        on_failure: Callable[[BaseException], None] = lambda error: None,
+    ) -> dict[str, Any]:
+        """The frame that ends the task. ``on_failure`` is called first when the run failed, to make room."""
+        try:
+            if self.task.kind == "questions":
+                self._answer_questions()
+                return {"t": "done", "model": None, "result": None}
+            with WarningNotes(self.effects) as warnings:
+                self.packages = packages_of(self.task)
+                warnings.loaded(self.packages)
+                session = self.session = session_for(self.task, self.packages, self.effects, self.installation)
+                on_session(session)
+                self.effects.redaction = session.redaction
+                self.effects.on_cancel = session.rt.cancel
+                self.effects.on_checkpoint = self._checkpoint
+                session.rt.look = self.effects.look
+                if self.effects.cancelled is not None:
+                    session.rt.cancel(self.effects.cancelled)
+                model, result = KINDS[self.task.kind](self, session)
+            return {"t": "done", "model": model, "result": result}
+        except (Disconnected, SystemExit):
+            raise
+        except BaseException as error:
+            on_failure(error)
+            told = describe(error)
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+        return {"t": "failed", "error": told, "model": self._rest()}
+
+    # -- kinds ---------------------------------------------------------------------------------------------------------
+
+    def deploy(self, session: Session) -> tuple[Any, Any]:
+        """Loads, cleans up, calls ``deploy`` of the root, finalises. An empty model: everything is destroyed."""
+        return self._deployment(session, "deploy", None, public_only=False)
+
+    def action(self, session: Session) -> tuple[Any, Any]:
+        """The same with a public method of an object."""
+        return self._deployment(session, self._method(), self.task.object_id, public_only=True)
+
+    def _deployment(self, session: Session, method: str, object_id: str | None, public_only: bool) -> tuple[Any, Any]:
+        root = session.load(self.task.model)
+        self._loaded = True
+        session.cleanup()
+        result = None
+        if root is not None:
+            value = session.call(method, (), self.task.args, object_id=object_id, public_only=public_only)
+            result = session.run(lambda: plain_result(session, value))
+        elif self.task.kind == "action":
+            raise BadTask(f"the model is empty: there is no object for action '{method}'")
+        return session.finalize(), result
+
+    def static(self, session: Session) -> tuple[Any, Any]:
+        """A public static method of a class; model builders are such methods, too."""
+        value = session.call(self._method(), (), self.task.args, on_class=self._class())
+        return None, self._finished(session, value)
+
+    def call(self, session: Session) -> tuple[Any, Any]:
+        """One method, public or not, of an object of the model or of a class."""
+        on_class = self.task.on_class
+        if on_class is None:
+            session.load(self.task.model)
+        value = session.call(
+            self._method(), (), self.task.args, object_id=self.task.object_id, on_class=on_class, public_only=False
+        )
+        return None, self._finished(session, value)
+
+    def schema(self, session: Session) -> tuple[Any, Any]:
+        """JSON Schemas of a class. ``args.methods`` (or ``method``) names the methods; none: class and builders.
+
+        ``args.form``: those that forms are made from.
+        """
+        on_class, form = self._class(), bool(self.task.args.get("form"))
+        methods = self.task.args.get("methods")
+        if methods is None and self.task.method is not None:
+            methods = [self.task.method]
+        version, package = on_class.get("version"), on_class.get("package")
+        return None, session.schema(on_class["name"], version, package, methods, form=form)
+
+    def suggest(self, session: Session) -> tuple[Any, Any]:
+        """An application from answers; see `vetro.engine.task.task.Kind`."""
+        on_class, args = self._class(), self.task.args
+        answers, named = args.get("answers") or {}, args.get("application")
+        if not isinstance(answers, Mapping) or not (named is None or isinstance(named, str)):
+            raise BadTask("'answers' of a task of kind 'suggest' is a mapping, 'application' text or null")
+        options = {name: args[name] for name in ("eager", "hints", "switches") if name in args}
+        type_ = session.types.find(on_class["name"], on_class.get("version"), on_class.get("package"))
+        environment = Environment(self.task.model)
+        applied = apply_answers(session, self.packages, environment, type_, answers, named, session.new_id, **options)
+        return None, applied.as_json()
+
+    def check_model(self, session: Session) -> tuple[Any, Any]:
+        """The errors of the model; see `vetro.engine.models.check_model`."""
+        return None, {"errors": check_model(session, self.task.model)}
+
+    def _answer_questions(self) -> None:
+        """Kind ``questions``: every answer is the argument of the effect that gets the next question, until none comes.
+
+        Who answers opens sessions himself, if he needs any. A question that fails is answered with its failure.
+        """
+        known = self.installation.answering.get(self._method())
+        if known is None:
+            raise BadTask(f"this installation answers no questions of kind '{self.task.method}'")
+        answer, number = known(self), 0
+        told: dict[str, Any] = {}
+        while (question := self.effects.perform(f"question{number}", "question", told)) is not None:
+            try:
+                told = {"answer": answer(question)}
+            except (Disconnected, SystemExit, MemoryError):
+                raise
+            except BaseException as error:
+                told = {"error": describe(error)}
+                error.__traceback__ = error.__context__ = error.__cause__ = None
+            number += 1
+
+    def _method(self) -> str:
+        if self.task.method is None:
+            raise BadTask(f"a task of kind '{self.task.kind}' needs the name of a method")
+        return self.task.method
+
+    def _class(self) -> Any:
+        if self.task.on_class is None or not self.task.on_class.get("name"):
+            raise BadTask(f"a task of kind '{self.task.kind}' needs a class")
+        return self.task.on_class
+
+    def _finished(self, session: Session, value: Any) -> Any:
+        result = session.run(lambda: plain_result(session, value))
+        session.finish()
+        return result
+
+    # -- models on the way and after a failure -------------------------------------------------------------------------
+
+    def _checkpoint(self) -> None:
+        """Sends the model as it is. Called by the effects while all branches wait; leaves the run as it was."""
+        session, rt = self.session, self.session.rt if self.session is not None else None
+        if session is None or rt is None or not self._loaded:
+            self.effects.send({"t": "checkpoint", "model": None})
+            return
+        branch, concurrent = session.scheduler.current, rt.concurrent
+        effects = branch.effects
+        self.effects.refuse("a checkpoint performs no effects")
+        rt.set_concurrent(False)
+        message: dict[str, Any] = {"t": "checkpoint", "model": None}
+        try:
+            message["model"] = session.serialize()
+        except Disconnected:
+            raise
+        except BaseException as error:  # the end of the run will say more; it goes on as if nobody had asked
+            message["error"] = describe(error)
+        finally:
+            rt.set_concurrent(concurrent)
+            branch.effects = effects
+            self.effects.allow()
+        self.effects.send(message)
+
+    def _rest(self) -> Any:
+        """The model that a failed run leaves, after what was put off to its end was done; None when there is none."""
+        session = self.session
+        if session is None:
+            return None
+        gc.collect()
+        try:
+            session.rt.pardon()
+            session.finish()
+        except Disconnected:
+            raise
+        except BaseException:  # it failed already: the first error is the one that counts
+            pass
+        if not self._loaded:
+            return None
+        self.effects.refuse("the task has ended")
+        try:
+            session.rt.pardon()
+            return session.serialize()
+        except Disconnected:
+            raise
+        except BaseException:
+            return None
+
+
+KINDS: dict[str, Callable[[Performance, Session], tuple[Any, Any]]] = {
+    "deploy": Performance.deploy,
+    "action": Performance.action,
+    "static": Performance.static,
+    "builder": Performance.static,
+    "schema": Performance.schema,
+    "call": Performance.call,
+    "suggest": Performance.suggest,
+    "check_model": Performance.check_model,
+}

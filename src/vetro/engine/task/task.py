@@ -1,0 +1,84 @@
+"""`Task`: everything a run is a function of, as plain data. What is not in here comes as answers of effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+#: ``deploy``: load, clean up, call ``deploy`` of the root (unless the model is empty: then everything is destroyed),
+#: finalise. ``action``: the same with a public method of an object. ``static``: a public static method of a class.
+#: ``builder``: a model builder. ``schema``: JSON Schemas of a class. ``call``: one method, for tools; nothing is
+#: destroyed or serialised.
+#:
+#: ``suggest``: an application of class ``on_class`` for the environment in ``model`` (which may be empty), from
+#: ``args``: ``answers`` {property: value}; ``application``, the name or id of the one to change, or the name of a new
+#: one; ``eager``, ``hints``, ``switches`` as in `vetro.engine.models.Suggester`. The result is
+#: `vetro.engine.models.Applied.as_json`. Ids follow from ``seed``: give a random one. ``check_model``: loads ``model``
+#: and lists what does not fit; the result is ``{"errors": [...]}`` as `vetro.engine.models.check_model` gives them.
+#:
+#: ``questions``: ``method`` names a function of the installation (`vetro.engine.installation.Installation.answering`)
+#: that answers one question after another; see `vetro.engine.query.query.Conversation`.
+Kind = Literal["deploy", "action", "static", "builder", "schema", "call", "suggest", "check_model", "questions"]
+#: Kinds that leave a model, and effects outside. Without a journal they cannot be run; see `vetro.engine.query.query`.
+LASTING = frozenset({"deploy", "action"})
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a task may use. None means no limit."""
+
+    steps: int | None = None
+    #: CPU seconds of the task process.
+    cpu_seconds: float | None = 600.0
+    memory_mib: int | None = 1024
+    #: Seconds a cancelled task may take for its Finally blocks before it is killed.
+    grace_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run over one model. JSON both ways with `as_json` and `from_json`."""
+
+    id: str
+    kind: Kind
+    #: Folders and archives, absolute paths; the standard packages are added by the task process.
+    packages: Sequence[str] = ()
+    #: The start model: {Objects, ObjectsCopy, Attributes, SystemData}.
+    model: Mapping[str, Any] = field(default_factory=dict)
+    method: str | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    object_id: str | None = None
+    #: {name, version, package} for static methods, builders and schemas.
+    on_class: Mapping[str, Any] | None = None
+    seed: str = "0"
+    #: Engine settings that packages see through ``config`` (CORE_LIBRARY.md); no secrets.
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    #: Rows of class configurations (`Usage: Config`).
+    configs: Sequence[Mapping[str, Any]] = ()
+    budget: Budget = field(default_factory=Budget)
+    #: Distributions whose plug-ins may be used; None: all that are installed.
+    plugins: Sequence[str] | None = None
+    #: The engine that began the task: only the same one may continue it.
+    engine: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """A mapping that `from_json` reads back; it shares the model with the task."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}  # asdict would walk the model, however deep it is
+        data["budget"] = asdict(self.budget)
+        for name in ("packages", "configs"):
+            data[name] = list(data[name])
+        if self.plugins is None:
+            del data["plugins"]
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        """The task written by `as_json`."""
+        values = dict(data)
+        values["budget"] = Budget(**values.get("budget", {}))
+        for name in ("packages", "configs"):
+            values[name] = tuple(values.get(name, ()))
+        if values.get("plugins") is not None:
+            values["plugins"] = tuple(values["plugins"])
+        return cls(**values)

@@ -1,0 +1,238 @@
+"""Are the answers to a class form acceptable? JSON Schema, references, contexts, nested objects, each at its path.
+
+What only package code can tell (``serverChecks``, conversions) is left to the contracts: the caller has the new model
+loaded in a task process and maps what that says with `contracts.problems_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+import jsonschema_rs
+
+from vetro.forms.catalog import DescribedClass, Describer, all_fields
+from vetro.forms.contexts import Contexts
+from vetro.forms.fill import DEEPEST, class_in
+from vetro.forms.keywords import Schema
+from vetro.forms.model import Field, Form, Picker, Problem
+from vetro.forms.objects import Objects, id_of, type_of, walk
+from vetro.forms.removal import removed_by, still_used
+from vetro.forms.secrets import is_marker, kept
+from vetro.forms.validation import evaluate_form
+from vetro.forms.values import ABSENT, deeper_than, is_list, pointer
+
+#: Steps of a pattern before it counts as not matched.
+_BACKTRACKS: Final = 100_000
+#: Lists and mappings in each other that answers may have.
+LEVELS: Final = 200
+_TOO_DEEP: Final = Problem("", f"The answers are nested in more than {LEVELS} levels.", "too_deep")
+
+
+class Validator:
+    """The schema of one form, compiled; thread-safe."""
+
+    def __init__(self, form: Form) -> None:
+        self._schema: Schema = form.schema or {}
+        self._compiled = compiled(self._schema)
+
+    def problems(self, answers: Mapping[str, Any]) -> list[Problem]:
+        """What is wrong with the answers as JSON values."""
+        found = evaluate_form(self._schema, answers)
+        if not found:
+            # Never reached as long as both read the schema in the same way (a test holds that).
+            found = [
+                Problem(pointer(*error.instance_path), error.message, "invalid")
+                for error in self._compiled.iter_errors(dict(answers))
+            ]
+        return found
+
+
+def compiled(schema: Schema) -> jsonschema_rs.Draft202012Validator:
+    """A validator for a schema of ours: patterns are bounded, nothing is fetched."""
+    return jsonschema_rs.Draft202012Validator(
+        dict(schema), pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS), offline=True
+    )
+
+
+@lru_cache(maxsize=1024)
+def validator_of(described: DescribedClass) -> Validator:
+    """The validator of a class, kept."""
+    return Validator(described.form)
+
+
+class Checker:
+    """Checks answers for objects of one environment.
+
+    ``objects``: the environment as stored, so that references reach everywhere.
+    """
+
+    def __init__(self, describer: Describer, objects: Objects) -> None:
+        self._describer = describer
+        self._objects = objects
+
+    def problems(
+        self, described: DescribedClass, answers: Mapping[str, Any], stored: Mapping[str, Any] | None = None
+    ) -> list[Problem]:
+        """Everything that is wrong with ``answers`` for an object of a class; ``stored`` is what it was before.
+
+        `Problem.path` is a pointer into the answers, `Problem.object_id` the object whose property it is.
+        """
+        if deeper_than(answers, LEVELS):
+            return [_TOO_DEEP]
+        run = _Run(self._describer, self._objects, answers, stored)
+        found = [*run.check(described, answers, stored), *run.contexts.problems()]
+        return [*found, *still_used(run.removed, self._objects, stored)]
+
+    def arguments(self, form: Form, answers: Mapping[str, Any]) -> list[Problem]:
+        """The same for the arguments of a method."""
+        if deeper_than(answers, LEVELS):
+            return [_TOO_DEEP]
+        run = _Run(self._describer, self._objects, answers, None)
+        found = Validator(form).problems(answers)
+        for page in form.pages:
+            for field in all_fields(page.sections):
+                found += run.field(field, answers.get(field.name, ABSENT), pointer(field.name), None, None, 0)
+        return [*found, *run.contexts.problems()]
+
+
+class _Run:
+    """One check: what the answers define, and what was found."""
+
+    def __init__(
+        self,
+        describer: Describer,
+        objects: Objects,
+        answers: Mapping[str, Any],
+        stored: Mapping[str, Any] | None,
+    ) -> None:
+        self.describer = describer
+        self.objects = objects
+        self.before = {id_of(data): data for data, _, _ in walk(stored)} if stored is not None else {}
+        self.defined = Objects(answers, describer)
+        self.removed = removed_by(stored, answers)
+        self.met: set[str] = set()
+        self.contexts = Contexts(describer, self.find)
+
+    def find(self, id: str) -> tuple[Mapping[str, Any], str | None] | None:
+        """An object by id: the answers' own with its pointer, else that of the environment; None for unknown ids."""
+        known = self.defined.by_id.get(id)
+        if known is not None:
+            return known.data, known.path
+        if id in self.removed:
+            return None
+        if id in self.before:
+            return self.before[id], None
+        known = self.objects.by_id.get(id)
+        return None if known is None else (known.data, None)
+
+    def check(
+        self, described: DescribedClass, answers: Mapping[str, Any], stored: Mapping[str, Any] | None
+    ) -> Iterator[Problem]:
+        yield from self._object(described, answers, stored, "", 0)
+
+    def _object(
+        self,
+        described: DescribedClass,
+        answers: Mapping[str, Any],
+        stored: Mapping[str, Any] | None,
+        path: str,
+        depth: int,
+    ) -> Iterator[Problem]:
+        id = id_of(answers) or (id_of(stored) if stored is not None else None)
+        if id is not None:
+            if id in self.met:
+                yield Problem(path, f"Two objects have the id {id}.", "duplicate_id", id)
+            self.met.add(id)
+        # What is stored and not answered stays: it need not be given again.
+        missing = {name: stored[name] for name in described.fields if stored and name in stored and name not in answers}
+        for problem in validator_of(described).problems({**_as_kept(described, missing), **answers}):
+            yield replace(problem, path=path + problem.path, object_id=id)
+        for name, field in described.fields.items():
+            yield from self.field(
+                field, answers.get(name, ABSENT), path + pointer(name), id, stored, depth, pointer(name)
+            )
+
+    def field(
+        self,
+        field: Field,
+        value: Any,
+        path: str,
+        id: str | None,
+        stored: Mapping[str, Any] | None,
+        depth: int,
+        inner: str = "",
+    ) -> Iterator[Problem]:
+        """Secrets, references and objects at and below one field. ``inner``: pointer within the object around it."""
+        if value is ABSENT:
+            return
+        if field.secret:
+            if is_marker(value) and kept(value, stored, inner) is ABSENT:
+                yield Problem(path, "There is no stored secret: enter it.", "required", id)
+        elif field.picker is not None:
+            yield from self._reference(field.picker, value, path, id, depth)
+        elif is_list(value):
+            for i, item in enumerate(value):
+                part = field.leading[i] if i < len(field.leading) else field.items
+                if part is not None:
+                    step = pointer(i)
+                    yield from self.field(part, item, path + step, id, stored, depth, inner + step)
+        elif isinstance(value, Mapping) and field.kind in ("object", "map"):
+            own = {part.name: part for part in all_fields(field.sections)}
+            for key, item in value.items():
+                part = own.get(key, field.items)
+                if part is not None:
+                    step = pointer(key)
+                    yield from self.field(part, item, path + step, id, stored, depth, inner + step)
+
+    def _reference(self, picker: Picker, value: Any, path: str, id: str | None, depth: int) -> Iterator[Problem]:
+        if isinstance(value, str) and picker.owned is not True and value:
+            yield from self._existing(picker, value, path, id)
+        elif isinstance(value, Mapping) and picker.owned is not False:
+            yield from self._new(picker, value, path, id, depth)
+
+    def _existing(self, picker: Picker, value: str, path: str, id: str | None) -> Iterator[Problem]:
+        known = self.find(value)
+        if known is None:
+            yield Problem(path, "This object does not exist (any more). Choose another.", "unknown_object", id)
+            return
+        described = class_in(self.describer, known[0], Picker(picker.type))
+        if described is None:
+            yield Problem(path, "The class of this object is not in the catalog.", "unknown_class", id)
+        elif not described.is_a(picker.type, picker.version):
+            yield Problem(path, f"This is a {described.title}, not a {_wanted(picker)}.", "wrong_class", id)
+        else:
+            self.contexts.met(picker, known[0], known[1], described, path, id)
+
+    def _new(
+        self, picker: Picker, value: Mapping[str, Any], path: str, id: str | None, depth: int
+    ) -> Iterator[Problem]:
+        described = class_in(self.describer, value, picker)
+        own = id_of(value)
+        stored = self.before.get(own) if own is not None else None
+        if described is None:
+            if stored is None:
+                name = type_of(value) or picker.type
+                yield Problem(path, f"The catalog has no class {name}.", "unknown_class", own or id)
+            return
+        if not described.is_a(picker.type, picker.version):
+            yield Problem(path, f"A {described.title} is no {_wanted(picker)}.", "wrong_class", own or id)
+            return
+        if own is not None and stored is None and own in self.objects.by_id:
+            yield Problem(path, f"The id {own} belongs to another object.", "duplicate_id", own)
+            return
+        if depth >= DEEPEST:
+            yield Problem(path, "Objects are nested too deeply.", "too_deep", own or id)
+            return
+        self.contexts.met(picker, value, path, described, path, id)
+        yield from self._object(described, value, stored, path, depth + 1)
+
+
+def _wanted(picker: Picker) -> str:
+    return f"{picker.type} {picker.version}" if picker.version not in (None, "", "0") else picker.type
+
+
+def _as_kept(described: DescribedClass, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: {"secret": "kept"} if described.fields[n].secret and v is not None else v for n, v in values.items()}

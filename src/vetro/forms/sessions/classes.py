@@ -1,0 +1,119 @@
+"""`ClassDesk`: the form of a class being filled in, for a new object or one that is there (seed 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from vetro.forms.answers import Merger
+from vetro.forms.builders import builder_arguments, builder_form, builders_of, built
+from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.contracts import problems_of
+from vetro.forms.keywords import Schema
+from vetro.forms.model import Choice, Form, Problem
+from vetro.forms.objects import Objects
+from vetro.forms.removal import removed_by, still_used
+from vetro.forms.sessions.base import Answers, Turn, Work
+from vetro.forms.sessions.merge import emptied, readable
+from vetro.forms.sessions.single_page import SinglePage, not_too_deep
+
+#: The errors of the real contracts, as `vetro.engine.models.check_model` gives them, for an object at its place.
+Check = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
+
+
+class ClassDesk(SinglePage):
+    """``objects``: those of the environment as its draft has it, for references. ``fixed``: whether an object was
+    deployed, so that its Const properties stay. The work is ``{value, stored, found, ready}``: the object as it is now
+    (secrets in it), as it was (None for a new one), problems that were found, whether it is acceptable.
+    """
+
+    source = "class"
+
+    def __init__(
+        self,
+        describer: Describer,
+        described: DescribedClass,
+        objects: Objects,
+        *,
+        new_id: Callable[[], str],
+        check: Check = lambda model: (),
+        fixed: Callable[[str], bool] = lambda id: False,
+        limit: int = 100,
+    ) -> None:
+        super().__init__(describer, objects, new_id=new_id, deployed=fixed, limit=limit)
+        self._described = described
+        self._check = check
+        self._fixed = fixed
+
+    def begin(self, stored: Mapping[str, Any] | None = None, value: Mapping[str, Any] | None = None) -> Work:
+        """``stored``: the object to be edited. ``value``: what another form made of a new one."""
+        if stored is None:
+            made = {"?": {"type": self._described.type, "id": self._new_id()}}
+            return {"value": dict(value) if value is not None else made, "stored": None}
+        return {"value": dict(stored), "stored": dict(stored)}
+
+    def _filled(self, work: Work) -> Form:
+        return self._filler.form(self._described, work["value"])
+
+    def _kept(self, work: Work) -> Work:
+        return {"value": work["value"], "stored": work["stored"]}
+
+    def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
+        value, _, _ = self._merged(work, answers, partial)
+        return {"value": value, "stored": work["stored"]}
+
+    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
+        _, read, base = self._merged(work, answers, False)
+        return self._problems(work, read, base)
+
+    def submit(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Turn:
+        value, read, base = self._merged(work, answers, partial)
+        problems = self._problems(work, read, base)
+        if not problems:
+            problems = problems_of(self._check(value), value)
+        return self._turn({"value": value, "stored": work["stored"]}, problems)
+
+    def result(self, work: Work) -> dict[str, Any]:
+        value: dict[str, Any] = work["value"]
+        return value
+
+    # -- model builders ------------------------------------------------------------------------------------------------
+
+    def builders(self, schemas: Mapping[str, Schema]) -> Sequence[Choice]:
+        """What the form can start from; ``schemas`` are those of the class and its builders."""
+        return builders_of(schemas)
+
+    def start_from(
+        self, work: Work, schema: Schema, answers: Answers, call: Callable[[Mapping[str, Any]], Any]
+    ) -> Turn:
+        """Loads what a builder makes into the form; ``call`` runs it with arguments. The problems of an invalid turn
+        are those of the builder's own form."""
+        problems = self._checker.arguments(builder_form(schema), answers)
+        if problems:
+            return Turn("invalid", work, problems)
+        args = builder_arguments(self._describer, schema, answers, work["value"])
+        made = built(self._describer, self._described, call(args), work["value"])
+        return Turn("next", {"value": made, "stored": work["stored"]})
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _merged(
+        self, work: Work, answers: Answers, partial: bool
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """The object with the answers, the answers as they were understood, the object without what they emptied."""
+        not_too_deep(answers)
+        before = work["value"]
+        read = readable(answers, before, {k: before["?"][k] for k in ("type", "id") if k in before["?"]})
+        base = dict(before)
+        if not partial:
+            base = emptied(self._describer, self._described, before, read, self._fixed)
+        value = Merger(self._describer, self._new_id, fixed=self._fixed).merge(self._described, base, read)
+        return value, read, base
+
+    def _problems(self, work: Work, read: Answers, base: Mapping[str, Any]) -> list[Problem]:
+        found = self._checker.problems(self._described, read, base)
+        stored = work["stored"]
+        if stored is not None:
+            gone = still_used(removed_by(stored, {**base, **read}), self._objects, stored)
+            found += [problem for problem in gone if problem not in found]
+        return found

@@ -1,0 +1,152 @@
+"""`DefinitionDesk`: a UI definition being filled in. Its expressions run elsewhere: `vetro.forms.queries` says what is
+asked of a task process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from vetro.forms.model import Form, Problem
+from vetro.forms.placement import problems_in, with_problems
+from vetro.forms.plainform import form_of
+from vetro.forms.secrets import is_marker
+from vetro.forms.sessions.base import Answers, Desk, FormFailed, Turn, Work
+
+#: Puts a question to a task process that has read the definition.
+Ask = Callable[[Mapping[str, Any]], Any]
+#: What the real contracts say of an object model, at the form as a whole.
+Check = Callable[[Mapping[str, Any]], Sequence[Problem]]
+
+
+class DefinitionDesk(Desk):
+    """``about`` as in `vetro.forms.queries`. ``stored``: the object that is edited, with ``left``: the state of the
+    wizard that made it. The work is ``{state, typed, made, stays, found}``.
+    """
+
+    source = "definition"
+
+    def __init__(
+        self,
+        ask: Ask,
+        about: Mapping[str, Any],
+        *,
+        check: Check = lambda model: (),
+        stored: Mapping[str, Any] | None = None,
+        left: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._ask = ask
+        self._about = dict(about)
+        self._check = check
+        self._stored = stored
+        self._left = left
+        #: The form that came with the last answer, so that it need not be asked for again.
+        self._shown: tuple[Any, Form] | None = None
+
+    def begin(self) -> Work:
+        found = self._question("start", reopen=self._left)
+        return self._kept({"state": found["state"], "typed": {}}, found)
+
+    def makes(self) -> str | None:
+        """The class of the objects that the definition makes; None where an expression says it."""
+        found: str | None = self._question("makes")["class"]
+        return found
+
+    def page(self, work: Work) -> int:
+        step: int = work["state"]["step"]
+        return step
+
+    def count(self, work: Work) -> int:
+        return len(work["state"]["steps"])
+
+    def done(self, work: Work) -> Sequence[int]:
+        steps = work["state"]["steps"]
+        return [number for number in range(self._reachable(work) + 1) if steps[number]["raw"] is not None]
+
+    def form(self, work: Work, page: int | None = None) -> Form:
+        due = self._due(work, page)
+        typed = work["typed"].get(str(due))
+        if self._shown is not None and self._shown[0] is work["state"] and page is None and typed is None:
+            form = self._shown[1]
+        else:
+            form = form_of(self._question("show", state=work["state"], page=page, typed=typed)["form"])
+        if work.get("found") and due == self.page(work):
+            form = with_problems(form, [Problem(**item) for item in work["found"]], due)
+        return form
+
+    def pages(self, work: Work) -> Form:
+        return form_of(self._question("pages", state=work["state"])["form"])
+
+    def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
+        due = self._due(work, page)
+        before = work["typed"].get(str(due)) or {}
+        typed = self._typed(work, answers, due)
+        if partial:
+            typed = {**before, **typed}
+        return {"state": work["state"], "typed": {**work["typed"], str(due): typed}}
+
+    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
+        due = self._due(work, page)
+        found = self._question("validate", state=work["state"], page=due, raw=self._typed(work, answers, due))
+        return [Problem(**item) for item in found["problems"]]
+
+    def submit(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Turn:
+        due = self._due(work, page)
+        raw = self._typed(work, answers, due)
+        if partial:
+            raw = {**(work["typed"].get(str(due)) or {}), **raw}
+        found = self._question("submit", state=work["state"], page=due, raw=raw, partial=partial, stored=self._stored)
+        typed = {key: value for key, value in work["typed"].items() if key != str(due)}
+        kept = self._kept({"state": found["state"], "typed": typed}, found)
+        if found["outcome"] == "done":
+            problems = list(self._check(found["model"]))
+            if problems:
+                return Turn("invalid", {**kept, "found": [_plain(problem) for problem in problems]}, problems)
+            return Turn("ready", {**kept, "made": found["model"], "stays": found["stays"]})
+        if found["outcome"] == "next":
+            return Turn("next", kept)
+        return Turn("invalid", kept, problems_in(self.form(kept).pages[found["page"]]))
+
+    def back(self, work: Work, page: int) -> Work:
+        return {"state": {**work["state"], "step": self._due(work, page)}, "typed": work["typed"]}
+
+    def ready(self, work: Work) -> bool:
+        return work.get("made") is not None
+
+    def result(self, work: Work) -> dict[str, Any]:
+        made: dict[str, Any] = work["made"]
+        return made
+
+    def _reachable(self, work: Work) -> int:
+        """The number of the last page that can be shown: expressions of later ones see pages that nobody answered."""
+        steps = work["state"]["steps"]
+        return next((number for number, step in enumerate(steps) if step["cleaned"] is None), len(steps) - 1)
+
+    def _due(self, work: Work, page: int | None) -> int:
+        if page is None:
+            return self.page(work)
+        count = self.count(work)
+        if not 0 <= page < count:
+            raise FormFailed(f"There is no page {page + 1}, only {count}.")
+        if page > self._reachable(work) and page != self.page(work):
+            raise FormFailed(f"Page {page + 1} can be shown once the pages before it are answered.")
+        return page
+
+    def _typed(self, work: Work, answers: Answers, page: int) -> dict[str, Any]:
+        """What was typed, with secrets that were typed before and are not sent again."""
+        before = work["typed"].get(str(page)) or {}
+        return {name: before[name] if is_marker(value) and name in before else value for name, value in answers.items()}
+
+    def _kept(self, work: Work, found: Mapping[str, Any]) -> Work:
+        self._shown = (work["state"], form_of(found["form"]))
+        return work
+
+    def _question(self, do: str, **more: Any) -> Any:
+        found = self._ask({"do": do, "about": self._about, **more})
+        failed = found.get("failed")
+        if failed is not None:
+            raise FormFailed(failed["civil"], failed)
+        return found
+
+
+def _plain(problem: Problem) -> dict[str, Any]:
+    return {"path": "", "message": problem.message, "code": problem.code, "object_id": problem.object_id}

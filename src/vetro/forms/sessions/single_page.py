@@ -1,0 +1,89 @@
+"""`SinglePage`: what desks have in common whose form is one page, made of a schema."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from vetro.forms.catalog import Describer
+from vetro.forms.check import LEVELS, Checker
+from vetro.forms.fill import Filler
+from vetro.forms.model import Choice, Form, Picker, Problem
+from vetro.forms.objects import Objects
+from vetro.forms.placement import with_problems
+from vetro.forms.sessions.base import Answers, Desk, FormFailed, Turn, Work
+from vetro.forms.values import deeper_than
+
+
+class SinglePage(Desk):
+    """``objects``: those that references can name. Besides what its own desk keeps, the work has ``found``: problems
+    of the last answers, and ``ready``: whether they are acceptable."""
+
+    def __init__(
+        self,
+        describer: Describer,
+        objects: Objects,
+        *,
+        new_id: Callable[[], str],
+        deployed: Callable[[str], bool],
+        limit: int,
+    ) -> None:
+        self._describer = describer
+        self._objects = objects
+        self._new_id = new_id
+        self._filler = Filler(describer, objects, deployed=deployed, limit=limit)
+        self._checker = Checker(describer, objects)
+
+    @abstractmethod
+    def _filled(self, work: Work) -> Form:
+        """The form with what was answered."""
+
+    @abstractmethod
+    def _kept(self, work: Work) -> Work:
+        """The work without what was found out about it."""
+
+    def page(self, work: Work) -> int:
+        return 0
+
+    def form(self, work: Work, page: int | None = None) -> Form:
+        return with_problems(self._filled(work), [Problem(**item) for item in work.get("found") or ()])
+
+    def pages(self, work: Work) -> Form:
+        return self.form(work)
+
+    def back(self, work: Work, page: int) -> Work:
+        if page != 0:
+            raise FormFailed(f"There is no page {page + 1}, only one.")
+        return self._kept(work)
+
+    def ready(self, work: Work) -> bool:
+        return bool(work.get("ready"))
+
+    def pick(
+        self, picker: Picker, what: str, search: str, offset: int, work: Work
+    ) -> tuple[Sequence[Choice], bool] | None:
+        if what == "types":
+            return self._filler.types(picker, search, offset)
+        return self._filler.existing(picker, search, offset)
+
+    @staticmethod
+    def _turn(kept: Work, problems: Sequence[Problem]) -> Turn:
+        if problems:
+            return Turn("invalid", {**kept, "found": [_plain(item) for item in problems]}, problems)
+        return Turn("ready", {**kept, "ready": True})
+
+
+def not_too_deep(answers: Answers) -> None:
+    """Raises `FormFailed` for answers that are nested beyond reason."""
+    if deeper_than(answers, LEVELS):
+        raise FormFailed(f"The answers are nested in more than {LEVELS} levels.")
+
+
+def _plain(problem: Problem) -> Mapping[str, Any]:
+    return {
+        "path": problem.path,
+        "message": problem.message,
+        "code": problem.code,
+        "object_id": problem.object_id,
+    }

@@ -1,0 +1,1 @@
+"""What a package file declares: trees of declarations, versions, and how both are kept."""

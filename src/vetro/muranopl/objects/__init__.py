@@ -1,0 +1,1 @@
+"""Objects at run time: loaded, filled, kept, written as data again, destroyed."""

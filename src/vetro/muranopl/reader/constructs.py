@@ -1,0 +1,166 @@
+"""Reading block constructs, one function each (SEMANTICS 9); exceptions have a module of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from yaml.nodes import MappingNode
+
+from vetro.muranopl.declarations.tree import (
+    Break,
+    Continue,
+    Do,
+    Expression,
+    For,
+    If,
+    Instruction,
+    LazyBlock,
+    Literal,
+    Match,
+    Parallel,
+    Repeat,
+    Rethrow,
+    Return,
+    Switch,
+    Template,
+    While,
+)
+from vetro.muranopl.errors import DslSyntaxError
+from vetro.muranopl.reader.exceptions import read_throw, read_try
+from vetro.muranopl.reader.parts import Parts
+from vetro.muranopl.reader.values import describe
+from vetro.muranopl.source.nodes import YNode
+
+
+def _empty(parts: Parts, word: str) -> None:
+    node = parts.node(word)
+    if not parts.context.is_null(node):
+        raise DslSyntaxError(
+            f"{word} takes no value",
+            position=parts.context.position(node),
+            hint=f"write '{word}:' with nothing behind it",
+        )
+
+
+def _break(parts: Parts) -> Instruction:
+    _empty(parts, "Break")
+    return Break(parts.position)
+
+
+def _continue(parts: Parts) -> Instruction:
+    _empty(parts, "Continue")
+    return Continue(parts.position)
+
+
+def _rethrow(parts: Parts) -> Instruction:
+    _empty(parts, "Rethrow")
+    return Rethrow(parts.position)
+
+
+def _return(parts: Parts) -> Instruction:
+    return Return(parts.value("Return"), parts.position)
+
+
+def _do(parts: Parts) -> Instruction:
+    return Do(parts.block("Do"), parts.position)
+
+
+def _if(parts: Parts) -> Instruction:
+    return If(parts.value("If"), parts.block("Then"), parts.block("Else"), parts.position)
+
+
+def _while(parts: Parts) -> Instruction:
+    node = parts.node("While")
+    condition = parts.context.expression(node)
+    if condition is None:
+        raise DslSyntaxError(
+            f"While needs an expression, not {describe(node)}",
+            position=parts.context.position(node),
+            hint='for an endless loop write While: !yaql "true"',
+        )
+    return While(condition, parts.block("Do"), parts.position)
+
+
+def _for(parts: Parts) -> Instruction:
+    variable = parts.variable("For")
+    return For(variable, parts.value("In"), parts.block("Do"), parts.position)
+
+
+def _number(parts: Parts, word: str) -> Template:
+    value = parts.value(word)
+    if isinstance(value, Expression) or (isinstance(value, Literal) and value.value.__class__ is int):
+        return value
+    raise DslSyntaxError(
+        f"{word} needs an integer or an expression, not {describe(parts.node(word))}",
+        position=value.position,
+        hint="variables begin with $",
+    )
+
+
+def _repeat(parts: Parts) -> Instruction:
+    return Repeat(_number(parts, "Repeat"), parts.block("Do"), parts.position)
+
+
+def _parallel(parts: Parts) -> Instruction:
+    limit = parts.entries.get("Limit")
+    bounded = limit is not None and not parts.context.is_null(limit[1])
+    return Parallel(parts.block("Parallel"), _number(parts, "Limit") if bounded else None, parts.position)
+
+
+def _branches(parts: Parts, word: str) -> list[tuple[YNode, YNode]]:
+    node = parts.node(word)
+    if node.__class__ is MappingNode:
+        return list(node.value)
+    if parts.context.is_null(node):
+        return []
+    raise DslSyntaxError(
+        f"{word} needs a mapping, not {describe(node)}",
+        position=parts.context.position(node),
+        hint=f"write {word}: and below it one '{'value' if word == 'Match' else 'condition'}: instructions' a line",
+    )
+
+
+def _default(parts: Parts) -> LazyBlock | None:
+    return parts.lazy(parts.node("Default")) if "Default" in parts.entries else None
+
+
+def _match(parts: Parts) -> Instruction:
+    cases: list[tuple[Any, LazyBlock]] = []
+    for key, value in _branches(parts, "Match"):
+        read = parts.context.template(key)
+        if isinstance(read, Expression):  # 9.5: keys are not evaluated
+            cases.append((read.text, parts.lazy(value)))
+        elif isinstance(read, Literal):
+            cases.append((read.value, parts.lazy(value)))
+        else:
+            raise DslSyntaxError(
+                "a key of Match must be a plain value",
+                position=read.position,
+                hint="conditions that are computed belong into Switch",
+            )
+    return Match(parts.value("Value"), tuple(cases), _default(parts), parts.position)
+
+
+def _switch(parts: Parts) -> Instruction:
+    cases = tuple((parts.context.template(key), parts.lazy(value)) for key, value in _branches(parts, "Switch"))
+    return Switch(cases, _default(parts), parts.position)
+
+
+#: Leading keyword -> reader of the construct.
+READERS: Final[dict[str, Callable[[Parts], Instruction]]] = {
+    "Return": _return,
+    "Break": _break,
+    "Continue": _continue,
+    "Rethrow": _rethrow,
+    "If": _if,
+    "While": _while,
+    "For": _for,
+    "Repeat": _repeat,
+    "Match": _match,
+    "Switch": _switch,
+    "Parallel": _parallel,
+    "Throw": read_throw,
+    "Try": read_try,
+    "Do": _do,
+}

@@ -1,0 +1,1 @@
+"""A run: sessions, branches and their scheduler, effects, exceptions."""

@@ -1,0 +1,1 @@
+"""YAML texts as trees of nodes that know where they stand."""

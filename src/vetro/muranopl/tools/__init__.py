@@ -1,0 +1,1 @@
+"""What people develop packages with: coverage, debugger, fixtures of tests, drawn errors."""

@@ -1,0 +1,1 @@
+"""Linked classes, their members and native methods, and how expressions see them."""

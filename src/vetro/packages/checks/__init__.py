@@ -1,0 +1,1 @@
+"""What can be found wrong in packages without running them."""

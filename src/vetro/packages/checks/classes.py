@@ -1,0 +1,213 @@
+"""Everything that can be found wrong in a package's classes without running them.
+
+Reads each class file collecting all problems, then links each class with the packages at hand, compiles every method,
+contract and default, and looks through the code (`check_bodies`): unknown parents and classes, ambiguous members,
+targets that cannot be assigned, unknown functions. `vetro check` lists the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from vetro.muranopl.contracts.model import Contract, OfClass, OtherMethod, StepName, expressions, object_calls
+from vetro.muranopl.contracts.resolver import class_name_of
+from vetro.muranopl.declarations.tree import ClassDecl, Position, SourceFile
+from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.reader.files import read_file
+from vetro.muranopl.types.linker import misnamed
+from vetro.packages.check_values import check_meta, cut_values
+from vetro.packages.checks.bodies import check_bodies, class_problem, place_of
+from vetro.packages.errors import Problem
+from vetro.yaql.didyoumean import suggest
+from vetro.yaql.errors import VetroError
+
+
+def as_problem(error: VetroError, fallback: Position) -> Problem:
+    """A finding from an error."""
+    position = getattr(error, "position", None) or fallback
+    warning = getattr(error, "severity", "error") == "warning"
+    return Problem(error.message, position, error.hint, "warning" if warning else "error", error.code)
+
+
+def check_classes(package: Any, others: Iterable[Any] = (), *, natives: Any = None) -> list[Problem]:
+    """Findings in the classes of ``package``; ``others`` are packages that it may require.
+
+    ``natives`` are the native classes there are (default: those of the core library).
+    """
+    problems: list[Problem] = []
+    broken = _check_sources(package, problems)
+    told = {p.message for p in problems}
+    linked: list[Problem] = []
+    _check_links(package, others, linked, natives, broken)
+    problems += [p for p in linked if p.message not in told]  # who uses what is broken fails for the same reason
+    unique = {(p.message, str(p.position), p.code): p for p in problems}
+    return sorted(unique.values(), key=lambda p: (p.position.file, p.position.line, p.position.column))
+
+
+def _check_sources(package: Any, problems: list[Problem]) -> set[str]:
+    """Reads every file once; those whose errors make linking pointless."""
+    seen: set[str] = set()
+    broken: set[str] = set()
+    for name, file in package.classes.items():
+        if file in seen:
+            continue
+        seen.add(file)
+        try:
+            text, file_id, _ = package.read_class(name)
+        except MuranoError as error:
+            problems.append(as_problem(error, Position(file, 1, 1)))
+            broken.add(file)
+            continue
+        found: list[MuranoError] = []
+        source: SourceFile = read_file(
+            text, file_id, format_version=tuple(package.format)[:2], default_name=name, problems=found
+        )
+        said = [as_problem(e, Position(file_id, 1, 1)) for e in found]
+        said += cut_values(text, file_id)
+        for declared in (n for n, f in package.classes.items() if f == file):
+            if declared not in source.classes and not any(p.severity == "error" for p in said):
+                said.append(
+                    Problem(
+                        f"the file does not define class '{declared}' that the manifest promises",
+                        Position(file_id, 1, 1),
+                        f"it defines: {', '.join(source.classes) or 'no class'}",
+                        code="PKG114",
+                        severity="error" if misnamed(package, source, declared) is None else "warning",
+                    )
+                )
+        if any(p.severity == "error" for p in said):
+            broken.add(file)
+        problems += said
+    return broken
+
+
+def _check_links(
+    package: Any, others: Iterable[Any], problems: list[Problem], natives: Any, broken: Collection[str]
+) -> None:
+    from vetro.muranopl.tools.fixtures import test_engine
+
+    session = test_engine([package, *others], natives=natives).session()  # with the functions of test fixtures
+    missing = _check_requirements(package, session, problems)
+    for name, file in package.classes.items():
+        if file in broken:
+            continue
+        try:
+            decl: ClassDecl = session.types.declaration(package, name)
+        except VetroError as error:
+            problems.append(as_problem(error, Position(package.classes[name], 1, 1)))
+            continue
+        problems += [p for p in _check_class(package, session, name, decl) if not _follows(p, missing)]
+
+
+def _check_requirements(package: Any, session: Any, problems: list[Problem]) -> set[str]:
+    """Names of required packages that are not at hand; each is reported once, where the manifest requires it."""
+    missing = set()
+    for name, spec in package.requirements.items():
+        try:
+            session.resolver.find_package(name, spec)
+        except VetroError as error:
+            missing.add(name)
+            hint = "name the folder that holds it, too, or give it with --require"
+            problems.append(Problem(error.message, _require_position(package, name), hint, code=error.code))
+    return missing
+
+
+def _require_position(package: Any, name: str) -> Position:
+    manifest = package.manifest
+    found: Position | None = manifest.positions.get(f"Require.{name}") or manifest.positions.get("Require")
+    return found or Position(manifest.file, 1, 1)
+
+
+def _follows(problem: Problem, missing: set[str]) -> bool:
+    """Whether a finding only repeats that a required package is missing."""
+    return problem.code in ("MPL300", "MPL301") and any(f"package '{name}'" in problem.message for name in missing)
+
+
+def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iterator[Problem]:
+    try:
+        kind = session.types.in_package(package, name)
+        kind.properties  # noqa: B018 - raises for ambiguous properties
+    except VetroError as error:
+        yield as_problem(error, _blamed(package, decl, error))
+        return
+    for position, use in _class_names(kind.decl):
+        problem = class_problem(kind, use, position)
+        if problem is not None:
+            yield problem
+    yield from check_meta(kind, session)
+    yield from _contract_steps(kind)
+    for imported in kind.decl.imports:
+        problem = class_problem(kind, imported, decl.position)
+        if problem is not None:
+            yield problem
+            return  # the code of the class cannot be judged without what it imports
+    for method in kind.own_methods.values():
+        if method.native is not None or method.decl is None:
+            continue
+        try:
+            method.function  # noqa: B018 - compiles it
+        except VetroError as error:
+            yield as_problem(error, method.decl.position)
+    yield from check_bodies(kind)
+
+
+def _blamed(package: Any, decl: ClassDecl, error: VetroError) -> Position:
+    """Where a class that cannot be linked goes wrong: at the parent that the message names, else at Extends."""
+    from vetro.packages.yamltree import TreeError, read_documents
+
+    try:
+        text, file_id, _ = package.read_class(decl.name)
+        documents = read_documents(text, file_id)
+    except (VetroError, TreeError):
+        return decl.position
+    for document in documents:
+        pairs = {key.text: value for key, value in document.pairs or ()}
+        if pairs.get("Name") is None or not decl.name.endswith(pairs["Name"].text) or "Extends" not in pairs:
+            continue
+        extends = pairs["Extends"]
+        for item in extends.items or [extends]:
+            try:
+                named = decl.namespaces.resolve(item.text)
+            except VetroError:
+                return item.position
+            if named in error.message:
+                return item.position
+        return extends.position
+    return decl.position
+
+
+def _contracts(decl: ClassDecl) -> Iterator[Contract]:
+    """The contracts of a class."""
+    yield from (p.contract for p in decl.properties.values())
+    for method in decl.methods.values():
+        yield from (a.contract for a in method.arguments)
+
+
+def _contract_steps(kind: Any) -> Iterator[Problem]:
+    """Steps behind the value of a contract that neither contracts nor the language have."""
+    table = kind.context.dialect.table
+    for expression in (e for contract in _contracts(kind.decl) for e in expressions(contract)):
+        if expression.chain is None or expression.chain.alternative:
+            continue
+        for step in expression.chain.steps:
+            if isinstance(step, OfClass):
+                break  # an object may have methods of its own
+            name = step.call.name
+            if isinstance(step, OtherMethod) and not table.layers(name, "M") and name not in kind.extension_names():
+                close = suggest(name, StepName)
+                hint = (
+                    f"did you mean '{close}'?"
+                    if close
+                    else "steps are int(), string(), bool(), notNull(), check(), class()…"
+                )
+                place = place_of(expression, step.call)
+                yield Problem(f"there is no step '{name}' for contracts", place, hint, code="YAQ201")
+
+
+def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:
+    """Class names written in the contracts of a class, with their places."""
+    for expression, call in (found for contract in _contracts(decl) for found in object_calls(contract)):
+        name = class_name_of(call.args[0]) if call.args else None
+        if name is not None:
+            yield place_of(expression, call.args[0]), name

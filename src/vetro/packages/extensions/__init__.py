@@ -1,0 +1,1 @@
+"""Native classes of installed Python distributions, offered as packages (PACKAGES 6)."""

@@ -1,0 +1,1 @@
+"""Packages made of a Heat template (PACKAGES 4)."""

@@ -1,0 +1,99 @@
+"""Versions that were deleted: their content is frozen while something uses it, and a failed exchange puts them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from vetro.server.caller import Caller
+from vetro.server.catalog import blobs
+from vetro.server.catalog.drafts import Draft
+from vetro.server.catalog.inspection.client import read_archive
+from vetro.server.catalog.models import Package, RetiredVersion
+from vetro.server.errors import Conflict
+
+#: The client exchanges a package by deleting and uploading it; a refused upload this soon after undoes the deletion.
+EXCHANGE = timedelta(seconds=60)
+#: What the deletion takes besides the archive.
+_KEPT = ("name", "description", "enabled", "is_public", "usable", "tag_names", "category_names")
+
+
+def retire(package: Package) -> None:
+    """Remembers a package that is about to be deleted."""
+    RetiredVersion.objects.update_or_create(
+        project_id=package.project_id,
+        fqn=package.fqn,
+        version=package.version,
+        defaults={
+            "digest": package.digest,
+            "kept": {name: getattr(package, name) for name in _KEPT},
+            "at": timezone.now(),
+        },
+    )
+
+
+def check(caller: Caller, drafts: Sequence[Draft]) -> None:
+    """Raises `Conflict` for other content under the name of a version that an environment or a task still uses."""
+    retired = {(row.fqn, row.version): row for row in _of(caller, drafts)}
+    for draft in drafts:
+        row = draft.row
+        old = retired.get((row.fqn, row.version))
+        if old is None or old.digest == row.digest or not _in_use(old) or _unpacks_to(old.digest, draft):
+            continue
+        raise Conflict(
+            f"{row.fqn} {row.version} was deployed with other content, and is in use; what is deployed cannot change.",
+            hint="raise Version in its manifest; the archive that was deployed can be imported again: it is in what"
+            " `vetro env export` writes of an environment that uses it",
+        )
+
+
+def exchanged(caller: Caller, drafts: Sequence[Draft]) -> list[RetiredVersion]:
+    """What the project deleted a moment ago of the versions of these drafts, and has not got again."""
+    there = set(
+        Package.objects.filter(project_id=caller.project_id, fqn__in=[d.row.fqn for d in drafts]).values_list(
+            "fqn", "version"
+        )
+    )
+    named = {(d.row.fqn, d.row.version) for d in drafts} - there
+    since = timezone.now() - EXCHANGE
+    return [row for row in _of(caller, drafts) if (row.fqn, row.version) in named and row.at >= since and row.kept]
+
+
+def forget(before: Any) -> None:
+    """Drops what was deleted before a time and is not used: its content is nobody's concern any more."""
+    for row in RetiredVersion.objects.filter(at__lt=before).iterator():
+        if not _in_use(row):
+            row.delete()
+
+
+def _of(caller: Caller, drafts: Iterable[Draft]) -> Any:
+    return RetiredVersion.objects.filter(project_id=caller.project_id, fqn__in=[d.row.fqn for d in drafts])
+
+
+def _in_use(row: RetiredVersion) -> bool:
+    """Whether an environment has it, or a task that has not ended: of any project if it was public."""
+    from vetro.server.environments.models import EnvironmentPackage
+    from vetro.server.tasks.models import Task
+    from vetro.server.tasks.spec import packages_of
+
+    pinned = EnvironmentPackage.objects.filter(fqn=row.fqn, version=row.version, digest=row.digest)
+    tasks = Task.objects.filter(kind__in=("deploy", "destroy", "action")).exclude(state__in=Task.FINAL)
+    if not row.kept.get("is_public"):
+        pinned = pinned.filter(environment__project_id=row.project_id)
+        tasks = tasks.filter(project_id=row.project_id)
+    return pinned.exists() or any(
+        row.digest == used["digest"] for task in tasks.iterator() for used in packages_of(task)
+    )
+
+
+def _unpacks_to(digest: str, draft: Draft) -> bool:
+    """Whether an archive of the store has the same files: clients that pack a folder anew pack it with other times."""
+    try:
+        data = blobs.get(digest)
+    except blobs.BlobMissing:
+        return False
+    facts, _ = read_archive(draft.row.project_id, data, str(blobs.location_of(digest)), strict=False)
+    return bool(facts["content"] == draft.facts["content"])

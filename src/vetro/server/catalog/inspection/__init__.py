@@ -1,0 +1,1 @@
+"""Uploaded packages, read and described by sandboxed processes."""

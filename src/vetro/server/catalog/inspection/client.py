@@ -1,0 +1,105 @@
+"""Questions about archives, as the service asks them: limits and folders of this installation, errors as refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from vetro.muranopl.compiler.cache import file_of
+from vetro.packages.archive import ArchiveLimits
+from vetro.server.catalog.inspection.pool import pool
+from vetro.server.catalog.limits import shortened
+from vetro.server.errors import Invalid
+from vetro.server.setup import config
+
+#: How long one question may take, in seconds.
+SECONDS = 30.0
+PREFIX = "Couldn't load package from file: "
+
+
+class ArchiveRefused(Invalid):
+    """The archive is no sound package; ``details.findings`` is the whole report."""
+
+    kind = "bad-package"
+    code = "SRV520"
+
+
+def read_archive(
+    owner: str, data: bytes | memoryview, location: str, *, strict: bool
+) -> tuple[dict[str, Any], bytes | memoryview]:
+    """(facts, the archive as it is to be stored). Raises `ArchiveRefused`."""
+    head = {"op": "read", "location": location, "strict": strict, "limits": archive_limits()}
+    answer, changed = pool().ask(owner, head, [data], SECONDS)
+    facts = answer["facts"]
+    if "refused" in facts:
+        raise refusal(facts["refused"])
+    return facts, changed[0] if changed else data
+
+
+def check_archives(
+    owner: str,
+    archives: Sequence[tuple[bytes | memoryview, str]],
+    others: Sequence[str],
+    *,
+    shared: Collection[str] = (),
+    fresh: bool = False,
+) -> list[dict[str, Any]]:
+    """What `reading.check` says of each of the archives (bytes, location).
+
+    Code of archives at ``shared`` locations is not kept. ``fresh``: by a process that has seen nothing before.
+    """
+    locations = [location for _, location in archives]
+    head = {
+        "op": "check",
+        "locations": locations,
+        "others": list(others),
+        "compile": os.environ.get("VETRO_CACHE") != "off",
+        "limits": archive_limits(),
+    }
+    answer, code = pool().ask(owner, head, [data for data, _ in archives], SECONDS, others, fresh=fresh)
+    _keep(
+        [location for location in locations if location not in shared], dict(zip(answer["compiled"], code, strict=True))
+    )
+    found: list[dict[str, Any]] = answer["checked"]
+    return found
+
+
+def _keep(locations: Sequence[str], compiled: Mapping[str, bytes | memoryview]) -> None:
+    """Writes compiled code where task processes read it: of these archives only, whatever an answer says.
+
+    So an archive that found a hole in what reads it could put code of its own under its own name, and under no other.
+    """
+    if not compiled:
+        return
+    from vetro.packages.cache import DiskCache
+    from vetro.server.tasks.spec import compiled as folder
+
+    cache = DiskCache(folder(config()), writable=True)
+    own = tuple(f"{location}/" for location in locations)
+    for key, data in compiled.items():
+        if file_of(key).startswith(own):
+            cache.put(key, bytes(data))
+
+
+def refusal(findings: Sequence[Mapping[str, Any]]) -> ArchiveRefused:
+    """The error for findings of which some are errors."""
+    errors = [f for f in findings if f["severity"] == "error"]
+    first = errors[0]
+    place = first["position"]
+    file = place["file"].rpartition("/")[2]
+    message = f"{PREFIX}{first['message']}"
+    if f"{place['line']}" != "1" or place["column"] != 1:
+        message = f"{PREFIX}{file}, line {place['line']}: {first['message']}"
+    if len(errors) > 1:
+        message += f" (and {len(errors) - 1} more)"
+    return ArchiveRefused(message, hint=first["hint"], details={"findings": shortened([dict(f) for f in findings])})
+
+
+def archive_limits() -> dict[str, int]:
+    """What an archive may be and unpack to, for a question to the child."""
+    unpacked = int(config()["packages.max_unpacked_mib"]) << 20
+    most = (int(config()["packages.max_upload_mib"]) << 20) + 1
+    limits = ArchiveLimits(archive=most, file=min(unpacked, 64 << 20), total=unpacked)
+    return dataclasses.asdict(limits)

@@ -1,0 +1,226 @@
+"""What pages tell of the inside of a package: classes with contracts, the form's outline, source in colours.
+
+Runs behind walls, like `reading`: packages are anybody's work, so the process that answers requests parses
+none of it. Nothing of a package is executed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vetro.muranopl.contracts.words import text_of
+from vetro.muranopl.declarations.tree import (
+    NO_DEFAULT,
+    ArgumentDecl,
+    ClassDecl,
+    Literal,
+    MetaDecl,
+    MethodDecl,
+    PropertyDecl,
+)
+from vetro.packages.archive import ArchiveLimits, ArchiveTree
+from vetro.packages.formats import default_registry
+from vetro.packages.load import open_package
+from vetro.packages.package import LoadedPackage
+from vetro.yaql.errors import VetroError
+
+#: Longest text of a contract or default that is shown, in characters.
+_LONGEST = 2000
+#: Classes of a package, and members of a class, that are told; nobody reads more.
+_CLASSES, _MEMBERS = 1000, 500
+#: Metadata that describes a member to people -> our name for it.
+_WORDS = {
+    "io.murano.metadata.Title": "title",
+    "io.murano.metadata.Description": "description",
+    "io.murano.metadata.HelpText": "help",
+}
+
+
+def describe(data: bytes, location: str, others: Iterable[str], limits: ArchiveLimits) -> dict[str, Any]:
+    """{classes: [{name, parents, ancestors, properties, methods, inherited, …}], form: [{name, fields}] or None}.
+
+    ``others``: paths of packages that it requires. A class that cannot be linked has an ``error`` and what its own
+    file declares; one that cannot be read has the error alone.
+    """
+    from vetro.muranopl.api import Engine
+    from vetro.packages.extensions.plugins import required_extensions
+
+    package = default_registry().load(ArchiveTree(data, location=location, limits=limits))
+    known: list[Any] = [package]
+    for path in others:
+        try:
+            known.append(open_package(path))
+        except VetroError:  # the error of the class that needs it says which is missing
+            continue
+    extensions = required_extensions(known)
+    known += extensions.packages
+    session = Engine(known, natives=extensions.natives).session()
+    try:
+        classes = [_class(session, package, name) for name in sorted(package.classes)[:_CLASSES]]
+    finally:
+        session.close()
+    return {"classes": classes, "form": _form(package)}
+
+
+def _class(session: Any, package: LoadedPackage, name: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "name": name, "error": "", "file": "", "line": 0, "meta": False, "parents": [], "ancestors": [],
+        "properties": [], "methods": [], "inherited": [], "words": {},
+    }  # fmt: skip
+    try:
+        declared: ClassDecl = session.types.declaration(package, name)
+    except VetroError as error:
+        return {**shown, "error": error.message}
+    shown |= {
+        "file": declared.position.file.removeprefix(f"{package.location}/"),
+        "line": declared.position.line,
+        "meta": declared.usage.value == "Meta",
+        "words": _words(declared, declared.meta),
+        "properties": [_property(declared, item) for item in list(declared.properties.values())[:_MEMBERS]],
+        "methods": [_method(declared, item) for item in list(declared.methods.values())[:_MEMBERS]],
+    }
+    try:
+        kind = session.types.in_package(package, name)
+    except VetroError as error:
+        return {**shown, "error": error.message, "parents": [{"name": n, "package": ""} for n in declared.extends]}
+    shown["parents"] = [{"name": p.name, "package": p.package.name} for p in kind.parents]
+    shown["ancestors"] = [{"name": a.name, "package": a.package.name} for a in kind.ancestors[1:]]
+    for ancestor in kind.ancestors[1:]:
+        properties = [n for n in ancestor.own_properties if n not in declared.properties]
+        methods = [n for n in ancestor.own_methods if n not in declared.methods and not n.startswith(".")]
+        if properties or methods:
+            shown["inherited"].append(
+                {"name": ancestor.name, "package": ancestor.package.name, "properties": sorted(properties),
+                 "methods": sorted(methods)}
+            )  # fmt: skip
+    return shown
+
+
+def _property(of: ClassDecl, item: PropertyDecl) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "usage": item.usage.value,
+        "line": item.position.line,
+        "words": _words(of, item.meta),
+        **_value(item),
+    }
+
+
+def _method(of: ClassDecl, item: MethodDecl) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "usage": item.usage.value,
+        "public": item.public,
+        "line": item.position.line,
+        "words": _words(of, item.meta),
+        "arguments": [
+            {"name": a.name, "usage": a.usage.value, "words": _words(of, a.meta), **_value(a)} for a in item.arguments
+        ],
+    }
+
+
+def _value(item: PropertyDecl | ArgumentDecl) -> dict[str, Any]:
+    default = item.default
+    return {
+        "contract": written(item.contract),
+        "default": None if default is NO_DEFAULT else written(default),
+    }
+
+
+def _words(of: ClassDecl, found: Sequence[MetaDecl]) -> dict[str, str]:
+    """What metadata says to people."""
+    words = {}
+    for item in found:
+        try:
+            name = _WORDS.get(of.namespaces.resolve(item.name))
+        except VetroError:
+            continue
+        text = item.properties.get("text")
+        if name is not None and isinstance(text, Literal) and isinstance(text.value, str):
+            words[name] = text.value[:_LONGEST]
+    return words
+
+
+def written(value: Any) -> str:
+    """A contract or default on one line, as it may be written in a class file."""
+    text = text_of(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+# -- the form ----------------------------------------------------------------------------------------------------------
+
+
+def _form(package: LoadedPackage) -> list[dict[str, Any]] | None:
+    """The steps of the form definition as far as they are plain text; None where there is none that can be read."""
+    from vetro.forms.dynamic.definition import FieldDefinition
+    from vetro.forms.dynamic.load import load_all
+
+    text = package.ui
+    if not text:
+        return None
+    definition, _ = load_all(text, "ui.yaml")
+    if definition is None:
+        return None
+
+    def field(item: FieldDefinition) -> dict[str, Any]:
+        said = item.static
+        moving = {setting.name for setting in item.moving}
+        initial = said.get("initial")
+        return {
+            "name": item.name,
+            "type": text_of(item.declared) if not isinstance(item.declared, str) else item.declared,
+            "label": str(said.get("label") or said.get("descriptiontitle") or item.name),
+            "help": str(said.get("description") or said.get("helptext") or ""),
+            "required": bool(said.get("required", True)) and "required" not in moving,
+            "hidden": bool(said.get("hidden", False)),
+            "computed": sorted(moving & {"initial", "visible", "choices", "required", "hidden"}),
+            "initial": "" if initial is None else initial if isinstance(initial, str) else written(initial),
+            "choices": _choices(said.get("choices")),
+        }
+
+    return [{"name": form.name, "fields": [field(item) for item in form.fields.values()]} for form in definition.forms]
+
+
+def _choices(found: Any) -> list[str]:
+    """Texts of fixed choices."""
+    return [str(item.label) for item in list(found or ())[:50]]
+
+
+# -- source ------------------------------------------------------------------------------------------------------------
+
+#: Kinds of tokens that the pages colour, the narrower before the wider.
+_COLOURS = (
+    ("Comment", "c"), ("Keyword.Constant", "l"), ("Name.Tag", "k"), ("Keyword", "k"), ("Literal.String", "s"),
+    ("Literal.Scalar", "s"), ("Literal.Number", "n"), ("Name.Variable", "v"), ("Name.Namespace", "v"),
+    ("Name.Function", "f"), ("Name.Builtin", "f"), ("Name.Class", "f"), ("Punctuation", "p"), ("Operator", "p"),
+    ("Generic.Heading", "k"),
+)  # fmt: skip
+
+
+def highlight(text: str, path: str) -> list[list[list[str]]]:
+    """The lines of a file, each a list of [kind, text]; ``kind`` is '' or one letter of `_COLOURS`."""
+    from pygments.lexers import get_lexer_for_filename
+    from pygments.lexers.special import TextLexer
+    from pygments.util import ClassNotFound
+
+    try:
+        # Not by content: guessing looks at the text with every lexer there is.
+        lexer = get_lexer_for_filename(path.rpartition("/")[2], stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        lexer = TextLexer(stripnl=False, ensurenl=False)
+    lines: list[list[list[str]]] = [[]]
+    for kind, value in lexer.get_tokens(text):
+        colour = _colour(str(kind).removeprefix("Token."))
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                lines.append([])
+            if part:
+                lines[-1].append([colour, part])
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _colour(kind: str) -> str:
+    return next((letter for name, letter in _COLOURS if kind == name or kind.startswith(f"{name}.")), "")

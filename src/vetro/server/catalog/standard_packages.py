@@ -1,0 +1,90 @@
+"""The packages of the installation, io.murano and io.murano.applications, as packages of the catalog."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+from django.db import transaction
+
+from vetro.server.catalog.models import Package
+from vetro.server.catalog.versions import sort_key
+
+#: Names that only administrators may upload.
+NAMES = frozenset({"io.murano", "io.murano.applications"})
+
+
+@cache
+def installed() -> tuple[Package, ...]:
+    """What `ensure` stores, not saved. Ids are made of the content, so that they stay the same."""
+    from vetro.library import core_packages
+
+    found = []
+    for loaded in core_packages():
+        digest = hashlib.sha256(loaded.blob).hexdigest()
+        found.append(
+            Package(
+                id=digest[:32],
+                project_id="",
+                fqn=loaded.name,
+                version=str(loaded.version),
+                version_key=sort_key(loaded.version),
+                prerelease=bool(loaded.version.prerelease),
+                name=loaded.display_name,
+                sort_name=loaded.display_name.lower(),
+                type=loaded.type,
+                format=loaded.format_text,
+                author=loaded.author or "",
+                description=loaded.description or "",
+                is_public=True,
+                embedded=True,
+                digest=digest,
+                size=len(loaded.blob),
+                tag_names=list(loaded.tags),
+                class_names=list(loaded.classes),
+                required=dict(loaded.requirements),
+            )
+        )
+    return tuple(found)
+
+
+def ensure() -> None:
+    """Stores the standard packages of this version of Vetro; called at every start.
+
+    An administrator's public upload of the same name and version stays in their place. Rows of an earlier version of
+    Vetro are brought up to date.
+    """
+    from vetro.library import core_packages
+    from vetro.server.catalog import blobs
+    from vetro.server.catalog.storage import NewPackage, store_new
+
+    for row, loaded in zip(installed(), core_packages(), strict=True):
+        there = Package.objects.filter(fqn=row.fqn, embedded=True).values_list("version", "digest")
+        replaced = Package.objects.filter(fqn=row.fqn, version=row.version, is_public=True, embedded=False).exists()
+        wanted = [] if replaced else [(row.version, row.digest)]
+        if list(there) == wanted:
+            continue
+        if wanted:
+            blobs.put(loaded.blob)
+        classes = {n: {"ancestors": a, "abstract": m} for n, (a, m) in _ancestors(loaded).items()}
+        with transaction.atomic():
+            Package.objects.filter(fqn=row.fqn, embedded=True).delete()
+            if wanted:
+                fields = {f.attname: getattr(row, f.attname) for f in Package._meta.concrete_fields}
+                store_new(NewPackage(Package(**fields), classes))
+
+
+def _ancestors(loaded: object) -> dict[str, tuple[list[str], bool]]:
+    """Class -> (its ancestors, whether it cannot be picked). Our own packages: linked in this process."""
+    from vetro.library import core_packages
+    from vetro.muranopl.api import Engine
+
+    session = Engine(core_packages()).session()
+    try:
+        found = {}
+        for name in loaded.classes:  # type: ignore[attr-defined]
+            kind = session.types.in_package(loaded, name)
+            found[name] = list(dict.fromkeys(a.name for a in kind.ancestors[1:])), kind.is_meta
+        return found
+    finally:
+        session.close()

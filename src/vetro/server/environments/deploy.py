@@ -1,0 +1,207 @@
+"""Deploying a session, deleting an environment, calling an action: state change and task in one transaction.
+
+Each of them holds the environment from its request to the end of its task (`ends.task_ended`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from vetro.engine.outcome import Outcome
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.environments import content, drafts, fixed_properties, limits, packages, queries, removal, sessions
+from vetro.server.environments.errors import Busy
+from vetro.server.environments.models import Environment, Session
+from vetro.server.environments.service import announce
+from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
+from vetro.server.quotas import enforcement
+from vetro.server.tasks.completion import close
+from vetro.server.tasks.models import Task
+from vetro.server.tasks.queue import cancel, enqueue
+
+#: How often abandoning begins anew because a task was begun meanwhile.
+_TRIES = 10
+
+
+@transaction.atomic
+def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
+    """Starts the deployment of a session's draft. Raises what `sessions.deployable` raises, and `Invalid` for a draft
+    that changes what cannot be changed any more."""
+    session, found = sessions.deployable(caller, environment_id, session_id)
+    root = drafts.root_of(session, found)
+    model = start_model(found, root)
+    fixed_properties.check(caller, found, root)
+    session.draft = {"Objects": root}  # what was deployed stays readable after the environment has changed
+    return _start(caller, found, "deploy", session, model, Session.DEPLOYING, method="deploy")
+
+
+def delete(caller: Caller, environment_id: str, *, abandon: bool = False) -> Task | None:
+    """Destroys an environment: at once when nothing was ever deployed, else by a task, which is returned.
+
+    ``abandon``: its rows go at once, in whatever state; what was deployed stays where it is. Raises `Busy`.
+    """
+    if not abandon:
+        return _destroy(caller, environment_id)
+    for _ in range(_TRIES):
+        if _abandoned(caller, environment_id):
+            return None
+    raise Busy(f"one task after the other is begun in environment <EnvId: {environment_id}>; abandon it again")
+
+
+@transaction.atomic
+def _abandoned(caller: Caller, environment_id: str) -> bool:
+    """Whether it is gone: not when another task was begun meanwhile; then nothing was done.
+
+    The task is locked first, then the environment, as by whoever ends the task: else each could wait for the other.
+    """
+    task_id = queries.get(caller, environment_id).task_id
+    if task_id:
+        cancel(caller, task_id, "its environment was abandoned")
+    found = sessions.locked(caller, environment_id)
+    if found.task_id not in ("", task_id):
+        transaction.set_rollback(True)
+        return False
+    _remove(caller, found, "environment.abandon")
+    return True
+
+
+@transaction.atomic
+def _destroy(caller: Caller, environment_id: str) -> Task | None:
+    found = sessions.locked(caller, environment_id, model=True)
+    if found.busy:
+        raise Busy(
+            f"Could not open session for environment <EnvId: {environment_id}>,"
+            " environment has deploying or deleting status."
+        )
+    if found.version == 0:
+        _remove(caller, found, "environment.delete")
+        return None
+    session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
+    model = {**(found.model or {}), "Objects": content.deployed_objects(found.model or {})}
+    return _start(caller, found, "destroy", session, model, Session.DELETING)
+
+
+@transaction.atomic
+def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) -> str:
+    """Calls an action of a deployed object (``<object id>_<method>``); the id of the task.
+
+    It is a deployment of its own: other open sessions are stale after it. Raises `Forbidden` while another task works
+    on the environment, `NotFound` for an action that there is not.
+    """
+    found = sessions.locked(caller, environment_id, model=True)
+    if found.busy:
+        raise Busy("Access was denied to this resource: the environment has deploying or deleting status.")
+    root = (found.model or {}).get("Objects")
+    object_id, method = _action(root, action_id)
+    problem = None
+    if args is not None and not isinstance(args, Mapping):
+        # Recorded so (API.md 9): it is accepted, then fails.
+        problem = Invalid("the arguments of an action must be an object: names and values")
+        limits.check_depth(args, "the body")
+    model = start_model(found, root)
+    session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
+    more = {"method": method, "args": {} if args is None else args, "object_id": object_id}
+    return _start(caller, found, "action", session, model, Session.DEPLOYING, problem, **more).id
+
+
+@transaction.atomic
+def again(caller: Caller, task: Task) -> Task:
+    """Does again what a failed task was to do, from the state that it left. Raises as the first time, and `Conflict`
+    when the environment has been worked on since."""
+    found = sessions.locked(caller, task.environment_id, model=True)
+    if found.busy:
+        raise Busy("a task works on the environment already")
+    newest = Environment.objects.values_list("task_id", flat=True).get(id=found.id)
+    if newest != task.id:
+        raise Conflict("the environment was changed since that task", hint="open a session and deploy it")
+    if task.kind == "destroy":
+        made = delete(caller, found.id)
+        assert made is not None, "an environment that a task worked on has a version"
+        return made
+    if task.kind == "action":
+        action = task.action or {}
+        return Task.objects.get(
+            id=call_action(caller, found.id, f"{action['object_id']}_{action['method']}", action.get("args"))
+        )
+    return deploy(caller, found.id, sessions.open_session(caller, found.id).id)
+
+
+def _start(
+    caller: Caller,
+    found: queries.Found,
+    kind: str,
+    session: Session,
+    model: Mapping[str, Any],
+    state: str,
+    problem: Invalid | None = None,
+    **call: Any,
+) -> Task:
+    row = Environment.objects.get(id=found.id)
+    if kind != "destroy":  # which leaves less than it found
+        enforcement.check_space(found.project_id, "states", 1)
+    session.state = state
+    session.save()
+    object_id = call.get("object_id") or found.id
+    action = {"object_id": object_id, "method": call.get("method") or "deploy", "args": call.get("args") or {}}
+    chosen: list[Any] = []
+    if problem is None:
+        try:
+            with transaction.atomic():
+                chosen = packages.chosen(caller, found, model)
+        except Invalid as error:
+            problem = error
+    else:
+        call["args"] = {}
+    task = enqueue(
+        caller,
+        kind,
+        environment=row,
+        session=session,
+        model=model,
+        packages=chosen,
+        action=action,
+        **(call if kind == "action" else {}),
+    )
+    # Not through save(): `updated` is when a person changed the environment.
+    Environment.objects.filter(id=found.id).update(task_id=task.id)
+    record(caller, f"environment.{kind}", found.id, found.name, task=task.id, session=session.id)
+    announce(found.project_id, found.id, session.state, task=task.id, session=session.id)
+    if problem is not None:
+        # It cannot run at all: it ends here, as every failed deployment does, with what is missing in its history.
+        task.state = "failed"
+        close(task, Outcome("failed", error=_told(problem)))
+    return task
+
+
+def _told(problem: Invalid) -> dict[str, Any]:
+    hint = problem.hint
+    return {"kind": "not-found", "code": problem.code, "message": problem.message, "hint": hint, "names": []}
+
+
+def start_model(found: queries.Found, root: dict[str, Any] | None) -> dict[str, Any]:
+    """What a deployment of ``root`` begins with. Raises `NotFound`."""
+    if root is None:
+        raise NotFound("The environment has no model any more.")
+    present = found.model or {}
+    return {**present, "Objects": {"applications": [], **root}, "ObjectsCopy": content.deployed_objects(present)}
+
+
+def _action(root: Any, action_id: str) -> tuple[str, str]:
+    for obj in content.objects_in(root):
+        actions = obj["?"].get("_actions")
+        if isinstance(actions, dict) and isinstance(actions.get(action_id), dict):
+            known = actions[action_id]
+            if known.get("enabled") is False:
+                raise Forbidden(f"The action '{action_id}' is disabled.")
+            return str(obj["?"].get("id")), str(known.get("name"))
+    raise NotFound("Action is not found")
+
+
+def _remove(caller: Caller, found: queries.Found, action: str) -> None:
+    removal.remove(found.id)
+    record(caller, action, found.id, found.name)
+    announce(found.project_id, found.id, "removed")

@@ -1,0 +1,88 @@
+"""What the end of a task means for its environment: a new state, a new version, the session's end (API.md 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.engine.outcome import Outcome
+from vetro.server.audit.record import record
+from vetro.server.caller import SYSTEM
+from vetro.server.environments import content, packages, removal, usage
+from vetro.server.environments.models import Environment, Session, State
+from vetro.server.environments.service import announce
+from vetro.server.setup import config
+from vetro.server.tasks.models import Task
+
+#: States that the end of one task drops.
+_DROPPED = 500
+
+
+def task_ended(task: Task, outcome: Outcome) -> None:
+    """Called inside the transaction that ends a deployment, deletion or action.
+
+    Whatever the outcome, the environment's version rises by one and it is free for the next task; after a deletion
+    that succeeded it is gone. Nothing happens when it was abandoned meanwhile.
+    """
+    row = Environment.objects.select_for_update().filter(id=task.environment_id).first()
+    if row is None or row.task_id != task.id:
+        return
+    done = outcome.state == "done"
+    well = done and not task.errors  # whoever reports an error says that it did not go well
+    usage.count(row.id, task)
+    if task.kind == "destroy" and done:
+        removal.remove(row.id)
+        record(SYSTEM, "environment.destroyed", task.environment_id, row.name, task=task.id)
+        announce(task.project_id, task.environment_id, "removed", task=task.id)
+        return
+    before = State.objects.filter(environment=row).order_by("-number").first()
+    session = Session.objects.filter(id=task.session_id, environment=row).first()
+    # An action that goes well on what a deployment left unfinished does not finish it.
+    finished = well and (task.kind == "deploy" or not row.failure)
+    row.version += 1
+    row.failure = "" if well else Session.DELETE_FAILED if task.kind == "destroy" else Session.FAILED
+    row.save(update_fields=["version", "failure"])
+    model = _model(task, outcome, before)
+    answers = session.answers if session is not None and session.answers is not None else None
+    if answers is None and before is not None:
+        answers = before.answers
+    State.objects.create(
+        environment=row, number=row.version, model=model, answers=_present(answers, model), task_id=task.id
+    )
+    if task.kind != "destroy" and outcome.model is not None:
+        # After a failure the environment keeps what it used, but an author may mend the package without a new version.
+        packages.keep(row, (task.spec or {}).get("packages") or (), outcome.model, deployed=finished)
+    if session is not None:
+        session.state = row.failure or Session.DEPLOYED
+        session.save(update_fields=["state", "updated"])
+    _forget(row)
+    announce(row.project_id, row.id, row.failure or "deployed", task=task.id, version=row.version)
+
+
+def _model(task: Task, outcome: Outcome, before: State | None) -> dict[str, Any]:
+    present = dict(before.model) if before is not None else {}
+    if task.kind == "destroy":
+        # Nobody knows what of it is gone: all of it is wanted until it is deleted for good.
+        return present
+    if outcome.model is not None and outcome.model.get("Objects") is not None:
+        return {key: value for key, value in outcome.model.items() if key != "ObjectsCopy"}
+    # It did not get as far as loading: what was wanted stays, so that it can be mended, beside what exists.
+    wanted = ((task.spec or {}).get("model") or {}).get("Objects")
+    return {**present, "Objects": wanted, "ObjectsCopy": content.deployed_objects(present)}
+
+
+def _present(answers: Mapping[str, Any] | None, model: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not answers:
+        return None
+    ids = {obj["?"].get("id") for obj in content.objects_in(model.get("Objects"))}
+    return {key: value for key, value in answers.items() if key in ids} or None
+
+
+def _forget(row: Environment) -> None:
+    """Drops states beyond those that are kept, and drafts of long ago that are of no use to anybody."""
+    kept = config()["retention.states"]
+    if kept:
+        # An import, or a setting that was lowered, leaves many: each end of a task drops some of them.
+        old = State.objects.filter(environment=row, number__lte=row.version - kept).order_by("number")
+        State.objects.filter(id__in=list(old.values_list("id", flat=True)[:_DROPPED])).delete()
+        Session.objects.filter(environment=row, version__lt=row.version - kept).delete()

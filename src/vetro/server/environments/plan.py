@@ -1,0 +1,35 @@
+"""`plan`: what deploying a session would do, as a task whose result says it (`vetro.server.tasks.plan`)."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.environments import deploy, drafts, fixed_properties, packages, queries, sessions
+from vetro.server.environments.models import Environment, Session
+from vetro.server.tasks import plan as plans
+from vetro.server.tasks.models import Task
+
+
+def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
+    """Enqueues the plan of a session's draft; without one of the environment as it is. Nothing outside changes.
+
+    It is possible also while a task works on the environment: then it starts from the state before. Raises what
+    `sessions.readable` raises, and `Invalid` for classes that no package has and for changes that are not allowed.
+    """
+    with transaction.atomic():
+        found = queries.get(caller, environment_id, model=True)
+        session = sessions.readable(caller, found, session_id) if session_id else None
+        root = drafts.root_of(session, found)
+        model = deploy.start_model(found, root)
+        fixed_properties.check(caller, found, root)
+        task = plans.plan(
+            caller,
+            environment=Environment.objects.get(id=found.id),
+            model=model,
+            packages=packages.chosen(caller, found, model),
+            session=None if session is None else Session.objects.defer("draft", "answers").get(id=session.id),
+        )
+        record(caller, "environment.plan", found.id, found.name, task=task.id, session=session_id)
+    return task

@@ -1,0 +1,196 @@
+"""Environments as they are read most: row, status and model in one statement (API.md 5.1).
+
+The status follows from the environment's last task and from its drafts, by nothing that could be left behind: it is
+``deploying`` (``deleting``) exactly while a task that changes it has not ended; else ``deploy failure`` (``delete
+failure``) when the last one did not end well; else ``pending`` while somebody has a session of the present version
+open; else ``ready``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+
+from vetro.server.caller import Caller
+from vetro.server.environments.errors import NotYours
+from vetro.server.environments.limits import known_id
+from vetro.server.errors import NotFound
+
+READY: Final = "ready"
+PENDING: Final = "pending"
+DEPLOYING: Final = "deploying"
+DELETING: Final = "deleting"
+
+_OPENED = (
+    "(SELECT 1 FROM environments_session s WHERE s.environment_id = e.id AND s.version = e.version"
+    " AND s.state = 'opened'{})"
+)
+#: Whether there is such a draft. The second form is looked up for each environment that is given back; the first one
+#: may be answered for all together, which reads all sessions that are open (index ``sessions_that_are_open``).
+_ANY, _SOME_OF = f"EXISTS{_OPENED.format('')}", f"{_OPENED.format(' LIMIT 1')} IS NOT NULL"
+#: The task that works on environment ``e``, as ``t``: all states but `Task.FINAL`, since an index finds these.
+AT_WORK: Final = " LEFT JOIN dispatch_task t ON t.id = e.task_id AND t.state IN ('queued', 'running', 'needs_person')"
+#: The status of environment ``e`` beside `AT_WORK`, as `_found` has it.
+STATUS: Final = (
+    f"CASE WHEN t.kind = 'destroy' THEN '{DELETING}' WHEN t.kind IS NOT NULL THEN '{DEPLOYING}'"
+    f" WHEN e.failure <> '' THEN e.failure WHEN {_ANY} THEN '{PENDING}' ELSE '{READY}' END"
+)
+#: Most values that a statement is given at once.
+_TOGETHER = 500
+_FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created, e.updated, e.failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An environment with its status."""
+
+    id: str
+    project_id: str
+    name: str
+    version: int
+    description_text: str
+    created: datetime
+    #: When a person last changed it; a deployment does not count (API.md 5.1).
+    updated: datetime
+    #: When a person or a task last changed it.
+    changed: datetime
+    status: str
+    #: The task that works on it; '' when none does.
+    task_id: str
+    #: The session that this task deploys; '' when there is none.
+    session_id: str
+    #: The newest model; None where it was not asked for.
+    model: dict[str, Any] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a task works on it."""
+        return self.status in (DEPLOYING, DELETING)
+
+
+def get(caller: Caller, environment_id: str, *, model: bool = False) -> Found:
+    """One environment, with its newest model if wanted. Raises `NotFound`, `NotYours`."""
+    rows = _rows("e.id = %s", [environment_id], model=model) if known_id(environment_id) else []
+    if not rows:
+        raise NotFound(f"Environment with id {environment_id} not found")
+    if not caller.sees(rows[0].project_id):
+        raise NotYours("User is not authorized to access these tenant resources")
+    return rows[0]
+
+
+def of_project(project_id: str | None) -> list[Found]:
+    """The environments of a project, by name; None: of all projects. One query."""
+    if project_id is None:
+        return _rows("1 = 1", [], order=True)
+    return _rows("e.project_id = %s", [project_id], order=True) if known_id(project_id) else []
+
+
+def of_ids(ids: Sequence[str]) -> list[Found]:
+    """Those of these environments that there are, in any order."""
+    found: list[Found] = []
+    for first in range(0, len(ids), _TOGETHER):
+        some = ids[first : first + _TOGETHER]
+        found += _rows(f"e.id IN ({', '.join(['%s'] * len(some))})", some, few=True)
+    return found
+
+
+def names_of(project_id: str) -> list[str]:
+    """The names of the environments of a project."""
+    from vetro.server.environments.models import Environment
+
+    rows = Environment.objects.filter(project_id=project_id) if known_id(project_id) else Environment.objects.none()
+    return list(rows.order_by("name").values_list("name", flat=True))
+
+
+def part_of(project_id: str | None, after: tuple[str, str] | None, most: int) -> list[Found]:
+    """So many environments of a project (None: of all) by name: those that follow on ``after``, a name and an id.
+
+    It costs what is given back, however many there are.
+    """
+    conditions, values = [], list[Any]()
+    if project_id is not None:
+        conditions, values = ["e.project_id = %s"], [project_id]
+        if not known_id(project_id):
+            return []
+    if after is not None:
+        conditions.append("(e.name, e.id) > (%s, %s)")
+        values += after
+    return _rows(" AND ".join(conditions) or "1 = 1", [*values, most], order=True, limit=True)
+
+
+def count(project_id: str | None) -> int:
+    """How many environments a project has; None: all projects together."""
+    from vetro.server.environments.models import Environment
+
+    rows = Environment.objects.all() if project_id is None else Environment.objects.filter(project_id=project_id)
+    return rows.count() if project_id is None or known_id(project_id) else 0
+
+
+@cache
+def _statement(condition: str, model: bool, order: bool, limit: bool, few: bool) -> str:
+    newest = (
+        "(SELECT n.model FROM environments_state n WHERE n.environment_id = e.id ORDER BY n.number DESC LIMIT 1)"
+        if model
+        else "NULL"
+    )
+    return (
+        f"SELECT {_FIELDS}, t.id, t.kind, t.session_id, t.state, t.started, t.finished,"
+        f" {_SOME_OF if limit or few else _ANY}, {newest}"
+        " FROM environments_environment e LEFT JOIN dispatch_task t ON t.id = e.task_id"
+        f" WHERE {condition}" + (" ORDER BY e.name, e.id" if order else "") + (" LIMIT %s" if limit else "")
+    )
+
+
+def _rows(
+    condition: str,
+    values: Sequence[Any],
+    *,
+    model: bool = False,
+    order: bool = False,
+    limit: bool = False,
+    few: bool = False,
+) -> list[Found]:
+    """``few``: the sessions of each are looked up, as with ``limit``."""
+    from vetro.server.queries import fetch
+
+    return [_found(row) for row in fetch(_statement(condition, model, order, limit, few), values)]
+
+
+def _found(row: Sequence[Any]) -> Found:
+    from vetro.server.secrets.encryption import loads
+    from vetro.server.tasks.models import Task
+
+    id, project, name, version, text, created, updated, failure = row[:8]
+    task, kind, session, state, started, finished, open_drafts, model = row[8:]
+    if state in Task.FINAL:
+        task = session = None
+    if task is not None:
+        status = DELETING if kind == "destroy" else DEPLOYING
+    else:
+        status = failure or (PENDING if open_drafts else READY)
+    updated = changed = _aware(updated)
+    for at in (started, finished):
+        if at is not None:
+            changed = max(changed, _aware(at))
+    return Found(
+        id,
+        project,
+        name,
+        version,
+        text,
+        _aware(created),
+        updated,
+        changed,
+        status,
+        task or "",
+        session or "",
+        None if model is None else loads(bytes(model)),
+    )
+
+
+def _aware(at: datetime) -> datetime:
+    # SQLite gives times without zone; they are UTC.
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,0 +1,155 @@
+"""Lists of the cloud for choices: flavors, images, key pairs; and the marks of images. Lists are kept for a moment; no
+request waits long for a cloud."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TooLate
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner, Place
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.forms.cloud_lists import rows
+from vetro.server.forms.concurrency import Fairly, Full
+from vetro.server.setup import config
+from vetro.server.tasks import spec
+from vetro.yaql.errors import VetroError
+
+#: Seconds for which a list is good, and for which an old one is when the cloud does not answer.
+FRESH, STALE = 15.0, 600.0
+#: Seconds that a request waits for a cloud.
+PATIENCE = 5.0
+_MOST = 2000
+#: Threads that wait for clouds, those that one project may keep busy (a form asks for three lists), and what of one
+#: project may wait for them.
+_THREADS, _SHARE, _WAITING = 24, 3, 40
+
+if TYPE_CHECKING:
+    from vetro.clouds.stacks.listing import Listing
+
+_lock = threading.Lock()
+_known: dict[tuple[Any, ...], tuple[float, list[Any]]] = {}
+_open: dict[tuple[int, str], Listing] = {}
+_pools: dict[int, Fairly] = {}
+_reading: dict[tuple[Any, ...], Future[list[Any]]] = {}
+
+
+class ListUnavailable(CloudError):
+    """The cloud does not tell what there is to choose from."""
+
+    code = "SRV561"
+    hint = "try again in a moment"
+
+
+def choices(project_id: str, environment_id: str, source: str, region: str | None, *, anew: bool = False) -> list[Any]:
+    """A list of the configured cloud as `vetro.forms.cloud_lists.rows` gives it; ``anew``: as it is at this moment.
+
+    Raises `ListUnavailable`; with ``anew`` also what the cloud raises.
+    """
+    key = (os.getpid(), str(config().path("cloud.directory")), project_id, source, region or "")
+    now = time.monotonic()
+    with _lock:
+        at, known = _known.get(key, (0.0, None))
+    if known is not None and now - at < FRESH and not anew:
+        return known
+    try:
+        found = _read(key, Owner(project_id, environment_id or "forms", "forms"), source, region)
+    except (VetroError, KeyError, OSError, TooLate) as error:
+        if anew and isinstance(error, VetroError):
+            raise
+        if known is not None and now - at < STALE and not anew:
+            return known
+        why = "it does not answer" if isinstance(error, TooLate) else str(getattr(error, "message", error))
+        raise ListUnavailable(f"the cloud cannot list its {source.replace('_', ' ')}: {why}") from None
+    with _lock:
+        if len(_known) >= _MOST:
+            _known.clear()
+        _known[key] = (time.monotonic(), found)
+    return found
+
+
+def mark_image(project_id: str, image: str, mark: Mapping[str, str] | None, region: str | None) -> None:
+    """See `vetro.clouds.interface.Cloud.mark_image`. Lists of this process show it at once, others within `FRESH`
+    seconds. Raises what the cloud raises, and `ListUnavailable` when it does not answer."""
+    owner = Owner(project_id, "forms", "forms")
+    listing = _listing()
+    if listing is not None:
+        listing.mark_image(owner, region or "", image, mark)
+    else:
+        doing = ask(owner, lambda cloud: _mark(cloud, owner, region or "", image, mark))
+        try:
+            doing.result(PATIENCE)
+        except TooLate:
+            raise ListUnavailable("the cloud has not said in time whether the image is marked; look again") from None
+    forget()
+
+
+def _mark(cloud: Cloud, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> None:
+    if not hasattr(cloud, "mark_image"):
+        raise NotAvailable(f"the cloud '{cloud.name}' marks no images")
+    cloud.mark_image(owner, region, image, mark)
+
+
+def forget() -> None:
+    """Reads everything anew the next time."""
+    with _lock:
+        _known.clear()
+
+
+def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -> list[Any]:
+    listing = _listing()
+    if listing is not None:
+        return rows(listing, owner, source, region)  # a small file on this machine
+    with _lock:
+        reading = _reading.get(key)
+        if reading is None or reading.done():
+            if len(_reading) >= _MOST:  # regions are what people write
+                for old in [old for old, read in _reading.items() if read.done()]:
+                    del _reading[old]
+            reading = _reading[key] = ask(owner, lambda cloud: rows(cloud, owner, source, region))
+    return reading.result(PATIENCE)
+
+
+def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
+    """What ``do`` gives of the configured cloud, once that has answered: another thread waits for it.
+
+    A project whose cloud is slow keeps others waiting for nothing. The result may raise `ListUnavailable`.
+    """
+    pool = _pools.get(os.getpid())
+    if pool is None:
+        pool = _pools.setdefault(os.getpid(), Fairly(_THREADS, _SHARE, _WAITING, "vetro-cloud-lists"))
+    try:
+        return pool.submit(owner.project, partial(_with_cloud, owner, do))
+    except Full:
+        refused: Future[Any] = Future()
+        refused.set_exception(ListUnavailable("too much of this project waits for the cloud already"))
+        return refused
+
+
+def _listing() -> Listing | None:
+    """The lists of a cloud around a driver, which are in its state; None for clouds that have to be asked."""
+    kind = spec.kind(config())
+    if not isinstance(kind, DriverKind):
+        return None
+    settings = spec.kind_settings(config(), kind)
+    directory = config().path("cloud.directory")
+    key = (os.getpid(), f"{directory}\0{settings}")
+    with _lock:
+        if key not in _open:
+            _open[key] = kind.listing(settings, Place(directory=directory))
+        return _open[key]
+
+
+def _with_cloud(owner: Owner, do: Callable[[Cloud], Any]) -> Any:
+    from vetro.engine.host.config import cloud_of
+
+    cloud = cloud_of(spec.cloud(config()), owner)
+    try:
+        return do(cloud)
+    finally:
+        cloud.close()

@@ -1,0 +1,127 @@
+"""Forms in work, in the database: found by their owner, changed by one hand at a time, removed when nobody wants them.
+
+What two windows do at once is told apart by the revision: `save` refuses what was made from an older one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.server.caller import Caller
+from vetro.server.environments.limits import known_id
+from vetro.server.errors import Conflict, NotFound
+from vetro.server.forms import DAYS
+from vetro.server.forms.models import FormDraft
+from vetro.server.forms.views import Subject
+
+#: Forms that one person may have begun; the oldest make room.
+MOST = 100
+
+
+class FormChanged(Conflict):
+    """The form was changed meanwhile, in another window."""
+
+    code = "SRV560"
+    hint = "load the form again"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """`FormDraft.content`, plain data."""
+
+    subject: Subject
+    #: The source that is shown, others that may be, and why the definition is not among them.
+    source: str
+    sources: tuple[str, ...] = ()
+    reason: str = ""
+    #: The object that is edited, as it was when the form was begun.
+    base: Mapping[str, Any] | None = None
+    #: Work of the desks by source.
+    works: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """That of the source that is shown."""
+        return dict(self.works[self.source])
+
+    def with_work(self, source: str, work: Mapping[str, Any]) -> Content:
+        """The same with another work, whose source is shown."""
+        return replace(self, source=source, works={**self.works, source: work})
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "subject": asdict(self.subject)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Content:
+        """What `as_json` gave, after a stay in the database."""
+        return cls(**{**data, "subject": Subject(**data["subject"]), "sources": tuple(data["sources"])})
+
+
+def get(caller: Caller, id: str) -> FormDraft:
+    """A form of the caller's own. Raises `NotFound`."""
+    row: FormDraft | None = _mine(caller).filter(id=id).first() if known_id(id) else None
+    if row is None:
+        raise NotFound(f"There is no form '{id[:80]}'.", hint="it may have been finished, or thrown away; begin anew")
+    return row
+
+
+def listed(caller: Caller, environment_id: str | None = None) -> list[dict[str, Any]]:
+    """The caller's forms, newest first: {id, purpose, title, environment_id, session_id, created, updated}."""
+    rows = _mine(caller).order_by("-updated", "-id")
+    if environment_id is not None:
+        rows = rows.filter(environment_id=environment_id)
+    return list(rows.values("id", "purpose", "title", "environment_id", "session_id", "created", "updated"))
+
+
+def create(caller: Caller, purpose: str, title: str, content: Content, **where: str | None) -> FormDraft:
+    """A new form; forms that nobody touched for `DAYS` go, and the oldest of a person who has too many."""
+    FormDraft.objects.filter(updated__lt=datetime.now(UTC) - timedelta(days=DAYS)).delete()
+    oldest = _mine(caller).order_by("-updated", "-id").values_list("id", flat=True)[MOST - 1 :]
+    FormDraft.objects.filter(id__in=list(oldest)).delete()
+    with deep_calls():
+        return FormDraft.objects.create(
+            project_id=caller.project_id,
+            user_id=caller.user_id,
+            purpose=purpose,
+            title=title[:255],
+            content=content.as_json(),
+            **where,
+        )
+
+
+def save(row: FormDraft, content: Content) -> None:
+    """Keeps the content, if nobody else changed it since ``row`` was read. Raises `FormChanged`."""
+    now = datetime.now(UTC)
+    with deep_calls():
+        changed = FormDraft.objects.filter(id=row.id, revision=row.revision).update(
+            content=content.as_json(),
+            environment_id=row.environment_id,
+            session_id=row.session_id,
+            revision=row.revision + 1,
+            updated=now,
+        )
+    if not changed:
+        raise FormChanged("The form was changed meanwhile, in another window.")
+    row.revision += 1
+    row.updated = now
+
+
+def remove(row: FormDraft) -> None:
+    """Removes a form that is finished; inside the transaction that finishes it. Raises `FormChanged`."""
+    gone, _ = FormDraft.objects.filter(id=row.id, revision=row.revision).delete()
+    if not gone:
+        raise FormChanged("The form was changed meanwhile, in another window.")
+
+
+def discard(caller: Caller, id: str) -> None:
+    """Throws a form away. Raises `NotFound`."""
+    get(caller, id).delete()
+
+
+def _mine(caller: Caller) -> Any:
+    return FormDraft.objects.filter(project_id=caller.project_id, user_id=caller.user_id)

@@ -1,0 +1,120 @@
+"""The desk that fills a form in: for a class, a definition or a method, at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.engine.query.query import AskFailed
+from vetro.forms.catalog import DescribedClass
+from vetro.forms.keywords import Schema
+from vetro.forms.queries import EFFECT
+from vetro.forms.sessions import ClassDesk, DefinitionDesk, Desk, FormFailed, MethodDesk, Work
+from vetro.muranopl.objects.header import parse_type_text
+from vetro.server.catalog.models import Package
+from vetro.server.errors import Invalid
+from vetro.server.forms import missing_packages, process_cache
+from vetro.server.forms.subjects import method_schema
+from vetro.server.forms.target import Place
+from vetro.server.forms.views import Subject
+from vetro.server.ids import new_id
+from vetro.server.setup import config
+from vetro.server.tasks.package_queries import ask
+
+
+def desk_of(place: Place, subject: Subject, source: str, base: Mapping[str, Any] | None = None) -> Desk:
+    """The desk. ``base``: the object that is edited. Raises `FormFailed`, `NotFound`."""
+    limit = config()["forms.max_implementations"]
+    if source == "method":
+        schema = method_schema(place, subject)
+        return MethodDesk(place.describer, schema, place.objects, new_id=new_id, limit=limit)
+    if source == "class":
+        return ClassDesk(
+            place.describer,
+            described(place, subject),
+            place.objects,
+            new_id=new_id,
+            check=place.errors_of,
+            fixed=place.fixed,
+            limit=limit,
+        )
+    kept, _ = place.kept_for(subject.object_id) if subject.object_id else (None, None)
+    return DefinitionDesk(
+        _asked(place, subject),
+        about(place, subject),
+        check=place.problems_of,
+        stored=base,
+        left=None if kept is None else kept.answers,
+    )
+
+
+def beginning(desk: Desk, base: Mapping[str, Any] | None, made: Mapping[str, Any] | None = None) -> Work:
+    """A new beginning; ``made``: what the definition made of its answers, which the form of the class goes on with."""
+    if isinstance(desk, ClassDesk):
+        return desk.begin(base, made) if base is None else desk.begin(base)
+    return desk.begin()
+
+
+def described(place: Place, subject: Subject) -> DescribedClass:
+    """The class of a form. Raises `Invalid` where the catalog has it no more."""
+    found = place.describer.described(subject.type)
+    if found is None:
+        missing_packages.check_class(place.project_id, subject.type)
+        raise Invalid(f"The class {subject.type} is not in the catalog any more.", hint="import its package again")
+    return found
+
+
+def about(place: Place, subject: Subject) -> dict[str, Any]:
+    """What a definition is told of its surroundings (`vetro.forms.queries`)."""
+    region = place.root.get("region") if place.found is not None else None
+    return {
+        "package": {"fqn": subject.fqn, "name": subject.name, "version": subject.version},
+        "quick": subject.quick or place.environment_id is None,
+        "referred": subject.referred,
+        "region": region if isinstance(region, str) else None,
+        "encrypts": True,
+    }
+
+
+def schemas_of(place: Place, subject: Subject) -> dict[str, Schema]:
+    """The schemas of a class and its model builders."""
+    written = parse_type_text(subject.type)
+    return place.catalog.schemas(written.name, written.version, written.package) or {}
+
+
+def build(place: Place, subject: Subject, builder: str, args: Mapping[str, Any]) -> Any:
+    """What a model builder returns. Raises `FormFailed`."""
+    written = parse_type_text(subject.type)
+    rows = place.catalog.packages_of(written.name, written.version, written.package)
+    on_class = {"name": written.name, "version": None, "package": written.package}
+    if written.version:
+        on_class["version"] = f"=={written.version}"
+    try:
+        return ask(place.caller, "builder", packages=rows, on_class=on_class, method=builder, args=args)
+    except AskFailed as error:
+        raise FormFailed(f"This could not be started from: {error.message}", dict(error.error)) from None
+
+
+def _asked(place: Place, subject: Subject) -> Any:
+    def asked(question: Mapping[str, Any]) -> Any:
+        try:
+            return process_cache.ask(
+                place.caller,
+                subject.ui,
+                question,
+                packages=_packages(place, subject),
+                handlers={EFFECT: place.answer},
+            )
+        except AskFailed as error:
+            text = "The form of this package did not answer. Please tell whoever maintains the package."
+            raise FormFailed(text, dict(error.error)) from None
+
+    return asked
+
+
+def _packages(place: Place, subject: Subject) -> list[Package]:
+    """Rows for static actions that the definition calls: those of its package."""
+    try:
+        return place.catalog.package_rows(subject.fqn, subject.version)
+    except Invalid:
+        return []

@@ -1,0 +1,306 @@
+"""The functions of the form desk; what each does stands in `vetro.server.forms`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from django.db import transaction
+
+from vetro.forms.model import Choice, Form, Problem
+from vetro.forms.placement import field_at
+from vetro.forms.sessions import ClassDesk, DefinitionDesk, FormFailed, ReviewPage, ReviewWords, Work
+from vetro.forms.sessions import review as reviewed
+from vetro.server.accounts.policy import enforce
+from vetro.server.caller import Caller
+from vetro.server.environments import sessions
+from vetro.server.errors import Invalid, NotFound
+from vetro.server.forms import drafts, fill, subjects
+from vetro.server.forms import submit as finishing
+from vetro.server.forms.drafts import Content, FormChanged
+from vetro.server.forms.models import FormDraft
+from vetro.server.forms.queries import Opened, builder_schema, check_answers, check_page, opened, show
+from vetro.server.forms.queries import builder_form as form_of_builder
+from vetro.server.forms.target import Place
+from vetro.server.forms.views import Choices, Finished, Shown
+from vetro.server.setup import config
+
+Answers = Mapping[str, Any]
+#: How often a page is submitted again when another window was faster.
+_ATTEMPTS = 3
+
+
+def begin(
+    caller: Caller,
+    *,
+    environment_id: str | None = None,
+    session_id: str | None = None,
+    package: str | None = None,
+    class_name: str | None = None,
+    version: str | None = None,
+    object_id: str | None = None,
+    action: str | None = None,
+    method: str | None = None,
+    source: str = "auto",
+    into: str | None = None,
+    template: str | None = None,
+) -> Shown:
+    """A new form."""
+    if into is not None:
+        drafts.get(caller, into)
+    wanted_draft = action is None and method is None
+    if template is not None and (environment_id is not None or not wanted_draft):
+        raise Invalid("A form is for an environment or for a template, and actions are for environments.")
+    if session_id is not None and environment_id is None:
+        raise Invalid("A session is one of an environment: name that, too.")
+    place = Place(caller, environment_id, session_id, draft=wanted_draft, template_id=template or "")
+    if action is not None:
+        _only(environment_id, "environment_id", "an action")
+        wanted = subjects.action(place, action)
+    elif object_id is not None:
+        _only(environment_id or template, "environment_id", "an object that is edited")
+        wanted = subjects.editing(place, object_id)
+    elif method is not None:
+        wanted = subjects.static(place, _only(class_name, "class", "a static action"), method, version)
+    elif class_name is not None:
+        wanted = subjects.adding_class(place, class_name, version, referred=into is not None)
+    else:
+        wanted = subjects.adding_package(
+            place, _only(package, "package", "a new object", "package or class"), referred=into is not None
+        )
+    quick = wanted.purpose == FormDraft.ADD and environment_id is None and template is None
+    wanted = replace(wanted, subject=replace(wanted.subject, template_id=template or "", quick=quick))
+    wanted = _with_class(place, wanted)
+    chosen = _chosen(wanted, source)
+    desk = fill.desk_of(place, wanted.subject, chosen, wanted.base)
+    work = _with_way_out(wanted, chosen, lambda: fill.beginning(desk, wanted.base))
+    others = tuple(name for name in (wanted.first, *wanted.others) if name != chosen)
+    content = Content(wanted.subject, chosen, others, wanted.reason, wanted.base, {chosen: work})
+    where = {"environment_id": environment_id, "session_id": place.session_id if wanted_draft else None}
+    row = drafts.create(caller, wanted.purpose, wanted.title, content, **where)
+    return show(Opened(caller, row, content, place, desk))
+
+
+def describe(caller: Caller, id: str, page: int | None = None) -> Shown:
+    """The form as it is."""
+    return show(opened(caller, id), page=page)
+
+
+def evaluate(caller: Caller, id: str, answers: Answers, *, page: int | None = None, partial: bool = False) -> Shown:
+    """Keeps unsent answers. What another window did meanwhile wins, without a complaint."""
+    check_answers(answers)
+    form = opened(caller, id)
+    check_page(form, page)
+    work = form.desk.evaluate(form.work, answers, page, partial=partial)
+    try:
+        form.keep(work)
+    except FormChanged:
+        form = opened(caller, id)
+    return show(form, page=page)
+
+
+def validate(
+    caller: Caller, id: str, answers: Answers, *, page: int | None = None, path: str | None = None
+) -> Sequence[Problem]:
+    """What is wrong with answers, all of it or at a field and below it."""
+    check_answers(answers)
+    form = opened(caller, id)
+    check_page(form, page)
+    found = form.desk.validate(form.work, answers, page)
+    if path:
+        found = [problem for problem in found if problem.path == path or problem.path.startswith(path + "/")]
+    return found
+
+
+def submit(caller: Caller, id: str, answers: Answers, *, page: int | None = None, partial: bool = False) -> Shown:
+    """Takes the answers of a page."""
+    check_answers(answers)
+    for attempt in range(_ATTEMPTS):
+        form = opened(caller, id)
+        check_page(form, page)
+        turn = form.desk.submit(form.work, answers, page, partial=partial)
+        try:
+            form.keep(turn.work)
+        except FormChanged:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            continue
+        return show(form, turn.outcome)
+    raise AssertionError  # the last attempt has raised
+
+
+def back(caller: Caller, id: str, page: int) -> Shown:
+    """Makes an earlier page due."""
+    form = opened(caller, id)
+    form.keep(form.desk.back(form.work, page))
+    return show(form)
+
+
+def review(caller: Caller, id: str, words: ReviewWords | None = None) -> Sequence[ReviewPage]:
+    """What was answered; ``words``: of another language."""
+    form = opened(caller, id)
+    return reviewed(form.desk.pages(form.work), words or ReviewWords())
+
+
+def finish(caller: Caller, id: str, *, revision: int | None = None) -> Finished:
+    """Does what the form was for."""
+    form = opened(caller, id)
+    if not form.desk.ready(form.work):
+        page = form.desk.page(form.work)
+        raise Invalid("The form is not complete yet.", hint="submit the page that is due", details={"page": page})
+    return finishing.finish(caller, form.row, form.content, form.place, form.desk, revision)
+
+
+def switch(caller: Caller, id: str, source: str) -> Shown:
+    """Shows another source; what was answered in the one before stays there."""
+    form = opened(caller, id)
+    before = form.content
+    if source == before.source:
+        return show(form)
+    if source not in before.sources:
+        there = ", ".join(before.sources) or "none"
+        raise Invalid(f"The form cannot be switched to '{source[:80]}'; there is: {there}.", hint=before.reason or None)
+    desk = fill.desk_of(form.place, before.subject, source, before.base)
+    work = before.works.get(source)
+    if work is None:
+        made = form.desk.result(form.work) if form.desk.ready(form.work) else None
+        work = fill.beginning(desk, before.base, made)
+    others = (*(name for name in before.sources if name != source), before.source)
+    form.content = Content(before.subject, source, others, before.reason, before.base, {**before.works, source: work})
+    form.desk = desk
+    form.keep(dict(work))
+    return show(form)
+
+
+def settle(caller: Caller, id: str) -> Shown:
+    """Makes the environment of a quick deployment now: other objects can be put there before the form ends."""
+    form = opened(caller, id)
+    if form.row.environment_id is None and form.content.subject.quick:
+        enforce(caller, "create_environment")
+        with transaction.atomic():
+            form.row.environment_id = finishing.new_environment(caller)
+            form.place.session_id = sessions.open_session(caller, form.row.environment_id).id
+            form.keep(form.work)
+        form = opened(caller, id)
+    return show(form)
+
+
+def builder_form(caller: Caller, id: str, builder: str, answers: Answers | None = None) -> Form:
+    """The form of a model builder's own arguments."""
+    check_answers(answers or {})
+    return form_of_builder(opened(caller, id), builder, answers)
+
+
+def start_from(caller: Caller, id: str, builder: str, answers: Answers | None = None) -> Shown:
+    """Loads what a model builder makes into the form."""
+    check_answers(answers or {})
+    form = opened(caller, id)
+    schema = builder_schema(form, builder)
+    assert isinstance(form.desk, ClassDesk)
+
+    def call(args: Mapping[str, Any]) -> Any:
+        return fill.build(form.place, form.content.subject, builder, args)
+
+    turn = form.desk.start_from(form.work, schema, answers or {}, call)
+    if turn.outcome == "invalid":
+        return show(form, "invalid", problems=turn.problems)
+    form.keep(turn.work)
+    return show(form, "shown")
+
+
+def choices(
+    caller: Caller,
+    id: str,
+    path: str,
+    *,
+    what: str = "existing",
+    search: str = "",
+    cursor: str = "",
+    page: int | None = None,
+    builder: str = "",
+) -> Choices:
+    """A page of what can be chosen for a field, of the form or of one of its model builders."""
+    form = opened(caller, id)
+    check_page(form, page)
+    due = form.desk.page(form.work) if page is None else page
+    shown = form_of_builder(form, builder).pages[0] if builder else form.desk.form(form.work, page).pages[due]
+    field = field_at(shown, path)
+    if field is None:
+        raise NotFound(f"There is no field '{path[:255]}' on this page.")
+    if what not in ("existing", "types", "choices"):
+        raise Invalid(f"'{what[:80]}' cannot be listed; 'existing', 'types' and 'choices' can.")
+    limit = config()["forms.max_implementations"]
+    offset = _offset(cursor)
+    if field.picker is not None and what != "choices":
+        found = form.desk.pick(field.picker, what, search, offset, form.work)
+        if found is not None:
+            items, more = found
+            return Choices(items, str(offset + len(items)) if more else None)
+    held: Sequence[Choice] = field.choices
+    if field.picker is not None:
+        held = field.picker.types if what == "types" else field.picker.existing or field.choices
+    wanted = search.casefold()
+    fitting = [item for item in held if wanted in f"{item.label}\0{item.group}\0{item.value}".casefold()]
+    end = offset + limit
+    return Choices(fitting[offset:end], str(end) if end < len(fitting) else None)
+
+
+def discard(caller: Caller, id: str) -> None:
+    """Throws a form away."""
+    drafts.discard(caller, id)
+
+
+def mine(caller: Caller, environment_id: str | None = None) -> list[dict[str, Any]]:
+    """The forms that the person has begun."""
+    return drafts.listed(caller, environment_id)
+
+
+def _with_class(place: Place, wanted: subjects.Wanted) -> subjects.Wanted:
+    """With the form of the class that the definition makes, where no class is named like the package."""
+    if wanted.subject.type or wanted.first != "definition":
+        return wanted
+    desk = fill.desk_of(place, wanted.subject, "definition")
+    assert isinstance(desk, DefinitionDesk)
+    with suppress(FormFailed):  # it is told when the form begins
+        described = place.describer.described(desk.makes() or "")
+        if described is not None:
+            subject = replace(wanted.subject, type=described.type)
+            return replace(wanted, subject=subject, others=("class",))
+    return wanted
+
+
+def _chosen(wanted: subjects.Wanted, source: str) -> str:
+    there = (wanted.first, *wanted.others)
+    if source == "auto" or source in there:
+        return wanted.first if source == "auto" else source
+    raise Invalid(
+        f"There is no form of source '{source[:80]}'; there is: {', '.join(there)}.", hint=wanted.reason or None
+    )
+
+
+def _with_way_out(wanted: subjects.Wanted, chosen: str, start: Callable[[], Work]) -> Work:
+    """What ``start`` gives; the error of a definition that cannot be used says what can be instead."""
+    try:
+        return start()
+    except FormFailed as error:
+        others = [name for name in (wanted.first, *wanted.others) if name != chosen]
+        if others:
+            error.hint = "the form generated from the class can be used instead"
+            error.details = {**(error.details or {}), "sources": others}
+        raise
+
+
+def _only(value: str | None, name: str, what: str, wanted: str = "") -> str:
+    if not value:
+        raise Invalid(f"The form of {what} needs {wanted or name}.")
+    return value
+
+
+def _offset(cursor: str) -> int:
+    if not cursor:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
+        raise Invalid("This is no cursor of this list.", hint="leave it out, or give what 'next' said")
+    return int(cursor)

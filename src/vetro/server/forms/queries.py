@@ -1,0 +1,135 @@
+"""A form that was begun, with all that is needed to go on with it, and what is shown of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vetro.forms.builders import builder_form as empty_builder_form
+from vetro.forms.fill import Filler
+from vetro.forms.model import Choice, Form, Problem
+from vetro.forms.placement import problems_in
+from vetro.forms.sessions import ClassDesk, Desk, Work
+from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.server.caller import Caller
+from vetro.server.environments import limits
+from vetro.server.errors import Invalid, NotFound, TooLarge
+from vetro.server.forms import drafts, fill
+from vetro.server.forms.drafts import Content
+from vetro.server.forms.models import FormDraft
+from vetro.server.forms.target import Place
+from vetro.server.forms.views import Shown
+from vetro.server.setup import config
+
+#: Characters of the answers of one page, as JSON.
+LARGEST = 4 << 20
+
+
+@dataclass(slots=True)
+class Opened:
+    """A form with everything that is needed to go on with it."""
+
+    caller: Caller
+    row: FormDraft
+    content: Content
+    place: Place
+    desk: Desk
+
+    @property
+    def work(self) -> Work:
+        """That of the source that is shown."""
+        return self.content.work
+
+    def keep(self, work: Work) -> None:
+        """Stores the work of the source that is shown. Raises `FormChanged`."""
+        self.content = self.content.with_work(self.content.source, work)
+        self.row.session_id = self.place.session_id
+        drafts.save(self.row, self.content)
+
+
+def opened(caller: Caller, id: str) -> Opened:
+    """A form of the caller's. Raises `NotFound`."""
+    row = drafts.get(caller, id)
+    content = Content.from_json(row.content)
+    on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)
+    about = content.subject
+    place = Place(caller, row.environment_id, row.session_id, draft=on_draft, template_id=about.template_id)
+    desk = fill.desk_of(place, content.subject, content.source, content.base)
+    return Opened(caller, row, content, place, desk)
+
+
+def show(
+    form: Opened, outcome: Any = "shown", *, page: int | None = None, problems: Sequence[Problem] | None = None
+) -> Shown:
+    """The form with the page that is due, or another. ``problems``: those to show instead of the page's own."""
+    check_page(form, page)
+    work, content, row = form.work, form.content, form.row
+    due = form.desk.page(work)
+    whole = form.desk.form(work, page)
+    at = due if page is None else page
+    if outcome == "shown" and page is None and form.desk.ready(work):
+        outcome = "ready"
+    return Shown(
+        row.id,
+        row.purpose,
+        content.source,
+        whole,
+        at,
+        outcome,
+        problems=problems if problems is not None else problems_in(whole.pages[at]),
+        sources=content.sources,
+        reason=content.reason,
+        pages_done=form.desk.done(work),
+        builders=_builders(form),
+        title=row.title,
+        package=content.subject.package,
+        environment_id=row.environment_id,
+        session_id=form.place.session_id,
+        object_id=content.subject.object_id or None,
+        template_id=content.subject.template_id or None,
+        quick=content.subject.quick,
+        revision=row.revision,
+        kept=row.updated,
+    )
+
+
+def _builders(form: Opened) -> Sequence[Choice]:
+    if not isinstance(form.desk, ClassDesk):
+        return ()
+    return form.desk.builders(fill.schemas_of(form.place, form.content.subject))
+
+
+def builder_form(form: Opened, builder: str, answers: Mapping[str, Any] | None = None) -> Form:
+    """The form of a model builder's own arguments, filled in with ``answers``. Raises `NotFound`."""
+    empty = empty_builder_form(builder_schema(form, builder))
+    limit = config()["forms.max_implementations"]
+    return Filler(form.place.describer, form.place.objects, limit=limit).method(empty, answers or {})
+
+
+def builder_schema(form: Opened, builder: str) -> Mapping[str, Any]:
+    """The schema of a model builder. Raises `NotFound`."""
+    known = [choice.value for choice in _builders(form)]
+    if builder not in known:
+        listed = ", ".join(map(str, known)) or "nothing"
+        raise NotFound(f"The form cannot be started from '{builder[:80]}'; there is: {listed}.")
+    return fill.schemas_of(form.place, form.content.subject)[builder]
+
+
+def check_answers(answers: Mapping[str, Any]) -> None:
+    """Raises `Invalid` for answers that are nested too deeply, `TooLarge`."""
+    limits.check_depth(answers, "the answers")
+    with deep_calls():
+        size = len(json.dumps(answers, ensure_ascii=False))
+    if size > LARGEST:
+        raise TooLarge(f"The answers have {size:,} characters, {LARGEST:,} at most.")
+
+
+def check_page(form: Opened, page: int | None) -> None:
+    """Raises `Invalid` for a number that no page has."""
+    if page is None:
+        return
+    count = form.desk.count(form.work)
+    if not 0 <= page < count:
+        raise Invalid(f"There is no page {page}; the first is 0, the last {count - 1}.")

@@ -1,0 +1,145 @@
+"""What becomes of a form that is answered: an object in a draft, a new environment, a task."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from vetro.forms.dynamic.wizard import quick_environment_name
+from vetro.forms.form_source import fingerprint
+from vetro.forms.sessions import DefinitionDesk, Desk
+from vetro.muranopl.objects.header import parse_type_text
+from vetro.server.accounts.policy import enforce
+from vetro.server.caller import Caller
+from vetro.server.environments import components, content, deploy, drafts, queries, service, sessions, templates
+from vetro.server.environments.models import Session
+from vetro.server.errors import Conflict
+from vetro.server.forms import drafts as store
+from vetro.server.forms.merge import merged, refilled
+from vetro.server.forms.models import FormDraft
+from vetro.server.forms.target import Place, answers_of
+from vetro.server.forms.views import Finished
+from vetro.server.tasks import class_names, queue
+
+#: Before everything that nobody waits for.
+_PRIORITY = 100
+#: Attempts to find a name for a new environment while others do so, too.
+_NAMES = 5
+
+
+def finish(
+    caller: Caller, row: FormDraft, kept: store.Content, place: Place, desk: Desk, revision: int | None
+) -> Finished:
+    """Does what the form was for, and removes it; all or nothing. Raises `Forbidden` for whom the policy refuses it."""
+    work = kept.work
+    _allow(caller, row, kept.subject.template_id)
+    with transaction.atomic():
+        store.remove(row)
+        if row.purpose == FormDraft.ACTION:
+            assert row.environment_id is not None
+            task = deploy.call_action(caller, row.environment_id, kept.subject.action_id, desk.result(work))
+            return Finished(row.purpose, row.environment_id, None, kept.subject.object_id, task)
+        if row.purpose == FormDraft.STATIC:
+            return Finished(row.purpose, task_id=_call(caller, kept, desk.result(work)))
+        return _place(caller, row, kept, place, desk, revision)
+
+
+def _allow(caller: Caller, row: FormDraft, template: str) -> None:
+    if row.purpose in (FormDraft.ACTION, FormDraft.STATIC):
+        enforce(caller, "execute_action")
+        return
+    if template:
+        enforce(caller, "update_service_env_template")
+        return
+    if row.environment_id is None:
+        enforce(caller, "create_environment")
+    enforce(caller, "update_environment")
+
+
+def _call(caller: Caller, kept: store.Content, args: Mapping[str, Any]) -> str:
+    written = parse_type_text(kept.subject.type)
+    version = f"=={written.version}" if written.version else None
+    meant = class_names.find(caller, written.name, version, written.package)
+    task = queue.enqueue(
+        caller,
+        "static",
+        packages=meant.packages,
+        on_class=meant.on_class,
+        method=kept.subject.method,
+        args=args,
+        priority=_PRIORITY,
+    )
+    return task.id
+
+
+def _place(
+    caller: Caller, row: FormDraft, kept: store.Content, place: Place, desk: Desk, revision: int | None
+) -> Finished:
+    """Puts the object into the draft: the one that was given, the person's newest, or a new one."""
+    work, made = kept.work, desk.result(kept.work)
+    if kept.subject.template_id:
+        return _into_template(caller, row, kept, made)
+    environment_id = place.environment_id or new_environment(caller)
+    session_id = place.session_id or sessions.open_session(caller, environment_id).id
+    own = str(content.id_of(made))
+
+    def edit(root: dict[str, Any]) -> None:
+        nonlocal made
+        if row.purpose == FormDraft.ADD:
+            root["applications"] = [*content.services_of(root), made]
+            return
+        there = components.find(content.services_of(root), kept.subject.object_id)
+        if isinstance(desk, DefinitionDesk):
+            answered, _ = place.kept_for(kept.subject.object_id)
+            made = refilled(made, kept.base or {}, answered.fingerprint if answered is not None else None)
+        new = merged(kept.base, made, content.copied(there))
+        there.clear()
+        there.update(new)
+
+    what = "added" if row.purpose == FormDraft.ADD else "changed"
+    session, _ = drafts.change(caller, environment_id, session_id, edit, what=what, revision=revision)
+    if isinstance(desk, DefinitionDesk):
+        _keep(session, own, kept, desk.result(work), work["state"])
+    stays = bool(work.get("stays"))
+    return Finished(row.purpose, environment_id, session.id, own, stay=stays)
+
+
+def _into_template(caller: Caller, row: FormDraft, kept: store.Content, made: Any) -> Finished:
+    """Puts the object into the template, where the answers of definitions are not kept."""
+    template, own = kept.subject.template_id, str(content.id_of(made))
+    if row.purpose == FormDraft.ADD:
+        templates.add_services(caller, template, made)
+    else:
+        there = components.find(templates.services(caller, template, []), kept.subject.object_id)
+        templates.put_services(caller, template, [own], merged(kept.base, made, there))
+    return Finished(row.purpose, object_id=own, template_id=template)
+
+
+def _keep(session: Session, object_id: str, kept: store.Content, made: Any, state: Any) -> None:
+    """Keeps the answers beside the object that they made, so that the definition can be opened again."""
+    salt = secrets.token_hex(8)
+    row = {
+        "package": kept.subject.fqn,
+        "definition": kept.subject.ui,
+        "answers": state,
+        "fingerprint": fingerprint(made, salt),
+        "salt": salt,
+    }
+    before = session.answers if session.answers is not None else answers_of(session.environment_id)
+    session.answers = {**before, object_id: row}
+    session.save(update_fields=["answers"])
+
+
+def new_environment(caller: Caller) -> str:
+    """An environment for a quick deployment."""
+    for attempt in range(_NAMES):
+        names = queries.names_of(caller.project_id)
+        try:
+            return str(service.create(caller, {"name": quick_environment_name(names)})["id"])
+        except Conflict:
+            if attempt == _NAMES - 1:
+                raise
+    raise AssertionError  # the last attempt has raised

@@ -1,0 +1,259 @@
+"""Where a form stands: the environment and draft it adds to, what it may refer to, what the real contracts say there.
+
+A draft that cannot be used any more, because the environment went on, is replaced by the person's newest that can; the
+answers of the form stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from vetro.engine.host.answer import Request
+from vetro.engine.host.encryption import Seal
+from vetro.engine.query.query import AskFailed
+from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.contracts import told
+from vetro.forms.form_source import Kept
+from vetro.forms.model import Problem
+from vetro.forms.objects import Objects
+from vetro.server.caller import Caller
+from vetro.server.catalog.classes import implementations
+from vetro.server.catalog.models import Package
+from vetro.server.catalog.resolver import scope_of
+from vetro.server.environments import content, drafts, packages, queries, service, sessions, templates
+from vetro.server.environments.models import Session, State
+from vetro.server.errors import Invalid, NotFound
+from vetro.server.forms import cloud_lists
+from vetro.server.forms.class_catalog import ServiceCatalog, catalog_of, describer_for
+from vetro.server.ids import new_id
+from vetro.server.setup import config
+from vetro.server.tasks.package_queries import ask
+from vetro.server.tasks.spec import secret_keys
+
+#: Packages of one class that a field of a definition offers.
+_MOST = 500
+
+
+class Place:
+    """An environment, with a session's draft or as it is; without an environment: one that is still to be made.
+
+    ``draft`` False: as it is deployed, whatever drafts there are. ``template_id``: a template instead of an
+    environment. Raises `NotFound`, `Forbidden` for a session of somebody else.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        environment_id: str | None,
+        session_id: str | None,
+        *,
+        draft: bool = True,
+        template_id: str = "",
+    ) -> None:
+        self.caller = caller
+        self.template_id = template_id
+        self.environment_id = environment_id
+        self.session_id = session_id
+        self.found: queries.Found | None = None
+        self.session: Session | None = None
+        if environment_id is not None:
+            self.found = queries.get(caller, environment_id, model=True)
+            if session_id is not None and draft:
+                self.session = sessions.readable(caller, self.found, session_id)
+            if self.session is None and draft:
+                self.session = newest_session(caller, self.found)
+            self.session_id = None if self.session is None else self.session.id
+
+    @cached_property
+    def root(self) -> dict[str, Any]:
+        """The root object of the draft."""
+        if self.found is None:
+            made = service.model_of(new_id(), "quick", {})
+            if self.template_id:
+                made["applications"] = templates.services(self.caller, self.template_id, [])
+            return made
+        root = drafts.root_of(self.session, self.found)
+        if root is None:
+            raise NotFound("The environment has no model any more.")
+        return root
+
+    @cached_property
+    def project_id(self) -> str:
+        """The project that the environment belongs to."""
+        return self.found.project_id if self.found is not None else self.caller.project_id
+
+    @cached_property
+    def pinned(self) -> dict[str, tuple[str, str]]:
+        """The packages that the environment is tied to."""
+        return packages.pinned(self.environment_id) if self.environment_id is not None else {}
+
+    @cached_property
+    def describer(self) -> Describer:
+        """What knows the classes here."""
+        name = self.caller.project_name if self.project_id == self.caller.project_id else ""
+        return describer_for(self.project_id, name, self.pinned)
+
+    @property
+    def catalog(self) -> ServiceCatalog:
+        """The classes that there are."""
+        return catalog_of(self.describer)
+
+    @cached_property
+    def objects(self) -> Objects:
+        """The objects of the draft; none where the environment is still to be made: its id is not known yet."""
+        return Objects([] if self.found is None and not self.template_id else self.root, self.describer)
+
+    @cached_property
+    def _deployed(self) -> frozenset[str]:
+        model = (self.found.model or {}) if self.found is not None and self.found.version else {}
+        return frozenset(str(content.id_of(obj)) for obj in content.objects_in(content.deployed_objects(model)))
+
+    def fixed(self, id: str) -> bool:
+        """Whether an object took part in a deployment."""
+        return id in self._deployed
+
+    @cached_property
+    def kept_answers(self) -> dict[str, Any]:
+        """What the definitions of the draft's objects were answered with, by object."""
+        if self.session is not None and self.session.answers is not None:
+            return dict(self.session.answers)
+        if self.found is None:
+            return {}
+        return answers_of(self.found.id)
+
+    def kept_for(self, object_id: str) -> tuple[Kept | None, Package | None]:
+        """The answers that one object was made of, and the package whose definition asked for them."""
+        row = self.kept_answers.get(object_id)
+        if not isinstance(row, Mapping) or "fingerprint" not in row:
+            return None, None
+        made = Package.objects.filter(scope_of(self.project_id), ui=row["definition"], fqn=row["package"]).first()
+        return Kept(row["answers"], row["fingerprint"], row["salt"], row["definition"]), made
+
+    def row_of(self, described: DescribedClass) -> Package | None:
+        """The package of a class; None for those of the installation."""
+        try:
+            rows = self.catalog.packages_of(described.name, described.version, described.package)
+        except Invalid:
+            return None
+        return next((row for row in rows if described.name in row.class_names), None)
+
+    # -- what definitions ask ------------------------------------------------------------------------------------------
+
+    def answer(self, request: Request) -> Any:
+        """Effects of kind `vetro.forms.queries.EFFECT`."""
+        what = request.text("what")
+        if what == "cloud":
+            region = request.text("region", optional=True) or None
+            return cloud_lists.choices(self.project_id, self.environment_id or "", request.text("source"), region)
+        if what == "packages":
+            return self._packages(request.text("class_name"))
+        if what == "services":
+            return self._services()
+        if what == "environment_names":
+            return queries.names_of(self.project_id)
+        if what == "encrypt":
+            return Seal(secret_keys(config()), self.project_id).close(request.text("text"))
+        raise Invalid(f"nobody knows what '{what}' is")
+
+    def _packages(self, class_name: str) -> list[dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for item in implementations(self.catalog.caller, class_name, limit=_MOST):
+            row = found.setdefault(item.fqn, {"fqn": item.fqn, "name": item.name, "classes": []})
+            row["classes"].append(item.class_name)
+        return list(found.values())
+
+    def _services(self) -> list[dict[str, Any]]:
+        rows = []
+        for obj in content.services_of(self.root):
+            id = content.id_of(obj)
+            if id is not None:
+                rows.append({"id": id, "name": self.objects.label(str(id)), "type": str(obj["?"].get("type") or "")})
+        return rows
+
+    # -- the real contracts --------------------------------------------------------------------------------------------
+
+    def errors_of(self, made: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """What the contracts of the classes say of an object at its place: new, or in the place of the one with its id.
+
+        Errors that the draft has without it are not told.
+        """
+        before, after = self.root, content.copied(self.root)
+        own = content.id_of(made)
+        stored = next((obj for obj in content.objects_in(after) if content.id_of(obj) == own), None)
+        if stored is None:
+            after["applications"] = [*content.services_of(after), dict(made)]
+        else:
+            stored.clear()
+            stored.update(made)
+        mine = {str(content.id_of(obj)) for obj in content.objects_in(made)}
+        found = self._check(after, own)
+        others = [error for error in found if str(error.get("objectId")) not in mine]
+        if others:
+            known = {_mark(error) for error in self._check(before, None)}
+            found = [error for error in found if error not in others or _mark(error) not in known]
+        return found
+
+    def problems_of(self, made: Mapping[str, Any]) -> Sequence[Problem]:
+        """The same as problems of a form as a whole."""
+        problems = []
+        for error in self.errors_of(made):
+            name = error.get("property")
+            where = ".".join(str(part) for part in (name, *(error.get("path") or ())) if part is not None)
+            text = told(str(error.get("message") or error.get("kind") or "It does not fit."))
+            problems.append(Problem("", f"{where}: {text}" if where else text, "contract", error.get("objectId")))
+        return problems
+
+    def _check(self, root: dict[str, Any], own: Any) -> list[Mapping[str, Any]]:
+        try:
+            rows = self._chosen(root)
+        except Invalid:
+            # A class of another application is gone: that is no reason to refuse this one.
+            root, rows = self._without_lost(root, own)
+        try:
+            errors: list[Mapping[str, Any]] = ask(
+                self.catalog.caller, "check_model", packages=rows, model={"Objects": root}
+            )["errors"]
+            return errors
+        except AskFailed as error:
+            return [{**error.error, "objectId": own, "property": None, "path": []}]
+
+    def _without_lost(self, root: dict[str, Any], own: Any) -> tuple[dict[str, Any], list[Package]]:
+        kept = []
+        for obj in content.services_of(root):
+            mine = own is not None and any(content.id_of(part) == own for part in content.objects_in(obj))
+            try:
+                self._chosen(obj)
+            except Invalid:
+                if mine:
+                    raise
+                continue
+            kept.append(obj)
+        left = {**root, "applications": kept}
+        return left, self._chosen(left)
+
+    def _chosen(self, model: Any) -> list[Package]:
+        from vetro.server.catalog.dependencies import packages_for_model
+
+        return packages_for_model(self.catalog.caller, model, self.pinned)
+
+
+def newest_session(caller: Caller, found: queries.Found) -> Session | None:
+    """The newest draft of the caller that can be changed; None where there is none."""
+    if found.busy:
+        return None
+    rows = Session.objects.filter(
+        environment_id=found.id, user_id=caller.user_id, state=Session.OPENED, version=found.version
+    )
+    return rows.order_by("-updated", "-id").first()
+
+
+def answers_of(environment_id: str) -> dict[str, Any]:
+    """What the definitions of a deployed environment's objects were answered with, by object."""
+    newest: Any = State.objects.filter(environment_id=environment_id).order_by("-number")
+    return dict(newest.values_list("answers", flat=True).first() or {})
+
+
+def _mark(error: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(error.get(name)) for name in ("objectId", "property", "path", "message"))

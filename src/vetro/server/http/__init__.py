@@ -1,0 +1,1 @@
+"""The HTTP server: processes, limits of what arrives, and the WSGI application."""

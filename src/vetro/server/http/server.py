@@ -1,0 +1,86 @@
+"""The HTTP server: ``python -m vetro.server.http.server`` (`vetro serve` starts it). Granian speaks HTTP in
+``server.processes`` processes; in each, a `Gateway` hands requests to the application in a pool of threads."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+
+from vetro.server.config.config import Config
+
+#: Seconds for answers under way when the service ends.
+GRACE = 4
+
+
+def _connections() -> int:
+    """How many connections a process may hold: as many as it may open files, less some for everything else."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = 65536
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return max(256, min(hard, 65536) - 512)
+
+
+def processes(settings: Config) -> int:
+    """How many processes answer requests."""
+    wanted = int(settings["server.processes"])
+    return wanted or min(2, len(os.sched_getaffinity(0)))
+
+
+def _load() -> None:
+    """Loads what every process needs before they are forked: they share the memory, and begin at once."""
+    from vetro.server.setup import setup
+
+    setup()
+    from django.db import connections
+
+    from vetro.server.http.application import load
+
+    load()
+    connections.close_all()
+    gc.collect()
+    gc.freeze()  # collections would write to pages that are shared
+
+
+def main() -> None:
+    """Serves until SIGTERM."""
+    from granian import Granian
+    from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
+    from granian.log import LogLevels
+
+    from vetro.server.http.processes import PARENT, die_with_parent
+
+    die_with_parent()
+    os.environ[PARENT] = str(os.getpid())  # those that are forked must not outlive this one (`serving_housekeeping`)
+    settings = Config.load()
+    count = processes(settings)
+    if count > 1:
+        _load()
+    Granian(
+        "vetro.server.http.wsgi:gateway",
+        address=str(settings["server.host"]),
+        port=int(settings["server.port"]),
+        interface=Interfaces.ASGINL,
+        # It waits for the first bytes of a connection without a limit where it has to find out the version.
+        http=HTTPModes.http1,
+        workers=count,
+        # It counts connections, also those that are merely kept open, and lets nobody in beyond. Requests that no
+        # thread is free for wait all the same.
+        backpressure=_connections(),
+        backlog=2048,
+        websockets=False,
+        http1_settings=HTTP1Settings(header_read_timeout=15_000),
+        log_level=LogLevels.error,
+        respawn_failed_workers=True,
+        workers_kill_timeout=GRACE,
+        process_name=None,
+        pid_file=None,
+    ).serve()
+
+
+if __name__ == "__main__":
+    os.environ["VETRO_HTTP"] = "1"
+    main()

@@ -1,0 +1,121 @@
+"""What has to be done before the service starts: ``python -m vetro.server.http.startup`` (`vetro serve` runs it).
+
+Migrates the database, stores the embedded packages, compresses the files of the pages, and on a new database makes a
+first administrator. Prints one line of JSON: ``{"link": …}``, the secret of a link for signing in while nobody has ever
+signed in, or null. A process of its own, so that the one that stays does not hold Django.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from vetro.server.config.config import Config, make_data
+from vetro.yaql.errors import VetroError
+
+ADMIN, PROJECT = "admin", "default"
+
+
+def prepare(settings: Config) -> str | None:
+    """Prepares the installation; the secret of a link for the administrator while nobody has ever signed in.
+
+    Raises errors of settings, keys, rules, and what the database says.
+    """
+    from vetro.server.setup import setup
+
+    make_data(settings)
+    setup(settings)
+    from vetro.server.accounts import policy
+    from vetro.server.accounts.keystone import checked_settings
+    from vetro.server.environments import networks
+    from vetro.server.http.static_files import prepare as prepare_static
+    from vetro.server.operations.database import schema
+    from vetro.server.operations.database.keys_and_archives import require_keys
+    from vetro.server.secrets.encryption import keyring
+    from vetro.server.tasks.spec import check_cloud
+
+    keyring()
+    networks.check(settings)
+    policy.describe()
+    checked_settings(settings)
+    check_cloud(settings)
+    prepare_static(settings)
+    migrate()
+    require_keys(settings)
+    _warn_of_archives(settings)
+    # Servers on several machines may start for the first time at once.
+    with schema.migration_lock():
+        _embedded()
+        return first_account()
+
+
+def migrate() -> None:
+    """Brings the tables up to date; two at once wait for each other. Raises errors of `operations.database.schema`."""
+    from vetro.server.operations.database import schema
+
+    schema.migrate()
+
+
+def _warn_of_archives(settings: Config) -> None:
+    """A server without the archives still shows and takes packages; its workers refuse to start."""
+    from vetro.server.operations.database.errors import Elsewhere
+    from vetro.server.operations.database.keys_and_archives import require_archives
+
+    try:
+        require_archives(settings)
+    except Elsewhere as error:
+        print(f"warning: {error.message}\nhint: {error.hint}", file=sys.stderr, flush=True)
+
+
+def first_account() -> str | None:
+    """Makes an administrator without password, in a project, where there is nobody yet; the secret of a link.
+
+    Whoever missed the link of the first start gets another one at the next, until somebody can sign in otherwise.
+    """
+    from django.db import transaction
+
+    from vetro.server.accounts import people, tokens
+    from vetro.server.caller import SYSTEM
+    from vetro.server.setup import config
+
+    with transaction.atomic():
+        if people.counts() != (0, 0, 0):
+            return tokens.first_link_again(SYSTEM, ADMIN, PROJECT)
+        project = people.create_project(SYSTEM, PROJECT, description="Made at the first start.")
+        user = people.create_user(SYSTEM, ADMIN)
+        people.grant(SYSTEM, user, project, str(config()["accounts.admin_role"]))
+        return tokens.create_link(SYSTEM, user, project)[1]
+
+
+def _embedded() -> None:
+    from vetro.server.catalog import standard_packages
+
+    standard_packages.ensure()
+
+
+def main() -> int:
+    """Prints the line; errors go to standard error as JSON, too, so that `vetro serve` can show them."""
+    from vetro.server.http.processes import die_with_parent
+
+    die_with_parent()
+    answer: dict[str, Any]
+    try:
+        answer = {"link": prepare(Config.load())}
+        status = 0
+    except VetroError as error:
+        answer = {"error": error.message, "hint": error.hint}
+        status = 1
+    except Exception as error:
+        from django.db import Error
+
+        if not isinstance(error, (Error, OSError)):
+            raise
+        answer = {"error": f"the installation cannot be prepared: {error}", "hint": None}
+        status = 1
+    print(json.dumps(answer))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

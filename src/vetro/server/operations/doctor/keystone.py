@@ -1,0 +1,26 @@
+"""The Keystone that checks tokens: whether it answers, and to the credentials of the service."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+from vetro.server.accounts.keystone import caller_of_keystone, checked_settings
+from vetro.server.config.config import Config
+from vetro.server.errors import NotSignedIn
+from vetro.server.operations.database.findings import OK, WARNING, Finding
+
+
+def examine(config: Config) -> Iterator[Finding]:
+    """Shows it a token that nobody has."""
+    url = str(config["keystone.url"])
+    if not url:
+        return
+    checked_settings(config)
+    try:
+        caller_of_keystone(f"vetro-doctor-{secrets.token_hex(8)}")
+    except NotSignedIn:
+        yield Finding("keystone", OK, f"{url} answers to the credentials of the service")
+    if url.startswith("http://"):
+        hint = "use https:// in 'keystone.url'"
+        yield Finding("keystone", WARNING, f"tokens of users go unencrypted to {url}", hint)

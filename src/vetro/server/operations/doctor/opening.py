@@ -1,0 +1,62 @@
+"""`findings`: those of the installation that settings describe, however little of it there is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vetro.server.config.config import Config
+from vetro.server.operations.database.findings import ERROR, Finding
+from vetro.yaql.errors import VetroError
+
+
+def findings(data: str | None, config: str | None, overrides: Mapping[str, Any]) -> list[Finding]:
+    """All of them. Makes nothing where there is nothing: neither data directory nor database nor keys."""
+    try:
+        settings = Config.load(data, config, overrides)
+    except VetroError as error:
+        return [Finding("settings", ERROR, error.message, str(error.hint or ""))]
+    from vetro.server.operations.doctor import folder, variables
+
+    keys = settings.path("secrets.key_file")
+    database = _file(settings)
+    missing = []
+    if not settings.data.is_dir():
+        missing.append(Finding("folder", ERROR, f"there is no data directory {settings.data}", "see --data"))
+    if database is not None and not database.exists():
+        text = f"there is no database {database}"
+        missing.append(Finding("connection", ERROR, text, "'vetro serve' makes it; see 'database.url'"))
+    if not keys.exists():
+        hint = "restore it: without it nothing encrypted can be read; a new installation makes one at its first start"
+        missing.append(Finding("keys", ERROR, f"there is no file of keys {keys}", hint))
+    elif not os.access(keys, os.R_OK):
+        hint = "run this as the user of the service, to whom it must belong"
+        missing.append(Finding("keys", ERROR, f"{keys} cannot be read by this user", hint))
+    if missing:
+        here = list(folder.examine(settings)) if settings.data.is_dir() else []
+        return [*variables.examine(settings), *here, *missing]
+    from vetro.server.setup import setup
+
+    try:
+        setup(settings)
+    except VetroError as error:
+        return [Finding("settings", ERROR, error.message, str(error.hint or ""))]
+    from django.db import connections
+
+    from vetro.server.operations.doctor.checks import examine
+
+    try:
+        return examine(settings)
+    finally:
+        connections.close_all()
+
+
+def _file(settings: Config) -> Path | None:
+    """The file of the database; None for one that is elsewhere."""
+    if str(settings["database.url"]).startswith(("postgres:", "postgresql:")):
+        return None
+    from vetro.server.database import database_settings
+
+    return Path(database_settings(settings, make=False)["NAME"])

@@ -1,0 +1,70 @@
+"""The workers: whether there are any, where they are, whether the database has room for their connections.
+
+Tasks that are stuck are among the findings of `vetro.server.operations.database.check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import connection
+
+from vetro.server.config.config import Config
+from vetro.server.http.server import processes
+from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
+from vetro.server.tasks import clock, spec
+from vetro.server.tasks.backends import backend
+from vetro.server.tasks.claim import LEASES
+from vetro.server.tasks.models import WorkerProcess
+
+
+def examine(config: Config) -> Iterator[Finding]:
+    """All of it."""
+    heard = clock.after(-LEASES * float(config["worker.lease_seconds"]))
+    living = list(WorkerProcess.objects.filter(seen__gte=heard).order_by("started"))
+    ready = [worker for worker in living if not worker.draining]
+    if not living:
+        hint = "start 'vetro serve' with 'worker.embedded' above 0, or 'vetro worker'"
+        yield Finding("work", WARNING, "no worker lives: nothing is deployed", hint)
+    elif not ready:
+        text = f"all {len(living)} workers drain: nothing is begun"
+        yield Finding("work", WARNING, text, "start another worker, or restart these")
+    machines = {worker.host.partition("/")[0] for worker in living}
+    if len(machines) > 1 and _bound(config):
+        places = ", ".join(sorted(machines))
+        text = f"the cloud makes servers on the machine of the worker, and workers are on {places}"
+        yield Finding("work", ERROR, text, "run workers on one machine, or use another cloud")
+    if connection.vendor == "postgresql":
+        yield from _connections(config, len(living))
+    elif len(machines) > 1:
+        hint = "use PostgreSQL for workers on several machines: docs/database.md"
+        yield Finding("work", ERROR, f"workers on {len(machines)} machines share a file of SQLite", hint)
+
+
+def _bound(config: Config) -> bool:
+    """Whether servers of the cloud belong to the machine of a worker."""
+    kind = spec.kind(config)
+    return kind is not None and kind.bound
+
+
+def _connections(config: Config, workers: int) -> Iterator[Finding]:
+    """Those of the servers of this configuration and of all workers, when all are busy (docs/database.md)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,"
+            " current_setting('server_version_num')::int"
+        )
+        most, version = cursor.fetchone()
+    if version < 140000:
+        text = f"PostgreSQL {version // 10000} is too old"
+        yield Finding("connection", ERROR, text, "Vetro needs 14 or newer: upgrade it, or move to another one")
+    tasks = int(config["worker.tasks"])
+    pool = int(config["database.pool"]) or int(config["server.threads"]) + int(config["server.streams"])
+    plugin = backend(config)
+    more = 0 if plugin is None else plugin.connections
+    wanted = processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
+    if wanted > most:
+        text = f"one server and {max(workers, 1)} workers may want {wanted} connections; the database grants {most}"
+        yield Finding("connection", WARNING, text, "raise max_connections, or lower database.pool and worker.tasks")
+    else:
+        yield Finding("connection", OK, f"at most {wanted} of {most} connections for one server and {workers} workers")

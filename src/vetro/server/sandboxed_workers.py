@@ -1,0 +1,40 @@
+"""The processes behind the walls of tasks that this process of the service starts: one zygote for questions of all
+kinds, and the folder of compiled code that they read.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+
+from vetro.engine.task.launcher import Launcher
+from vetro.server.setup import config
+
+#: What can be asked there, by name: definitions of forms; archives.
+ANSWERING = ("form=vetro.forms.queries:answerer", "examine=vetro.server.catalog.inspection.worker:answerer")
+
+_lock = threading.Lock()
+#: By process: what a forked process inherits is not its own.
+_launchers: dict[int, Launcher] = {}
+
+
+def launcher() -> Launcher:
+    """The one of this process; its zygote starts with the first question."""
+    from vetro.server.tasks import spec
+
+    with _lock:
+        found = _launchers.get(os.getpid())
+        if found is None:
+            if not _launchers:
+                atexit.register(close)
+            found = _launchers[os.getpid()] = Launcher(cache=spec.compiled(config()), answering=ANSWERING)
+        return found
+
+
+def close() -> None:
+    """Ends the zygote of this process."""
+    with _lock:
+        found = _launchers.pop(os.getpid(), None)
+    if found is not None:
+        found.close()

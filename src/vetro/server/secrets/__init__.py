@@ -1,0 +1,1 @@
+"""Encryption of what the database stores, and the keys for it."""

@@ -1,0 +1,134 @@
+"""Claiming tasks with a lease and a fencing number.
+
+A worker claims with one UPDATE, so no two get the same task. Each claim raises the task's ``fence``; whatever the
+worker writes afterwards is written in a transaction that first finds its fence there (`Lease.hold`). A worker that was
+taken for dead can therefore never write again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+
+from vetro.engine.version import engine_version
+from vetro.engine.worker.ports import LeaseLost
+from vetro.server.tasks import clock
+from vetro.server.tasks.claim_queries import ClaimQueries
+from vetro.server.tasks.models import Task, WorkerProcess
+
+#: Kinds that somebody waits for: workers keep places free for them.
+SHORT = frozenset({"static", "builder", "schema"})
+#: A worker lives if it was heard of within so many leases.
+LEASES = 3
+#: Seconds after the end of a lease in which a worker of the version that began the task may come, where no setting
+#: says otherwise (``worker.version_wait``).
+VERSION_WAIT = 120.0
+
+#: Seconds that no pause is longer than (`vetro.server.tasks.task_runner`).
+_LONGEST = 600.0
+
+#: What is tried in a row when another worker was quicker.
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a task until it lapses."""
+
+    task_id: str
+    owner: str
+    fence: int
+    seconds: float
+
+    def hold(self, **changes: object) -> None:
+        """Renews the lease and changes columns of the task; for use in the transaction of what is written.
+
+        Raises `LeaseLost`: then the transaction must not be committed.
+        """
+        mine = Task.objects.filter(id=self.task_id, fence=self.fence, state=Task.RUNNING)
+        if not mine.update(lease_until=clock.after(self.seconds), **changes):
+            raise LeaseLost(f"another worker has task '{self.task_id}' now")
+
+
+def claim(
+    owner: str,
+    seconds: float,
+    *,
+    kinds: Collection[str] | None = None,
+    labels: Sequence[str] = (),
+    version_wait: float = VERSION_WAIT,
+) -> Lease | None:
+    """The next task for ``owner``, or None when there is none.
+
+    Next: of the project with the fewest running tasks, then the highest priority, then the oldest: who has a hundred
+    tasks waiting keeps nobody else waiting. Of an environment one task runs at a time, in the order in which they were
+    enqueued; one that waits for a person holds the others up. Tasks whose lease has lapsed are taken over: those that
+    another version of the engine began only when ``version_wait`` seconds have passed since, and no worker of that
+    version lives (they end then: `vetro.server.tasks.task_runner`). ``kinds`` limits the choice; ``labels`` to tasks
+    with one of these labels, or none. A worker that is to drain gets none from that moment.
+    """
+    queries = ClaimQueries(
+        owner, engine_version(), kinds, labels, until=seconds, waited=-version_wait, heard=-LEASES * seconds
+    )
+    with connection.cursor() as cursor:  # looking takes no lock
+        cursor.execute(queries.waits(), queries.values)
+        if cursor.fetchone() is None:
+            return None
+    for statement in queries.claims():
+        row = _claimed(statement, queries.values)
+        if row is not None:
+            return Lease(row[0], owner, row[1], seconds)
+    return None
+
+
+def _claimed(statement: str, values: Mapping[str, Any]) -> tuple[str, int] | None:
+    for _ in range(_TRIES):
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(statement, values)
+                row: tuple[str, int] | None = cursor.fetchone()
+                return row
+        except IntegrityError:  # two tasks of one environment at the same moment: the other one runs
+            continue
+    return None
+
+
+def renew(leases: Collection[Lease]) -> list[Lease]:
+    """Whoever holds these leases is at work on their tasks: they go on. Those that were lost stay lost: these."""
+    lost = []
+    for lease in leases:
+        mine = Task.objects.filter(id=lease.task_id, fence=lease.fence, state=Task.RUNNING)
+        if not mine.update(lease_until=clock.after(lease.seconds)):
+            lost.append(lease)
+    return lost
+
+
+def shorten(seconds: float) -> None:
+    """Lets what waits longer than any lease or pause takes, since the clock was set back, wait for ``seconds``: who
+    still works renews its lease until then."""
+    longest = clock.after(_LONGEST + seconds)
+    waiting = Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING), lease_until__gt=longest)
+    waiting.update(lease_until=clock.after(seconds))
+    WorkerProcess.objects.filter(seen__gt=longest).update(seen=clock.after())
+
+
+def release(owner: str, *, lease: Lease | None = None, pause: float = 0.0) -> int:
+    """Gives tasks of a worker back, to be claimed after ``pause`` seconds; what it still writes is refused.
+
+    ``lease``: that of one task; nothing where it is lost, be it to the same worker.
+    """
+    from vetro.server.tasks.dispatcher import dispatcher
+
+    mine = Task.objects.filter(owner=owner, state=Task.RUNNING)
+    if lease is not None:
+        mine = mine.filter(id=lease.task_id, fence=lease.fence)
+    with transaction.atomic():
+        ids = [] if pause else list(mine.select_for_update().values_list("id", flat=True))
+        count = mine.update(fence=F("fence") + 1, lease_until=clock.after(pause), owner="")
+        for task in Task.objects.filter(id__in=ids).defer("spec", "action", "result", "error"):
+            dispatcher().notify(task)
+    return count

@@ -1,0 +1,131 @@
+"""The end of a task, in one transaction: its row, the last reports, what it means for the environment, the event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from vetro.engine.outcome import Outcome
+from vetro.server.secrets.key_file import KeysUnusable
+from vetro.server.tasks import clock, notifications, package_places, reports
+from vetro.server.tasks.dispatcher import dispatcher
+from vetro.server.tasks.models import Task
+from vetro.server.tasks.wait import tell_waiting
+
+#: Kinds that leave a new state of an environment.
+LASTING = frozenset({"deploy", "destroy", "action"})
+
+
+def finish(task_id: str, outcome: Outcome, hold: Callable[..., None], methods: Sequence[Any] = ()) -> Task:
+    """Ends a task. ``hold`` makes sure, inside the transaction, that nobody else does (`Lease.hold`).
+
+    ``methods``: what `vetro.engine.worker.method_spans` found, for those who trace.
+    Raises what ``hold`` raises; then nothing was written.
+    """
+    with transaction.atomic():
+        hold()
+        task = Task.objects.get(id=task_id)
+        close(task, outcome, methods)
+    return task
+
+
+def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
+    """The same inside the caller's transaction, for a task that nobody runs."""
+    task.state = outcome.state
+    task.result = outcome.result
+    task.error = (
+        None if outcome.error is None else package_places.told(outcome.error, (task.spec or {}).get("packages") or ())
+    )
+    task.owner, task.lease_until = "", None
+    if outcome.state == Task.NEEDS_PERSON:
+        reports.add(task, f"person {task.fence}", _undecided(outcome), level="warning")
+        task.warnings = True
+    else:
+        task.finished = clock.read()  # as `started`: a worker's own clock may say that it ended before it began
+        _last_reports(task)
+    task.save()
+    if task.kind in LASTING and task.environment_id and task.state != Task.NEEDS_PERSON:
+        from vetro.server.environments.outcomes import task_ended
+
+        task_ended(task, outcome)
+    reports.tell(task)
+    if task.environment_id and task.state != Task.NEEDS_PERSON:
+        _tell_the_next(task)
+    transaction.on_commit(partial(tell_waiting, task.id))
+    if task.state in Task.FINAL:
+        from vetro.server.observe.tasks import ended
+
+        transaction.on_commit(partial(ended, task, (task.spec or {}).get("trace"), methods))
+
+
+def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None:
+    """Ends a task of which `finish` cannot write the end: its row says so, and its environment stays as it was before,
+    free for the next one. What the task is need not be readable. Raises what ``hold`` raises."""
+    with transaction.atomic():
+        hold()
+        task = Task.objects.defer("spec", "action", "result", "error").get(id=task_id)
+        task.state, task.error = "failed", outcome.error
+        task.owner, task.lease_until, task.finished = "", None, clock.read()
+        _last_reports(task)
+        task.save()
+        if task.session_id:
+            from vetro.server.environments.models import Session
+
+            Session.objects.filter(id=task.session_id).update(state=Session.FAILED)
+        reports.tell(task)
+        if task.environment_id:
+            _tell_the_next(task)
+        transaction.on_commit(partial(tell_waiting, task.id))
+
+
+def _tell_the_next(task: Task) -> None:
+    """Workers hear of the task that waited for this one in its environment."""
+    following = Task.objects.filter(environment_id=task.environment_id, state=Task.QUEUED)
+    following = following.exclude(id=task.id).defer("spec", "action", "result", "error").order_by("created", "id")
+    for first in following[:1]:
+        dispatcher().notify(first)
+        notifications.tell(notifications.TASKS, first.id)  # its row does not change: triggers are silent
+
+
+def first_report(task: Task) -> None:
+    """What the history of a deployment begins with (API.md 8)."""
+    if task.kind == "destroy":
+        reports.add(task, "begin", "Deletion of the environment is scheduled")
+    elif task.kind in LASTING:
+        method = str((task.spec or {}).get("method") or "deploy") if task.kind == "action" else "deploy"
+        reports.add(task, "begin", f"Action {method} is scheduled")
+
+
+def _last_reports(task: Task) -> None:
+    if task.error is not None:
+        task.errors = True
+        error: Mapping[str, Any] = task.error
+        details = {name: error[name] for name in ("code", "kind", "hint", "position", "frames") if error.get(name)}
+        reports.add(task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None)
+    if task.kind in LASTING:
+        how = " with errors" if task.errors else " with warnings" if task.warnings else ""
+        reports.add(task, "end", f"Deployment finished{how}")
+
+
+def text_of(error: Mapping[str, Any]) -> str:
+    """A failure in one line: the names of what was thrown, as packages know it, and the message."""
+    names = [str(name) for name in error.get("names") or ()]
+    message = str(error.get("message") or "the task failed")
+    return f"[{names[0]}]: {message}" if names and error.get("kind") == "thrown" else message
+
+
+def _root(task: Task) -> str:
+    try:
+        root = ((task.spec or {}).get("model") or {}).get("Objects")
+    except KeysUnusable:
+        return ""
+    header = root.get("?") if isinstance(root, dict) else None
+    return str(header.get("id") or "") if isinstance(header, dict) else ""
+
+
+def _undecided(outcome: Outcome) -> str:
+    effects = ", ".join(f"{effect.key} ({effect.kind})" for effect in outcome.open)
+    return f"Nobody knows whether this was done: {effects}. Somebody has to decide before the task goes on."

@@ -1,0 +1,291 @@
+"""`DbJournal`: the journal of a task in the service's database (`vetro.engine.worker.journal.Journal`).
+
+What a worker writes is collected and committed in one transaction, which first renews the worker's lease: without it
+nothing is written. Reports and log lines become rows for people, and events for those who watch, in the same
+transaction, each once. Contents are encrypted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from vetro.engine.worker.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, Progress
+from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.server.tasks import reports
+from vetro.server.tasks.log_space import LogSpace
+from vetro.server.tasks.models import JournalEntry, JournalNote, JournalTask, Task
+
+#: Rows that one statement deletes.
+_DROPPED = 1000
+#: Renews the lease and changes columns of the task's row; raises `LeaseLost`.
+Hold = Callable[..., None]
+
+
+def _no_lease(**changes: Any) -> None:
+    """For those who need none: tests, and decisions about tasks that nobody runs."""
+
+
+class DbJournal:
+    """``hold`` is called first in each transaction (`vetro.server.tasks.claim.Lease.hold`)."""
+
+    def __init__(self, task: str, hold: Hold = _no_lease) -> None:
+        self.task = task
+        self.written = 0
+        self._hold = hold
+        self._space = LogSpace(task)
+        found = JournalTask.objects.filter(task_id=task).values("places", "attempts").first()
+        self._exists = found is not None
+        self._places: int = found["places"] if found else 0
+        self._open: dict[str, None] = {}
+        self._noted: set[str] = set()
+        if found:
+            self._open = dict.fromkeys(_keys(JournalEntry.objects.filter(task_id=task, place=None)))
+            self._noted = set(_keys(JournalNote.objects.filter(task_id=task)))
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        """Nothing is collected."""
+        self._head: dict[str, Any] = {}
+        self._new: dict[str, Entry] = {}
+        self._results: dict[str, Entry] = {}
+        self._dropped: list[str] = []
+        self._notes: list[Note] = []
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def begin(self, task: Mapping[str, Any], engine: str, at: float) -> Progress:
+        """See `Journal.begin`. Folders of packages differ from machine to machine: they are not compared."""
+        wanted = _digest(task)
+        found = JournalTask.objects.filter(task_id=self.task).first()
+        if found is None:
+            self._head = {"digest": wanted, "engine": engine, "begun": at, **self._head}
+            return Progress(task, engine, at)
+        progress = self._progress(found, task)
+        if found.digest != wanted:
+            raise OtherTask(f"the database holds another task with the id '{self.task}'")
+        if found.engine != engine and progress.ended is None:
+            raise OtherEngine(f"task '{self.task}' was begun by engine {found.engine}, this is {engine}")
+        return progress
+
+    def attempt(self, *, died: bool = False) -> None:
+        """See `Journal.attempt`."""
+        column = "deaths" if died else "attempts"
+        self._head[f"+{column}"] = self._head.get(f"+{column}", 0) + 1
+
+    def cancel(self, reason: str) -> None:
+        """See `Journal.cancel`."""
+        self._head.setdefault("?cancelled", reason)
+
+    def intent(self, entry: Entry) -> None:
+        """See `Journal.intent`."""
+        self._new[entry.key] = entry
+        self._open[entry.key] = None
+
+    def result(self, key: str, answer: Any, error: Mapping[str, Any] | None, at: float) -> int:
+        """See `Journal.result`. Raises `NotOpen`."""
+        self._check_open(key)
+        self._places += 1
+        empty = Entry(key, "", "", {}, 0.0)
+        done = replace(self._new.get(key, empty), place=self._places, answer=answer, error=error, ended=at)
+        (self._new if key in self._new else self._results)[key] = done
+        del self._open[key]
+        return self._places
+
+    def forget(self, key: str) -> None:
+        """See `Journal.forget`."""
+        self._check_open(key)
+        del self._open[key]
+        if self._new.pop(key, None) is None:
+            self._dropped.append(key)
+
+    def _check_open(self, key: str) -> None:
+        if key not in self._open:
+            raise NotOpen(f"task '{self.task}' has no effect {key} that waits for its result")
+
+    def note(self, note: Note) -> None:
+        """See `Journal.note`."""
+        if note.key not in self._noted:
+            self._noted.add(note.key)
+            self._notes.append(note)
+
+    def checkpoint(self, model: Mapping[str, Any], at: float) -> None:
+        """See `Journal.checkpoint`."""
+        self._head.update(model=model, model_at=at)
+
+    def end(self, ended: Ended) -> None:
+        """See `Journal.end`."""
+        self._head["ended"] = asdict(ended)
+
+    def reopen(self, begun: float) -> None:
+        """See `Journal.reopen`."""
+        self._head.update(ended=None, begun=begun)
+
+    def commit(self) -> None:
+        """See `Journal.commit`. Raises `LeaseLost`, and what the database raises: then nothing was written."""
+        if not (self._head or self._new or self._results or self._dropped or self._notes):
+            return
+        with transaction.atomic():
+            changes: dict[str, Any] = reports.flags(self._notes)
+            self._notes, size = self._space.kept(self._notes)
+            if size:
+                changes["log_bytes"] = F("log_bytes") + size
+            self._hold(**changes)
+            self._write_head()
+            if self._dropped:
+                JournalEntry.objects.filter(task_id=self.task, key__in=map(_kept, self._dropped), place=None).delete()
+            for key, entry in self._results.items():
+                JournalEntry.objects.filter(task_id=self.task, key=_kept(key)).update(**self._result(entry))
+            JournalEntry.objects.bulk_create([self._entry(entry) for entry in self._new.values()])
+            if self._notes:
+                JournalNote.objects.bulk_create([self._note(note) for note in self._notes], ignore_conflicts=True)
+                reports.store(self.task, self._notes)
+        self._forget_all()
+
+    def _write_head(self) -> None:
+        head = self._head
+        if self._results or any(entry.place is not None for entry in self._new.values()):
+            head["places"] = self._places
+        self.written += _size(head.get("model"))
+        counts = {name: head.pop(f"+{name}", 0) for name in ("attempts", "deaths")}
+        cancelled = head.pop("?cancelled", None)
+        if not self._exists:
+            JournalTask.objects.create(task_id=self.task, cancelled=cancelled, **counts, **head)
+            self._exists = True
+            return
+        mine = JournalTask.objects.filter(task_id=self.task)
+        if cancelled is not None:
+            mine.filter(cancelled=None).update(cancelled=cancelled)
+        changes = {**head, **{name: F(name) + count for name, count in counts.items() if count}}
+        if changes:
+            mine.update(**changes)
+
+    def _entry(self, entry: Entry) -> JournalEntry:
+        self.written += _size(entry.about)
+        row = JournalEntry(
+            task_id=self.task,
+            key=_kept(entry.key),
+            kind=_kept(entry.kind),
+            digest=entry.digest,
+            about=entry.about,
+            begun=entry.begun,
+        )
+        if entry.place is not None:
+            for name, value in self._result(entry).items():
+                setattr(row, name, value)
+        return row
+
+    def _result(self, entry: Entry) -> dict[str, Any]:
+        result = {"answer": entry.answer, "error": entry.error}
+        self.written += _size(result)
+        return {"place": entry.place, "result": result, "ended": entry.ended}
+
+    def _note(self, note: Note) -> JournalNote:
+        self.written += _size(note.args)
+        return JournalNote(
+            task_id=self.task,
+            key=_kept(note.key),
+            kind=_kept(note.kind),
+            args=note.args,
+            digest=note.digest,
+            at=note.at,
+        )
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        """See `Journal.progress`."""
+        found = JournalTask.objects.filter(task_id=self.task).first()
+        if found is None:
+            raise NoSuchTask(f"the database holds no journal of a task '{self.task}'")
+        return self._progress(found, Task.objects.only("spec").get(id=self.task).spec)
+
+    def _progress(self, found: JournalTask, task: Any) -> Progress:
+        over = None if found.ended is None else Ended(**found.ended)
+        return Progress(task, found.engine, found.begun, found.attempts, found.deaths, found.cancelled, over)
+
+    def entries(self) -> Sequence[Entry]:
+        """See `Journal.entries`; with what is not committed yet."""
+        found: dict[str, Entry] = {}
+        for row in JournalEntry.objects.filter(task_id=self.task).order_by("id"):
+            result = row.result or {}
+            key = _given(row.key)
+            found[key] = Entry(
+                *(key, _given(row.kind), row.digest, row.about or {}, row.begun, row.place),
+                answer=result.get("answer"),
+                error=result.get("error"),
+                ended=row.ended,
+            )
+        for key in self._dropped:
+            found.pop(key, None)
+        for key, done in self._results.items():
+            found[key] = replace(found[key], place=done.place, answer=done.answer, error=done.error, ended=done.ended)
+        return [*found.values(), *self._new.values()]
+
+    def notes(self, *kinds: str) -> Sequence[Note]:
+        """See `Journal.notes`."""
+        rows = JournalNote.objects.filter(task_id=self.task).order_by("id")
+        if kinds:
+            rows = rows.filter(kind__in=[_kept(kind) for kind in kinds])
+        found = [Note(_given(row.key), _given(row.kind), row.args, row.digest, row.at) for row in rows]
+        return [*found, *(note for note in self._notes if not kinds or note.kind in kinds)]
+
+    def model(self) -> Mapping[str, Any] | None:
+        """See `Journal.model`."""
+        model: Any = self._head.get("model")
+        if model is None:
+            model = JournalTask.objects.filter(task_id=self.task).values_list("model", flat=True).first()
+        found: Mapping[str, Any] | None = model
+        return found
+
+    def close(self) -> None:
+        """See `Journal.close`."""
+        self._forget_all()
+
+
+def drop(task_ids: Sequence[str]) -> None:
+    """Removes the journals of these tasks, a few rows at a time, so that others get in between; their reports stay."""
+    for table in (JournalEntry, JournalNote):
+        drop_rows(table.objects.filter(task_id__in=task_ids), leave=0)
+    # Last: as long as it is there, the rest is looked for again.
+    JournalTask.objects.filter(task_id__in=task_ids).delete()
+
+
+def drop_rows(rows: QuerySet[Any], leave: int = _DROPPED) -> None:
+    """Deletes them in statements of a thousand rows each until no more than ``leave`` are there."""
+    while len(ids := list(rows.order_by("pk").values_list("pk", flat=True)[: _DROPPED + leave])) > leave:
+        rows.model._default_manager.filter(pk__in=ids[:_DROPPED]).delete()
+
+
+def _keys(rows: Any) -> list[str]:
+    return [_given(key) for key in rows.values_list("key", flat=True)]
+
+
+def _kept(text: str) -> str:
+    """A key or kind as it is stored: a task process makes them up, and databases do not take every character."""
+    return json.dumps(text)[1:-1]
+
+
+def _given(text: str) -> str:
+    found: str = json.loads(f'"{text}"')
+    return found
+
+
+def _size(value: Any) -> int:
+    if value is None:
+        return 0
+    with deep_calls():
+        return len(json.dumps(value, separators=(",", ":")))
+
+
+def _digest(task: Mapping[str, Any]) -> str:
+    told = {name: value for name, value in task.items() if name not in ("packages", "engine")}
+    with deep_calls():
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

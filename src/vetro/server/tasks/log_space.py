@@ -1,0 +1,50 @@
+"""`LogSpace`: keeps reports and log lines of a task within the quota of its project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from vetro.engine.worker.journal import Note
+from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.server.quotas.enforcement import fits
+from vetro.server.quotas.limits import limit
+from vetro.server.tasks import reports
+from vetro.server.tasks.models import Task
+
+#: Kinds of notes that people read.
+_READ = ("report", "log")
+
+
+class LogSpace:
+    """Belongs to one journal; call it in the transaction that writes the notes."""
+
+    def __init__(self, task_id: str) -> None:
+        self._task_id = task_id
+        self._project_id: str | None = None
+
+    def kept(self, notes: Sequence[Note]) -> tuple[list[Note], int]:
+        """Those of the notes that are written, and the bytes of reports and log lines among them.
+
+        When these do not fit any more they are left out, and a line of the service says so, once in a task.
+        """
+        size = sum(_size(note) for note in notes if note.kind in _READ)
+        if not size:
+            return list(notes), 0
+        if self._project_id is None:
+            self._project_id = str(Task.objects.values_list("project_id", flat=True).get(id=self._task_id))
+        if fits(self._project_id, "logs", size):
+            return list(notes), size
+        most = limit(self._project_id, "logs")
+        text = (
+            f"Quota 'logs': the reports and log lines of project '{self._project_id}' take all of {most:,} MiB; further"
+            " ones of this task are left out (remove environments that nobody needs, or have an administrator raise"
+            f" it with 'vetro quota set {self._project_id} logs=NUMBER')"
+        )
+        reports.add(Task.objects.get(id=self._task_id), "quota", text, level="warning")
+        return [note for note in notes if note.kind not in _READ], 0
+
+
+def _size(note: Note) -> int:
+    with deep_calls():
+        return len(json.dumps(note.args))

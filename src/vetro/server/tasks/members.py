@@ -1,0 +1,145 @@
+"""The workers that joined: who they are, whether they live, and taking over from those that died on this machine."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from vetro.engine.version import engine_version
+from vetro.server.config.config import Config
+from vetro.server.tasks import clock, plan
+from vetro.server.tasks.claim import release
+from vetro.server.tasks.models import WorkerProcess
+from vetro.server.tasks.wakeup import folder, tidy
+
+_PULSE = "pulse-"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One worker process. ``id`` is the ``owner`` of its tasks."""
+
+    id: str
+    host: str
+    pid: int
+    labels: tuple[str, ...] = ()
+
+
+class Wanted(Enum):
+    """What somebody wants of a worker: nothing, that it ends after its tasks, that it ends now."""
+
+    NOTHING = 0
+    DRAIN = 1
+    END = 2
+
+
+def this_host() -> str:
+    """A name for everything that shares our process ids: machine, since its start, and namespace of processes."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()[:8]
+        space = os.readlink("/proc/self/ns/pid").partition("[")[2].rstrip("]")
+    except OSError:
+        boot, space = secrets.token_hex(4), "0"
+    return f"{socket.gethostname()[:200]}/{boot}/{space}"
+
+
+def join(labels: list[str]) -> Member:
+    """Writes this process down as a worker."""
+    pid = os.getpid()
+    member = Member(f"{socket.gethostname()[:180]}-{pid}-{secrets.token_hex(4)}", this_host(), pid, tuple(labels))
+    _write(member, False)
+    return member
+
+
+def _write(member: Member, draining: bool) -> None:
+    WorkerProcess.objects.create(
+        id=member.id,
+        host=member.host,
+        pid=member.pid,
+        version=engine_version(),
+        labels=list(member.labels),
+        seen=clock.after(),
+        draining=draining,
+    )
+
+
+def pulse_of(config: Config, member: Member) -> Path:
+    """The file in which the worker writes down that it lives, for its effects hosts."""
+    return folder(config.data) / f"{_PULSE}{member.id}"
+
+
+def beat(member: Member, *, draining: bool = False) -> Wanted:
+    """The worker lives; ``draining``: it takes nothing more. What is wanted of it.
+
+    One that was silent for so long that others forgot it is written down again.
+    """
+    mine = WorkerProcess.objects.filter(id=member.id)
+    if not mine.update(seen=clock.after(), **({"draining": True} if draining else {})):
+        _write(member, draining)
+        return Wanted.NOTHING
+    asked = mine.filter(draining=True).values_list("drain_until", flat=True)
+    if not list(asked):
+        return Wanted.NOTHING
+    return Wanted.END if mine.filter(drain_until__lte=clock.after()).exists() else Wanted.DRAIN
+
+
+def leave(member: Member) -> int:
+    """The worker ends: its tasks are for others, at once. How many these are."""
+    released = release(member.id)
+    WorkerProcess.objects.filter(id=member.id).delete()
+    return released
+
+
+def take_over(config: Config) -> int:
+    """Frees the tasks of workers of this machine whose processes are gone; how many. Others are waited for: leases.
+
+    What the dead left in this data directory is removed.
+    """
+    freed, known, dead = 0, set(), False
+    # Looked for before the rows: whoever joins meanwhile has a row before its file.
+    files = list(folder(config.data).glob(f"{_PULSE}*"))
+    for id, host, pid in WorkerProcess.objects.values_list("id", "host", "pid"):
+        if host != this_host() or _lives(pid):
+            known.add(id)
+            continue
+        dead = True
+        freed += release(id)
+        WorkerProcess.objects.filter(id=id).delete()
+    for file in files:
+        if file.name.removeprefix(_PULSE) not in known:
+            dead = True
+            file.unlink(missing_ok=True)
+    if dead:
+        remove_left_over(config)
+    return freed
+
+
+def remove_left_over(config: Config) -> None:
+    """Removes sockets of processes that were killed, and what they left of plans."""
+    place = folder(config.data)
+    tidy(place)
+    plan.tidy(place)
+
+
+def forget_silent(seconds: float) -> None:
+    """Removes workers that nobody heard of for so long; their leases lapsed before."""
+    WorkerProcess.objects.filter(seen__lt=clock.after(-seconds)).delete()
+
+
+def _lives(pid: int) -> bool:
+    """Whether the process runs. One that only waits to be reaped is dead; that an id is used again costs a lease."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):  # gone, or of another user and hidden (hidepid, ProtectProc=)
+        try:
+            os.kill(pid, 0)
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+        return True
+    return state not in ("Z", "X")

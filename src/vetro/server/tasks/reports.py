@@ -1,0 +1,117 @@
+"""Rows for people: reports and log lines of tasks, and the events that tell those who watch (API.md 8).
+
+Every row has the key of what caused it and is stored once, whatever is repeated after a death.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from vetro.engine.worker.journal import Note
+from vetro.server.tasks.long_lines import parts_of, shortened
+from vetro.server.tasks.models import Event, Report, ReportPart, Task
+
+LEVELS = ("info", "warning", "error")
+_OF_LOG = {"warning": "warning", "error": "error", "critical": "error"}
+
+
+def flags(notes: Iterable[Note]) -> dict[str, bool]:
+    """Which columns of the task become true with these reports."""
+    levels = {level_of(note) for note in notes if note.kind == "report"}
+    found = {}
+    if "warning" in levels:
+        found["warnings"] = True
+    if "error" in levels:
+        found["errors"] = True
+    return found
+
+
+def level_of(note: Note) -> str:
+    """info, warning or error."""
+    level = str(note.args.get("level") or "info").lower()
+    if note.kind == "log":
+        return _OF_LOG.get(level, "info")
+    return level if level in LEVELS else "info"
+
+
+def store(task_id: str, notes: Sequence[Note]) -> None:
+    """Stores the reports and log lines among the notes of a task, inside the caller's transaction."""
+    wholes: dict[str, str] = {}
+    rows = [_row(task_id, note, wholes) for note in notes if note.kind in ("report", "log")]
+    if not rows:
+        return
+    Report.objects.bulk_create(rows, ignore_conflicts=True)
+    # One that was stored before has its parts, and another id.
+    for id in Report.objects.filter(id__in=list(wholes)).values_list("id", flat=True) if wholes else ():
+        _store_parts(id, wholes[id])
+    (owner,) = Task.objects.filter(id=task_id).values("project_id", "environment_id")
+    Event.objects.bulk_create(
+        Event(task_id=task_id, kind="report", data={"id": row.id, "kind": row.kind, "level": row.level}, **owner)
+        for row in rows
+    )
+
+
+def _store_parts(id: str, whole: str) -> None:
+    pieces = (ReportPart(report_id=id, number=number, text=text) for number, text in parts_of(whole))
+    while together := list(islice(pieces, 50)):
+        ReportPart.objects.bulk_create(together)
+
+
+def _row(task_id: str, note: Note, wholes: dict[str, str]) -> Report:
+    """``wholes`` gets what is to be stored in parts, by the id of the row."""
+    args = note.args
+    extra: Any = args.get("details") if note.kind == "report" else None
+    if note.kind == "log":
+        extra = {name: args[name] for name in ("logger", "level", "package", "file", "line") if name in args}
+    entity = args.get("id") if note.kind == "report" else None
+    text, extra, whole = shortened(str(args.get("text") or ""), extra)
+    row = Report(
+        task_id=task_id,
+        key=json.dumps(note.key)[1:-1],
+        kind=note.kind,
+        entity_id=json.dumps(entity)[1:-1][:255] if isinstance(entity, str) else "",
+        text=text,
+        details=extra,
+        cut=whole is not None,
+        level=level_of(note),
+        created=datetime.fromtimestamp(note.at, UTC),
+    )
+    if whole is not None:
+        wholes[row.id] = whole
+    return row
+
+
+def add(task: Task, key: str, text: str, *, level: str = "info", entity_id: str = "", details: Any = None) -> None:
+    """A line of the service itself under the name ``key``; nothing when it is there. With its event."""
+    text, details, whole = shortened(text, details)
+    row, new = Report.objects.get_or_create(
+        task_id=task.id,
+        key=f'"{key}',  # no key of a task process looks so: quotes in those are escaped
+        defaults={
+            "text": text,
+            "level": level,
+            "entity_id": entity_id[:255],
+            "details": details,
+            "cut": whole is not None,
+            "created": datetime.now(UTC),
+        },
+    )
+    if new and whole is not None:
+        _store_parts(row.id, whole)
+    if new:
+        tell(task, "report", {"kind": "report", "level": level})
+
+
+def tell(task: Task, kind: str = "task", data: Mapping[str, Any] | None = None) -> None:
+    """An event about a task; ``data`` is its state without."""
+    Event.objects.create(
+        project_id=task.project_id,
+        environment_id=task.environment_id,
+        task_id=task.id,
+        kind=kind,
+        data=dict(data) if data is not None else {"state": task.state, "kind": task.kind},
+    )

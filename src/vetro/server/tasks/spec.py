@@ -1,0 +1,328 @@
+"""What is written down of a task when it is enqueued, and what a worker makes of it.
+
+``Task.spec`` is the engine's task as plain data (`vetro.engine.task.task.Task.as_json`) with two differences:
+``packages`` is a list of ``{fqn, version, digest}``, and ``identities`` (who asks, whose environment it is;
+`vetro.engine.host`), ``environment`` (id of the environment that a plan is about) and ``trace`` (what its spans belong
+to) stand beside. Settings that a run depends on are part of it: a task that is continued after a death sees what it saw
+before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vetro.clouds import kinds
+from vetro.clouds.interface import Capabilities, CloudKind, Owner, Place
+from vetro.clouds.quotas import OF_CLOUD
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.engine.host.encryption import derived
+from vetro.engine.task.task import Budget
+from vetro.engine.task.task import Task as EngineTask
+from vetro.engine.version import engine_version
+from vetro.server.caller import Caller
+from vetro.server.config.config import Config, ConfigError
+from vetro.server.config.table import SETTINGS
+from vetro.server.observe import traces
+from vetro.server.quotas.limits import limits
+from vetro.server.secrets.key_file import read_keys
+from vetro.server.tasks.models import Task
+
+if TYPE_CHECKING:
+    from vetro.agent.broker_accounts import BrokerAccounts
+
+#: Kind of the service -> kind of the engine.
+ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
+#: Settings that are those of one kind of clouds.
+_SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
+_BESIDE = frozenset({"identities", "environment", "trace"})
+#: What servers are told of their logins, which no setting changes.
+_LOGINS = ("login", "password", "virtual_host", "server_login", "server_password", "server_exchange")
+#: How guests reach the agent's socket where no broker is configured.
+_SOCKET = "unix:/run/vetro/agent.sock"
+
+_log = logging.getLogger("vetro.worker")
+_lock = threading.Lock()
+_chosen: dict[Path, CloudKind] = {}
+
+
+def make(
+    config: Config,
+    caller: Caller,
+    task_id: str,
+    kind: str,
+    *,
+    environment: Any = None,
+    model: Mapping[str, Any] | None = None,
+    packages: Sequence[Any] = (),
+    method: str | None = None,
+    args: Mapping[str, Any] | None = None,
+    object_id: str | None = None,
+    on_class: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The content of ``Task.spec``. ``packages`` are rows of the catalog (fqn, version, digest)."""
+    model = dict(model or {})
+    if kind == "destroy" and model.get("Objects") is not None:
+        model["ObjectsCopy"], model["Objects"] = model["Objects"], None
+    data = EngineTask(
+        id=task_id,
+        kind=ENGINE_KINDS.get(kind, kind),  # type: ignore[arg-type]
+        model=model,
+        method=method,
+        args=dict(args or {}),
+        object_id=object_id,
+        on_class=on_class,
+        seed=task_id,
+        settings=engine_settings(config, task_id if environment is None else environment.id),
+        configs=class_configs(config),
+        budget=budget(config),
+    ).as_json()
+    data["packages"] = [{"fqn": p.fqn, "version": p.version, "digest": p.digest} for p in packages]
+    data["identities"] = identities(caller, environment)
+    trace = traces.carrier()
+    if trace:
+        data["trace"] = trace
+    if kind == "plan" and environment is not None:
+        data["environment"] = environment.id
+    return data
+
+
+def engine_task(task: Task) -> EngineTask:
+    """The engine's task, with the folders and archives of this machine. Raises what `blobs.local_path` raises."""
+    data = {name: value for name, value in task.spec.items() if name not in _BESIDE}
+    data["packages"] = local_paths([package["digest"] for package in data["packages"]])
+    data["engine"] = task.engine or engine_version()
+    return EngineTask.from_json(data)
+
+
+def local_paths(digests: Sequence[str]) -> list[str]:
+    """Where task processes find these packages."""
+    from vetro.server.catalog.blobs import local_path
+
+    return [str(local_path(digest)) for digest in digests]
+
+
+def compiled(config: Config) -> str:
+    """The folder of the compile cache: imports write it, task processes read it. Made when it is missing."""
+    folder = config.data / "cache" / "code"
+    if not folder.is_dir():
+        from vetro.packages.cache import DiskCache
+
+        DiskCache(folder, writable=True)
+    return str(folder)
+
+
+def packages_of(task: Task) -> list[dict[str, str]]:
+    """``{fqn, version, digest}`` of the packages that a task uses."""
+    return list(task.spec.get("packages") or [])
+
+
+def budget(config: Config) -> Budget:
+    """What a task may use."""
+    return Budget(
+        cpu_seconds=config["task.cpu_seconds"],
+        memory_mib=config["task.memory_mib"],
+        grace_seconds=config["task.grace_seconds"],
+    )
+
+
+def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
+    """What packages of an environment see of the settings, by section.
+
+    Where environments have logins of their own at the broker, these are not to be set: `engine.settings` says the rest.
+    """
+    broker = _broker(config)
+    own = dict(config["engine.settings"])
+    told: dict[str, Any] = {"host": _SOCKET}
+    if broker is not None:
+        from vetro.agent.broker_accounts import told_to_servers
+
+        told = told_to_servers(broker, environment)
+        if broker.get("management"):
+            theirs = {**told, **own.pop("rabbitmq", {})}
+            told = {**theirs, **{name: told[name] for name in told if name in _LOGINS}}
+    names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
+             "max_environments", "max_hosts", "driver")  # fmt: skip
+    if isinstance(kind(config), DriverKind) and config["cloud.settings"].get("regions"):
+        own = {"regions": list(config["cloud.settings"]["regions"]), **own}
+    return {
+        "rabbitmq": told,
+        "home_region": config["engine.home_region"],
+        "networking": {name: config[f"networking.{name}"] for name in names},
+        **own,
+    }
+
+
+def _broker(config: Config) -> dict[str, Any] | None:
+    """Settings of the broker; logins of environments are for clouds whose agents need it and which veil passwords."""
+    broker = dict(config["engine.broker"])
+    found = capabilities(config)
+    if found is None or found.agents != "broker":
+        broker.pop("management", None)
+    return broker or None
+
+
+def class_configs(config: Config) -> list[dict[str, Any]]:
+    """Rows of class configurations. Raises `vetro.packages.configs.ConfigError`."""
+    given = config["engine.class_configs"]
+    if not given:
+        return []
+    from vetro.engine.class_configs import rows_of
+
+    return rows_of(given, config.data)
+
+
+def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:
+    """Who asks and whose environment it is, as packages see it."""
+    user = {"id": caller.user_id, "name": caller.user_name, "domain": "Default"}
+    project = {"id": caller.project_id, "name": caller.project_name, "domain": "Default"}
+    theirs = project
+    if environment is not None and environment.project_id != caller.project_id:
+        theirs = {"id": environment.project_id, "name": environment.project_id, "domain": "Default"}
+    return {"caller": {"user": user, "project": project}, "environment": {"user": user, "project": theirs}}
+
+
+def kind(config: Config) -> CloudKind | None:
+    """The kind of the cloud: the one that is configured, else the best that works here (looked for once); None for one
+    that a function makes. Raises `vetro.clouds.kinds.KindMissing`.
+    """
+    name = kinds.named(config["cloud.kind"], config["cloud.driver"])
+    if ":" in name:
+        return None
+    if name:
+        return kinds.find(name)
+    directory = config.path("cloud.directory")
+    with _lock:
+        if directory not in _chosen:
+            _chosen[directory] = kinds.choose(Place(directory=directory)).kind
+        return _chosen[directory]
+
+
+def capabilities(config: Config) -> Capabilities | None:
+    """What the cloud can do; None for one that a function makes."""
+    found = kind(config)
+    return None if found is None else found.capabilities(kind_settings(config, found))
+
+
+def kind_settings(config: Config, kind: CloudKind) -> Any:
+    """The settings of the cloud, as its kind takes them. Raises what that says of wrong ones."""
+    return kind.settings.from_json(_settings(config, kind))
+
+
+def cloud(config: Config) -> dict[str, Any]:
+    """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
+    found = kind(config)
+    if found is None:
+        return {"kind": config["cloud.kind"], **config["cloud.settings"]}
+    made = {
+        "kind": found.name,
+        "directory": str(config.path("cloud.directory")),
+        "settings": _settings(config, found),
+    }
+    broker = _broker(config)
+    if broker and broker.get("management"):
+        made |= {"broker": broker, "signing_key": str(config.path("engine.signing_key"))}
+    return made
+
+
+def _settings(config: Config, kind: CloudKind) -> dict[str, Any]:
+    """Plain settings of the cloud: what holds for networks of all kinds, then its section, or ``cloud.settings``."""
+    known = {item.name for item in fields(kind.settings)}  # type: ignore[arg-type]
+    own = f"cloud.{kind.name}"
+    general = {name: value for name, value in _networking(config).items() if name in known}
+    if "home_region" in known:
+        general["home_region"] = config["engine.home_region"]
+    if config["cloud.script"] and "script" in known:
+        general["script"] = str(config.path("cloud.script"))
+    return {**general, **config[own if own in _SECTIONS else "cloud.settings"]}
+
+
+def check_cloud(config: Config) -> None:
+    """Raises `CloudError` for a cloud that there is not, and for settings of it, or of its broker, that cannot work."""
+    found = kind(config)
+    if found is None:
+        return
+    settings = kind_settings(config, found)
+    if found.capabilities(settings).agents == "broker":
+        from vetro.agent.broker_accounts import broker_of
+
+        found.lacks(settings, Place(directory=config.path("cloud.directory")))
+        try:
+            broker_of(config["engine.broker"])
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"engine.broker: {error}") from None
+
+
+def broker_accounts(config: Config) -> BrokerAccounts | None:
+    """The logins of environments at the broker; None where they have none."""
+    broker = _broker(config)
+    if not broker or not broker.get("management"):
+        return None
+    from vetro.agent.broker_accounts import BrokerAccounts, broker_of
+
+    found, management = broker_of(broker)
+    assert management is not None
+    return BrokerAccounts(found, management, config.path("engine.signing_key"))
+
+
+def forget_environment(config: Config, task: Task) -> None:
+    """After an environment was deleted: its login at the broker goes. A broker that does not answer keeps it until
+    `vetro.server.tasks.broker_logins` finds it."""
+    accounts = broker_accounts(config)
+    if accounts is None:
+        return
+    from vetro.agent.errors import AgentError
+
+    try:
+        accounts.remove(Owner(task.project_id, str(task.environment_id)))
+    except AgentError as error:
+        _log.warning("the login of environment %s stays at the broker for now: %s", task.environment_id, error.message)
+
+
+def _networking(config: Config) -> dict[str, Any]:
+    return {
+        "router": config["networking.router_name"],
+        "external_network": config["networking.external_network"],
+        "create_router": config["networking.create_router"],
+        "plan_ipv4": config["networking.env_ip_template"],
+        "max_networks": config["networking.max_environments"],
+        "max_hosts": config["networking.max_hosts"],
+        "dns_ipv4": list(config["networking.default_dns"]),
+    }
+
+
+def plugins(config: Config) -> list[str] | None:
+    """Distributions whose plug-ins may be used; None: all."""
+    names = config["engine.plugins"]
+    return None if "*" in names else list(names)
+
+
+def secret_keys(config: Config) -> list[str]:
+    """Keys for `vetro.engine.host.encryption.Seal`: the same on each machine with the keys of the installation."""
+    return derived(read_keys(config.path("secrets.key_file")))
+
+
+def host_config(config: Config, task: Task) -> dict[str, Any]:
+    """What the effects host of a task gets."""
+    settings = cloud(config)
+    found = capabilities(config)
+    if found is not None and found.quota:
+        allowed = limits(task.project_id, fresh=True)  # an administrator may just have raised one for this
+        settings["quotas"] = {name: allowed[name] for name in OF_CLOUD}
+    recorded = found is not None and not found.executes
+    owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")
+    return {
+        "cloud": settings,
+        "owner": {"project": owner.project, "environment": owner.environment, "user": owner.user},
+        # A recorder checks no signatures: a key would only cost time.
+        "signing_key": None if recorded else str(config.path("engine.signing_key")),
+        # What is only written down has no agents that a broker could reach.
+        "broker": None if recorded else _broker(config),
+        "secrets": secret_keys(config),
+        "plugins": plugins(config),
+        "identities": task.spec.get("identities"),
+    }

@@ -1,0 +1,125 @@
+"""What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``); web
+sessions that have expired, tokens that ended, blobs, logins at the broker, tasks without environment.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from datetime import datetime, timedelta
+
+from django.contrib.sessions.models import Session
+from django.db import Error, connections
+from django.db.models import Model
+
+from vetro.server.accounts import revocation
+from vetro.server.audit.models import AuditRecord
+from vetro.server.catalog import deleted_versions, garbage
+from vetro.server.config.config import Config
+from vetro.server.environments import removal
+from vetro.server.tasks import broker_logins, clock, journal, retention
+from vetro.server.tasks.models import Event, JournalTask, SweepMark, Task
+from vetro.yaql.errors import VetroError
+
+_log = logging.getLogger("vetro.worker")
+
+#: Days for which watchers may resume from an event.
+EVENT_DAYS = 7
+#: Rows that are dropped with one statement: nobody waits long for the database.
+_TOGETHER = 500
+#: How far a clock may be from that of the last round without being doubted, and how long it has to go on with that
+#: time until it is believed: nothing is dropped until then.
+DOUBT = timedelta(days=1)
+#: When this process began to doubt the clock, in seconds since the machine was started; empty: it does not.
+_doubted: list[float] = []
+
+
+def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
+    """Drops what is too old; how many of each: {journals, events, audit, sessions, tokens}."""
+    now = now or clock.read()  # a machine with a wrong clock must not drop what is young
+    found = {"journals": 0, "events": 0, "audit": 0, "sessions": 0, "tokens": 0}
+    before = now - timedelta(days=config["retention.journal_days"])
+    # Nothing ends before it begins: only journals that are old enough are looked at, by their index.
+    old = JournalTask.objects.filter(
+        begun__lt=before.timestamp(), task__state__in=Task.FINAL, task__finished__lt=before
+    )
+    while ids := list(old.values_list("task_id", flat=True)[:_TOGETHER]):
+        journal.drop(ids)
+        found["journals"] += len(ids)
+    found["events"] = _drop(Event, "seq", now - timedelta(days=EVENT_DAYS))
+    days = config["retention.audit_days"]
+    if days:
+        found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
+    found["sessions"] = _drop(Session, "session_key", now, "expire_date")
+    found["tokens"] = revocation.drop(now)
+    deleted_versions.forget(now - timedelta(hours=1))
+    return found
+
+
+def begin(config: Config) -> threading.Thread:
+    """Drops what is too old, and blobs and logins that nothing names, in a thread: many rows, a large store and a slow
+    broker take longer than a lease. Tasks last: while the broker is away they say which logins are to go.
+    """
+    thread = threading.Thread(target=_clean, args=(config,), name="sweep", daemon=True)
+    thread.start()
+    return thread
+
+
+def _doubtful() -> bool:
+    """Whether the clock leapt forward since the last round of any worker, also while none ran, less than a day ago."""
+    now = clock.read()
+    mark, _ = SweepMark.objects.get_or_create(id=1, defaults={"at": now})
+    if now - mark.at > DOUBT:
+        moment = time.clock_gettime(time.CLOCK_BOOTTIME)
+        _doubted[:] = _doubted or [moment]
+        if moment - _doubted[0] < DOUBT.total_seconds():
+            return True
+    _doubted.clear()
+    SweepMark.objects.filter(id=1).update(at=now)
+    return False
+
+
+def _clean(config: Config) -> None:
+    try:
+        if _doubtful():
+            _log.warning("more than a day has passed since anything was dropped, or the clock is wrong: not for a day")
+            return
+        sweep(config)
+        count = removal.drop_leftovers()
+        if count:
+            _log.info("%d rows of environments that are gone are removed", count)
+        count = garbage.collect()
+        if count:
+            _log.info("%d blobs that nothing names are removed", count)
+        if _clean_broker(config):
+            count = retention.drop(config)
+            if count:
+                _log.info("%d tasks of no environment are removed", count)
+    except Error as error:  # the next round tries again
+        _log.warning("what is too old could not be dropped, the database failed: %s", error)
+    except (OSError, VetroError) as error:  # also a task that no key opens: nobody knows which blobs it needs
+        _log.warning("unused blobs could not be removed: %s", error)
+    finally:
+        connections.close_all()
+
+
+def _clean_broker(config: Config) -> bool:
+    """Whether no login is left that nobody needs."""
+    from vetro.agent.errors import AgentError
+
+    try:
+        count = broker_logins.sweep(config)
+    except AgentError as error:  # the next round tries again
+        _log.warning("logins that nobody needs stay at the broker: %s", error.message)
+        return False
+    if count:
+        _log.info("%d logins that nobody needs are removed from the broker", count)
+    return True
+
+
+def _drop(table: type[Model], key: str, before: datetime, when: str = "at") -> int:
+    rows, count = table._default_manager, 0
+    while ids := list(rows.filter(**{f"{when}__lt": before}).values_list(key, flat=True)[:_TOGETHER]):
+        count += rows.filter(**{f"{key}__in": ids}).delete()[0]
+    return count

@@ -1,0 +1,236 @@
+"""`Desk`: what all pages about one environment begin with: the environment, the person's draft, what the draft changes.
+
+Secrets are concealed here, before anything reaches a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any
+
+from vetro.engine.models.differences import Difference, Property, diff
+from vetro.server.api import own
+from vetro.server.caller import Caller
+from vetro.server.environments import content, drafts, queries, redaction
+from vetro.server.environments.models import Session
+from vetro.server.tasks.models import Event
+from vetro.server.web import drafts as drafting
+from vetro.server.web.model_texts import label_of, label_of_type, text_of, type_of
+
+#: Lines of two values that are compared line by line; equal ones in a row that are shown.
+_LINES, _SAME = 2000, 3
+#: Kind of a difference -> (colour, icon).
+LOOKS = {
+    "created": ("success", "plus-lg"),
+    "changed": ("info", "pencil"),
+    "moved": ("info", "arrow-right"),
+    "destroyed": ("danger", "trash"),
+    "deleted": ("danger", "trash"),
+}
+
+
+@dataclass
+class Desk:
+    """One environment as one person works on it."""
+
+    caller: Caller
+    found: queries.Found
+    session: Session | None
+    #: The root object that pages show: the draft, what is being deployed, or what is there.
+    root: dict[str, Any] | None
+    #: The root object as it exists outside.
+    deployed: dict[str, Any] | None
+    #: Number of the last event before all this was read: pages watch what comes after it.
+    seen: int = 0
+
+    @property
+    def id(self) -> str:
+        """Id of the environment."""
+        return self.found.id
+
+    @cached_property
+    def secrets(self) -> redaction.Secrets:
+        """Which properties are secret, of the classes of both models."""
+        return redaction.of_roots(self.caller, self.found, self.root, self.deployed)
+
+    @cached_property
+    def changes(self) -> list[Difference]:
+        """What deploying would change, secrets masked."""
+        if self.root == self.deployed:
+            return []
+        content.check_comparable(self.deployed, self.root)
+        found = diff(self.deployed, self.root, redaction.as_diff(self.secrets))
+        if self.deployed is None:
+            # The environment's own object and its network come into being with the first deployment: nobody's doing.
+            found = [item for item in found if item.place is not None and item.place[1] != "defaultNetworks"]
+        return _with_metadata(tidied(found), self.deployed, self.root)
+
+    @cached_property
+    def top_changes(self) -> dict[str, str]:
+        """Id of an application -> created, changed or destroyed: itself, or something that it owns."""
+        owners: dict[str, str] = {}
+        for root in (self.deployed, self.root):
+            for service in content.services_of(root):
+                top = content.id_of(service)
+                for obj in content.objects_in(service):
+                    owners[str(content.id_of(obj))] = str(top)
+        told: dict[str, str] = {}
+        for item in self.changes:
+            top = owners.get(item.id)
+            if top == item.id:
+                told[top] = "changed" if item.what == "moved" else item.what
+            elif top is not None:
+                told.setdefault(top, "changed")
+        return told
+
+    @cached_property
+    def services(self) -> list[dict[str, Any]]:
+        """The applications."""
+        return [item for item in content.services_of(self.root) if isinstance(item, dict) and content.id_of(item)]
+
+    @cached_property
+    def removed(self) -> list[dict[str, Any]]:
+        """Applications that exist and that the draft takes out."""
+        kept = {content.id_of(item) for item in self.services}
+        old = content.services_of(self.deployed)
+        return [item for item in old if isinstance(item, dict) and content.id_of(item) not in kept]
+
+    def labels(self) -> Mapping[str, str]:
+        """Id -> name of every object, of both models."""
+        return {
+            str(content.id_of(obj)): label_of(obj)
+            for root in (self.deployed, self.root)
+            for obj in content.objects_in(root)
+        }
+
+    def shell(self, tab: str, **more: Any) -> dict[str, Any]:
+        """What the templates of all these pages need, and ``more``."""
+        from vetro.server.accounts.policy import allows
+
+        return {
+            "desk": self,
+            "env": self.found,
+            "tab": tab,
+            "draft": self.session if self.session is not None and self.session.id != self.found.session_id else None,
+            "may_change": allows(self.caller, "update_environment"),
+            "may_delete": allows(self.caller, "delete_environment"),
+            "never": self.found.version == 0,
+            "failed": self.found.status in ("deploy failure", "delete failure"),
+            "change_count": len(self.changes) if not self.found.busy else 0,
+            **more,
+        }
+
+
+def open_desk(caller: Caller, environment_id: str) -> Desk:
+    """The desk of an environment of the caller's project. Raises `NotFound`, also for those of others."""
+    seen = last_event()
+    found = queries.get(caller, own.environment(caller, environment_id), model=True)
+    session = drafting.current(caller, found)
+    if session is None and found.session_id:
+        session = Session.objects.filter(id=found.session_id).first()
+    return Desk(
+        caller, found, session, drafts.root_of(session, found), content.deployed_objects(found.model or {}), seen
+    )
+
+
+def last_event() -> int:
+    """Number of the newest event."""
+    return Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
+
+
+def tidied(items: list[Difference]) -> list[Difference]:
+    """Differences without properties of which only the objects in them are others: those are told by themselves."""
+    kept = []
+    for item in items:
+        told = tuple(p for p in item.properties if not (contains_only(p.old, p.new) or _versioned(p)))
+        if told or item.what != "changed":
+            kept.append(replace(item, properties=told))
+        elif item.came_from is not None:
+            kept.append(replace(item, what="moved", properties=()))
+    return kept
+
+
+def _versioned(told: Property) -> bool:
+    """Whether a class only got the version that it was deployed with."""
+    return told.name == "?/type" and told.old == type_of(told.new)
+
+
+def contains_only(old: Any, new: Any) -> bool:
+    """Whether two values of a property differ in nothing but the objects that they hold."""
+    return bool(_hollow(old) == _hollow(new))
+
+
+def _hollow(value: Any) -> Any:
+    if isinstance(value, list):
+        return [item for item in map(_hollow, value) if item is not None] or None
+    if isinstance(value, Mapping):
+        items = {key: _hollow(item) for key, item in value.items()}
+        return None if "?" in value else {key: item for key, item in items.items() if item is not None} or None
+    return value
+
+
+def shown_changes(items: list[Difference], labels: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Differences as templates show them."""
+    return [shown_change(item.as_json(), labels) for item in items]
+
+
+def shown_change(item: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
+    """One difference (`Difference.as_json`) as templates show it."""
+    colour, icon = LOOKS[item["what"]]
+    place, before = item.get("place"), item.get("came_from")
+    return {
+        **item,
+        "properties": [
+            _shown_property(told, _text(told["old"], labels), _text(told["new"], labels)) for told in item["properties"]
+        ],
+        "colour": colour,
+        "icon": icon,
+        "label": item.get("name") or label_of_type(item["type"]),
+        "class_name": type_of(item["type"]),
+        "where": (labels.get(place["owner"], ""), place["property"]) if place else None,
+        "was": (labels.get(before["owner"], ""), before["property"]) if before else None,
+    }
+
+
+def _shown_property(told: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """A property with its values as texts; lists, mappings and long texts line by line, with what is the same."""
+    shown = {**told, "old_text": old, "new_text": new, "lines": []}
+    before, after = old.split("\n"), new.split("\n")
+    if told["added"] or told["removed"] or max(len(before), len(after)) < 2 or len(before) + len(after) > _LINES:
+        return shown
+    for what, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what == "equal":
+            same = before[i1:i2]
+            shown["lines"] += [("", line) for line in same] if len(same) <= _SAME else [("same", len(same))]
+        else:
+            shown["lines"] += [("old", line) for line in before[i1:i2]] + [("new", line) for line in after[j1:j2]]
+    return shown
+
+
+def _text(value: Any, labels: Mapping[str, str]) -> str:
+    return labels[value] if isinstance(value, str) and value in labels else text_of(value)
+
+
+def _with_metadata(found: list[Difference], before: Any, after: Any) -> list[Difference]:
+    """The differences with those of ``?/metadata``, which `diff` leaves out."""
+    old = {content.id_of(obj): obj for obj in content.objects_in(before)}
+    known = {item.id: place for place, item in enumerate(found)}
+    for obj in content.objects_in(after):
+        own = content.id_of(obj)
+        was, now = (old[own]["?"].get("metadata") or {}) if own in old else {}, obj["?"].get("metadata") or {}
+        if own is None or was == now or (before is None and obj is after):
+            continue
+        told = Property("metadata", was or None, now or None, added=not was, removed=not now)
+        if own in known:
+            item = found[known[own]]
+            found[known[own]] = replace(
+                item, what="changed" if item.what == "moved" else item.what, properties=(*item.properties, told)
+            )
+        else:
+            found.append(
+                Difference("changed", own, str(obj["?"].get("type") or ""), label_of(obj), None, None, (told,))
+            )
+    return found

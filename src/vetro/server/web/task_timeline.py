@@ -1,0 +1,174 @@
+"""What a task did, for people: its lines, and its steps component by component along a time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from vetro.server.environments import content
+from vetro.server.tasks import log
+from vetro.server.tasks.models import JournalEntry, Report, Task
+from vetro.server.web.model_texts import label_of, label_of_type
+
+#: Width of the drawing of one row.
+WIDTH = 1000
+#: Lines that a page begins with, lines of one look afterwards, steps of a component that are told in words.
+LINES, MORE, STEPS = 500, 500, 60
+#: Characters of a step.
+STEP = 500
+LEVELS = ("info", "warning", "error")
+_EFFECTS = ("stack.push", "stack.delete", "agent.call", "agent.send", "sleep", "workflow")
+
+
+class Story:
+    """The components that a task was about, and whose each object is."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        model = (task.spec or {}).get("model") or {}
+        #: Id of a component -> (name, class), in the order of the model; those to be removed last.
+        self.components: dict[str, tuple[str, str]] = {}
+        self._top: dict[str, str] = {}
+        for root in (model.get("Objects"), model.get("ObjectsCopy")):
+            for service in content.services_of(root if isinstance(root, dict) else None):
+                own = content.id_of(service)
+                if own is None:
+                    continue
+                self.components.setdefault(str(own), (label_of(service), label_of_type(service["?"].get("type"))))
+                for obj in content.objects_in(service):
+                    self._top.setdefault(str(content.id_of(obj)), str(own))
+
+    def top(self, entity: str) -> str:
+        """Id of the component that an object belongs to; '' for the environment itself."""
+        return self._top.get(entity, "")
+
+    def family(self, component: str) -> list[str]:
+        """Ids of a component's objects."""
+        return [own for own, top in self._top.items() if top == component]
+
+    def lines(
+        self, *, after: int = 0, component: str = "", levels: Iterable[str] = (), newest: bool = False
+    ) -> list[dict[str, Any]]:
+        """Lines that fit, oldest first; with ``newest`` the last ones. ``component`` "-": of the environment only."""
+        rows = log.lines(self.task.id).filter(seq__gt=after)
+        if component == "-":
+            rows = rows.exclude(entity_id__in=list(self._top))
+        elif component:
+            rows = rows.filter(entity_id__in=self.family(component))
+        wanted = [level for level in levels if level in LEVELS]
+        if wanted:
+            rows = rows.filter(level__in=wanted)
+        found = log.within(rows.reverse(), LINES)[0][::-1] if newest else log.within(rows, MORE)[0]
+        return [self.line(row) for row in found]
+
+    def line(self, row: Report) -> dict[str, Any]:
+        """One line as templates show it."""
+        top = self.top(row.entity_id)
+        return {
+            "seq": row.seq,
+            "at": row.created,
+            "level": row.level,
+            "kind": row.kind,
+            "component": top,
+            "label": self.components[top][0] if top else "",
+            "text": row.text,
+            "details": _details(row.details),
+            "cut": row.cut,
+        }
+
+    def timeline(self) -> list[dict[str, Any]]:
+        """[{id, label, type, state, steps: [{text, level, at, seconds, x, width}]}]: what each component did and when.
+
+        A step lasts until the next one of its component; the last until the end of the task. Row '' is what the task
+        did outside: stacks, servers.
+        """
+        begin = self.task.started or self.task.created
+        end = self.task.finished or datetime.now(UTC)
+        span = max((end - begin).total_seconds(), 0.001)
+        told: dict[str, list[tuple[datetime, str, str]]] = {}
+        rows = log.lines(self.task.id).filter(kind="report").only("created", "text", "level", "entity_id")
+        for row in rows[:5000].iterator(chunk_size=100):
+            top = self.top(row.entity_id)
+            if top:
+                told.setdefault(top, []).append((row.created, str(row.text)[:STEP], row.level))
+        listed = [self._outside(begin, end, span)]
+        for own, (label, type_label) in self.components.items():
+            marks = told.get(own, [])
+            steps = []
+            for place, (at, text, level) in enumerate(marks[-STEPS:]):
+                rest = marks[-STEPS:][place + 1 :]
+                until = rest[0][0] if rest else end
+                steps.append(_step(text, level, at, until, begin, span, running=not rest and self.running))
+            listed.append({"id": own, "label": label, "type": type_label, "state": self._state(marks), "steps": steps})
+        return [item for item in listed if item["id"] or item["steps"]]
+
+    @property
+    def running(self) -> bool:
+        """Whether something may still happen."""
+        return self.task.state not in Task.FINAL
+
+    def _state(self, marks: list[tuple[datetime, str, str]]) -> str:
+        levels = {level for _, _, level in marks}
+        if "error" in levels:
+            return "error"
+        if self.running:
+            return "running" if marks else "queued"
+        # When a task fails, what it had in hand elsewhere ends, too: only who reported an error failed.
+        return "warning" if "warning" in levels else "done" if self.task.state == "done" else "stopped"
+
+    def _outside(self, begin: datetime, end: datetime, span: float) -> dict[str, Any]:
+        rows = JournalEntry.objects.filter(task=self.task, kind__in=_EFFECTS).order_by("-id")[:STEPS]
+        steps = []
+        for row in reversed(list(rows)):
+            at = datetime.fromtimestamp(row.begun, UTC)
+            until = datetime.fromtimestamp(row.ended, UTC) if row.ended is not None else end
+            failed = isinstance(row.result, Mapping) and bool(row.result.get("error"))
+            going = row.ended is None and self.running
+            level = "error" if failed else "info"
+            steps.append(_step(_effect(row.kind, row.about), level, at, until, begin, span, running=going))
+        state = "running" if any(step["running"] for step in steps) else "done"
+        return {"id": "", "label": _("Cloud and servers"), "type": "", "state": state, "steps": steps}
+
+
+def _step(
+    text: str, level: str, at: datetime, until: datetime, begin: datetime, span: float, *, running: bool
+) -> dict[str, Any]:
+    start = min(max((at - begin).total_seconds() / span, 0.0), 1.0)
+    stop = min(max((until - begin).total_seconds() / span, start), 1.0)
+    return {
+        "text": text,
+        "level": level,
+        "at": at,
+        "seconds": round(max((until - at).total_seconds(), 0.0), 1),
+        "running": running,
+        # Text: a template would write numbers as the viewer's language does, which a drawing does not understand.
+        "x": f"{start * WIDTH:.1f}",
+        "width": f"{max((stop - start) * WIDTH, 3.0):.1f}",
+    }
+
+
+def _effect(kind: str, about: Any) -> str:
+    given: Mapping[str, Any] = about if isinstance(about, Mapping) else {}
+    name = str(given.get("name") or "")
+    if kind == "sleep":
+        return _("Pause of %s seconds") % str(given.get("seconds", "?"))
+    words = {
+        "stack.push": _("Make or change stack %s"), "stack.delete": _("Delete stack %s"),
+        "agent.call": _("Run %s on a server"), "agent.send": _("Send %s to a server"), "workflow": _("Workflow %s"),
+    }  # fmt: skip
+    return str(words[kind] % name)
+
+
+def _details(details: Any) -> str:
+    """What goes with a line: the hint, where it happened, the frames."""
+    if not isinstance(details, Mapping):
+        return "" if details is None else str(details)
+    lines = [str(details["hint"])] if details.get("hint") else []
+    for frame in details.get("frames") or ():
+        if isinstance(frame, Mapping):
+            lines.append(f"{frame.get('file')}:{frame.get('line')}  {frame.get('class')}.{frame.get('method')}")
+    lines += [f"{key}: {details[key]}" for key in ("code", "logger", "file") if details.get(key) and not lines]
+    return "\n".join(lines)

@@ -1,0 +1,246 @@
+"""One environment: its components, each of them, and what is done with the environment as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.server.caller import Caller
+from vetro.server.environments import (
+    content,
+    copies,
+    deploy,
+    deployments,
+    fixed_properties,
+    history,
+    offered_actions,
+    queries,
+    redaction,
+    templates,
+    transfer,
+)
+from vetro.server.environments import description as changing
+from vetro.server.environments.models import Session
+from vetro.server.errors import ServiceError
+from vetro.server.tasks.models import Report, Task
+from vetro.server.web import drafts
+from vetro.server.web.environment_page import Desk, open_desk, shown_changes
+from vetro.server.web.logos import logos_of
+from vetro.server.web.model_texts import addresses_of, label_of, label_of_type, text_of, type_of
+from vetro.server.web.page import go, missing, page, render
+from vetro.server.web.views.environments.listing import TASK_FIELDS, told_tasks
+
+
+@page(rule="show_environment")
+def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """The components, with state, addresses and actions; or the same without the shell, for live updates."""
+    desk = open_desk(caller, environment)
+    context = desk.shell(
+        "components",
+        components=_components(desk),
+        task=newest_task(desk.found),
+        others=drafts.of_others(caller, desk.found),
+        outdated=len(drafts.outdated(caller, desk.found)),
+        watched=True,
+    )
+    part = request.headers.get("HX-Target") == "live"
+    return render(request, "environments/components.html" if part else "environments/one.html", context)
+
+
+def newest_task(found: queries.Found) -> dict[str, Any] | None:
+    """The last task that worked on an environment, or works on it."""
+    rows = Task.objects.filter(environment_id=found.id, kind__in=deployments.KINDS).order_by("-created", "-id")
+    listed = told_tasks(list(rows.values(*TASK_FIELDS)[:1]))
+    return listed[0] if listed else None
+
+
+def _components(desk: Desk) -> list[dict[str, Any]]:
+    """What the page shows of each application."""
+    newest = deployments.last_statuses(desk.caller, desk.id, desk.session.id if desk.session is not None else "")
+    actions: dict[str, list[dict[str, Any]]] = {}
+    tops = {
+        str(content.id_of(obj)): str(content.id_of(item)) for item in desk.services for obj in content.objects_in(item)
+    }
+    for action in offered_actions.actions(desk.caller, desk.id):
+        if action["enabled"]:
+            actions.setdefault(tops.get(action["object_id"], ""), []).append(action)
+    logos = logos_of(desk.caller, {type_of(item["?"].get("type")) for item in [*desk.services, *desk.removed]})
+    listed = []
+    gone = {content.id_of(item) for item in desk.removed}
+    for item in [*desk.services, *desk.removed]:
+        own = str(content.id_of(item))
+        type_text = item["?"].get("type")
+        removed = own in gone
+        listed.append(
+            {
+                "id": own,
+                "name": label_of(item),
+                "type": type_of(type_text),
+                "type_label": label_of_type(type_text),
+                "logo": logos.get(type_of(type_text), ""),
+                "change": desk.top_changes.get(own, "") if not desk.found.busy else "",
+                "removed": removed,
+                "state": _state(desk, own, removed, newest.get(own)),
+                "addresses": [] if removed else addresses_of(redaction.conceal(item, desk.secrets)),
+                "report": newest.get(own),
+                "actions": sorted(actions.get(own, ()), key=lambda action: action["title"].lower()),
+            }
+        )
+    return listed
+
+
+def _state(desk: Desk, own: str, removed: bool, report: dict[str, Any] | None) -> str:
+    """A word for a component: what is true of it now."""
+    if desk.found.busy:
+        failed = report is not None and report["task_id"] == desk.found.task_id and report["level"] == "error"
+        return "error" if failed else desk.found.status
+    if removed:
+        return "removal"
+    change = desk.top_changes.get(own)
+    if change:
+        return "addition" if change == "created" else "change"
+    if desk.found.status in (Session.FAILED, Session.DELETE_FAILED):
+        return "error" if report is not None and report["level"] == "error" else "unsure"
+    return "deployed"
+
+
+@page(rule="show_environment")
+def component(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
+    """One object: its properties, what it owns, what was reported about it."""
+    desk = open_desk(caller, environment)
+    found = _object(desk.root, component) or _object(desk.deployed, component)
+    if found is None:
+        raise missing(_("component"))
+    shown = redaction.conceal(found, desk.secrets)
+    labels = desk.labels()
+    family = [str(content.id_of(obj)) for obj in content.objects_in(found)]
+    tasks = Task.objects.filter(environment_id=desk.id, kind__in=deployments.KINDS).values("id")
+    rows = Report.objects.filter(task__in=tasks, entity_id__in=family[:400]).order_by("-seq")[:30]
+    top = next((s for s in desk.services if component in {content.id_of(o) for o in content.objects_in(s)}), None)
+    context = desk.shell(
+        "components",
+        object_id=component,
+        metadata=found["?"].get("metadata") or {},
+        label=label_of(found),
+        type=found["?"].get("type"),
+        type_name=type_of(found["?"].get("type")),
+        properties=_properties(shown, labels),
+        owned=[
+            {"id": content.id_of(obj), "label": label_of(obj), "type": type_of(obj["?"].get("type"))}
+            for obj in list(content.objects_in(found))[1:201]
+        ],
+        addresses=addresses_of(shown),
+        actions=[a for a in offered_actions.actions(caller, environment) if a["object_id"] in family],
+        reports=list(rows),
+        # Networks and other objects of the environment itself have no form.
+        editable=top is not None,
+        top=top is not None and content.id_of(top) == component,
+        changes=shown_changes([item for item in desk.changes if item.id in family], labels),
+        exists=_object(desk.root, component) is not None,
+    )
+    return render(request, "environments/component.html", context)
+
+
+def _object(root: Any, object_id: str) -> dict[str, Any] | None:
+    return next((obj for obj in content.objects_in(root) if content.id_of(obj) == object_id), None)
+
+
+def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
+    """Name and value of each property; references by name, secrets as dots."""
+    from vetro.engine.models.differences import masked
+    from vetro.yaql.redact import MASK
+
+    rows = []
+    for name, value in shown.items():
+        if name == "?":
+            continue
+        secret = redaction.is_mark(value)
+        plain = MASK if secret else masked(name, value)
+        target = value if isinstance(value, str) and value in labels else content.id_of(value)
+        text = labels[value] if isinstance(value, str) and value in labels else text_of(plain)
+        rows.append({"name": name, "text": text, "target": target, "long": len(text) > 80 or "\n" in text})
+    return rows
+
+
+@page("GET", "POST", rule="update_environment")
+def rename(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Changes name and description."""
+    desk = open_desk(caller, environment)
+    context = desk.shell("", name=desk.found.name, description=desk.found.description_text)
+    if request.method == "POST":
+        context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
+        try:
+            changing.change(caller, environment, name=context["name"], description=context["description"])
+        except ServiceError as error:
+            return render(request, "environments/rename.html", {**context, "problem": error}, error.status)
+        return go(request, f"/app/environments/{environment}/")
+    return render(request, "environments/rename.html", context)
+
+
+@page("GET", "POST", rule="create_environment")
+def clone(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """A new environment with the same components, as a draft."""
+    desk = open_desk(caller, environment)
+    context = desk.shell("", name=_("%s copy") % desk.found.name, count=len(desk.services))
+    if request.method == "POST":
+        context["name"] = request.POST.get("name", "")
+        try:
+            made = history.clone(caller, environment, context["name"], desk.session.id if desk.session else "")
+        except ServiceError as error:
+            return render(request, "environments/clone.html", {**context, "problem": error}, error.status)
+        messages.success(request, _("This is the copy. Nothing of it is deployed yet."))
+        return go(request, f"/app/environments/{made['environment_id']}/")
+    return render(request, "environments/clone.html", context)
+
+
+@page("GET", "POST", rule="create_env_template")
+def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """A template with the components as they are now."""
+    desk = open_desk(caller, environment)
+    context = desk.shell("", name=desk.found.name, description="", count=len(desk.services))
+    if request.method == "POST":
+        context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
+        try:
+            classes = fixed_properties.classes_for(caller, desk.found, {"Objects": desk.root})
+            fresh = copies.renewed(copies.undeployed(desk.root, classes), classes)
+            given = {"name": context["name"], "description_text": context["description"]}
+            # Whoever makes a template shares how things are built, not the passwords of what exists.
+            services = redaction.without(content.services_of(fresh), desk.secrets)
+            made = templates.create(caller, {**given, "services": services})
+        except ServiceError as error:
+            return render(request, "environments/to_template.html", {**context, "problem": error}, error.status)
+        return go(request, f"/app/templates/{made['id']}/")
+    return render(request, "environments/to_template.html", context)
+
+
+@page("POST", rule="update_environment")
+def export(request: HttpRequest, caller: Caller, environment: str) -> FileResponse:
+    """The environment as a ZIP archive, secrets in clear."""
+    desk = open_desk(caller, environment)
+    archive = transfer.export_environment(caller, environment)
+    return FileResponse(
+        archive, as_attachment=True, filename=f"environment-{desk.id}.zip", content_type="application/zip"
+    )
+
+
+@page("GET", "POST", rule="delete_environment")
+def delete(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Destroys what was deployed and then the environment; or forgets it. Says before what that means."""
+    desk = open_desk(caller, environment)
+    existing = content.services_of(desk.deployed) if desk.found.version else []
+    context = desk.shell("", existing=[{"name": label_of(i), "type": type_of(i["?"]["type"])} for i in existing])
+    if request.method != "POST":
+        return render(request, "environments/delete.html", context)
+    abandon = request.POST.get("how") == "abandon"
+    if abandon and request.POST.get("confirm", "").strip() != desk.found.name:
+        problem = _("Type the name of the environment to abandon it.")
+        return render(request, "environments/delete.html", {**context, "problem": problem}, 400)
+    task = deploy.delete(caller, environment, abandon=abandon)
+    if task is not None:
+        return go(request, f"/app/environments/{environment}/tasks/{task.id}/")
+    told = _("The environment %s was abandoned.") if abandon else _("The environment %s was deleted.")
+    messages.success(request, told % desk.found.name)
+    return go(request, "/app/environments/")

@@ -1,0 +1,84 @@
+"""The plan: what deploying the draft would do. A task finds it out; nothing outside changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from vetro.server.caller import Caller
+from vetro.server.environments import plan as planning
+from vetro.server.tasks import queue
+from vetro.server.tasks.models import Task
+from vetro.server.web import drafts
+from vetro.server.web.environment_page import LOOKS, Desk, contains_only, open_desk, shown_change
+from vetro.server.web.page import go, missing, page, render
+from vetro.yaql.redact import MASK
+
+
+@page("POST", rule="plan_environment")
+def begin(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Starts the plan of the person's draft, or of the environment as it is."""
+    desk = open_desk(caller, environment)
+    draft = drafts.current(caller, desk.found)
+    task = planning.plan(caller, environment, draft.id if draft is not None else "")
+    return go(request, f"/app/environments/{environment}/plans/{task.id}")
+
+
+@page(rule="show_task")
+def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponse:
+    """A plan, or that it is still being made."""
+    desk = open_desk(caller, environment)
+    row = queue.get(caller, task)
+    if row.kind != "plan" or (row.spec or {}).get("environment") != environment:
+        raise missing(_("plan"))
+    plan: Any = row.result if row.state == "done" and isinstance(row.result, dict) else None
+    draft = desk.session.id if desk.session is not None else ""
+    context = desk.shell(
+        "changes",
+        task=row,
+        final=row.state in Task.FINAL,
+        watched=f"task={row.id}",  # plans hold up no environment, so they are not among its events
+        plan=_shown(desk, plan) if plan is not None else None,
+        current=not desk.found.busy and row.session_id == draft and _unchanged(desk, row),
+    )
+    part = request.headers.get("HX-Target") == "live"
+    return render(request, "environments/plan_part.html" if part else "environments/plan.html", context)
+
+
+def _unchanged(desk: Desk, row: Task) -> bool:
+    """Whether the draft is as it was when the plan was begun."""
+    return desk.session is None or desk.session.updated <= row.created
+
+
+def _shown(desk: Desk, plan: Mapping[str, Any]) -> dict[str, Any]:
+    labels = {**desk.labels(), **{item["id"]: item["name"] for item in plan["objects"] if item["name"]}}
+    stacks = [
+        {
+            **stack,
+            "colour": LOOKS[stack["what"]][0],
+            "icon": LOOKS[stack["what"]][1],
+            "resources": [
+                {**item, "colour": LOOKS[item["what"]][0], "icon": LOOKS[item["what"]][1]}
+                for item in stack["resources"]
+            ],
+        }
+        for stack in plan["stacks"]
+    ]
+    masked = [_masked(desk, item) for item in plan["objects"]]
+    objects = [shown_change(item, labels) for item in masked if item["properties"] or item["what"] != "changed"]
+    counts = {what: sum(1 for item in objects if item["what"] == what) for what in ("created", "changed", "destroyed")}
+    return {**plan, "objects": objects, "stacks": stacks, "counts": counts}
+
+
+def _masked(desk: Desk, item: Mapping[str, Any]) -> dict[str, Any]:
+    """One object of a plan without the secrets that its class declares: plans mask by name only."""
+    names = desk.secrets(str(item["type"]))
+    properties = [
+        {**p, "old": p["old"] and MASK, "new": p["new"] and MASK} if p["name"] in names else p
+        for p in item["properties"]
+        if not contains_only(p["old"], p["new"])
+    ]
+    return {**item, "properties": properties}

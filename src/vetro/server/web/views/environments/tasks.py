@@ -1,0 +1,180 @@
+"""Tasks of an environment: deploying, and watching what happens: timeline, log; cancel, retry, decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext as _
+
+from vetro.engine.models.differences import masked
+from vetro.server.accounts.models import User
+from vetro.server.accounts.policy import allows
+from vetro.server.api import own
+from vetro.server.caller import Caller
+from vetro.server.environments import deploy as deploying
+from vetro.server.environments import deployments, queries
+from vetro.server.environments.models import Environment, State
+from vetro.server.errors import Invalid
+from vetro.server.http.streams import text_stream
+from vetro.server.setup import config
+from vetro.server.tasks import labels, log, queue
+from vetro.server.tasks.models import Report, Task
+from vetro.server.web import drafts
+from vetro.server.web.environment_page import last_event
+from vetro.server.web.model_texts import text_of
+from vetro.server.web.page import go, missing, page, render
+from vetro.server.web.task_timeline import LEVELS, LINES, Story
+from vetro.server.web.views.environments.listing import kind_of
+
+
+@page("POST", rule="update_environment")
+def deploy(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Deploys the draft that the page showed, or the environment as it is once more."""
+    own.environment(caller, environment)
+    # Whoever saw changes means those: when somebody else was faster, she is told so, and nothing else is deployed.
+    session = request.POST.get("draft") or drafts.wanted(caller, environment).id
+    task = deploying.deploy(caller, environment, session)
+    return go(request, f"/app/environments/{environment}/tasks/{task.id}/")
+
+
+@page(rule="show_task")
+def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponse:
+    """The live view of a task; the same page later is its record."""
+    seen = last_event()
+    row = _task(caller, environment, task)
+    story = Story(row)
+    chosen = _chosen(request)
+    there = Environment.objects.filter(id=environment).exists()
+    context: dict[str, Any] = {
+        "env": queries.get(caller, environment) if there else None,
+        "environment_id": environment,
+        "task": row,
+        "seen": seen,
+        "final": row.state in Task.FINAL,
+        "what": kind_of(row.kind, row.action),
+        "who": User.objects.filter(id=row.user_id).values_list("username", flat=True).first() or row.user_id,
+        "timeline": story.timeline(),
+        "unserved": labels.lacks_label(config(), row),
+        "error": row.error,
+        "result": _result(caller, row),
+        "state_number": State.objects.filter(environment_id=environment, task_id=row.id)
+        .values_list("number", flat=True)
+        .first(),
+        "decisions": [
+            {**one, "args_text": text_of(masked("", one["args"]))} for one in queue.undecided(caller, row.id)
+        ],
+        "may_cancel": allows(caller, "cancel_task") and row.state not in Task.FINAL,
+        "may_retry": allows(caller, "retry_task") and there and _retriable(environment, row),
+        "may_resolve": allows(caller, "resolve_task"),
+    }
+    if request.headers.get("HX-Target") == "live":
+        return render(request, "environments/task_part.html", context)
+    told = story.lines(newest=True, component=chosen[0], levels=chosen[1])
+    context |= {
+        "lines": told,
+        "cut": len(told) == LINES,
+        "components": [(id, label) for id, (label, _type) in story.components.items()],
+        "component": chosen[0],
+        "levels": [(level, level in chosen[1]) for level in LEVELS],
+        "query": request.GET.urlencode(),
+    }
+    return render(request, "environments/task.html", context)
+
+
+@page(rule="show_task")
+def lines(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponse:
+    """The lines after number ``after``, as a part of the page."""
+    story = Story(_task(caller, environment, task))
+    text = request.GET.get("after", "0")
+    after = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    component, levels = _chosen(request)
+    found = story.lines(after=after, component=component, levels=levels)
+    return render(request, "environments/lines.html", {"lines": found})
+
+
+@page(rule="show_task")
+def download(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponseBase:
+    """The whole log as text."""
+    row = _task(caller, environment, task)
+    story = Story(row)
+
+    def text() -> Iterator[str]:
+        for line in log.lines(row.id).iterator(chunk_size=50):
+            told = story.line(line)
+            name = f" [{told['label']}]" if told["label"] else ""
+            yield f"{line.created.isoformat()} {line.level.upper():7}{name} "
+            yield from log.whole(line)
+            yield "\n"
+            yield from (f"    {more}\n" for more in told["details"].splitlines())
+
+    return text_stream(text, f"log-{row.id}.txt", caller.project_id)
+
+
+@page(rule="show_task")
+def line(request: HttpRequest, caller: Caller, environment: str, task: str, seq: int) -> HttpResponseBase:
+    """One line of the log as it was reported, whole."""
+    row = Report.objects.filter(task=_task(caller, environment, task), seq=seq).first() if seq < 1 << 63 else None
+    if row is None:
+        raise missing(_("line"))
+    return text_stream(lambda: log.whole(row), f"line-{seq}.txt", caller.project_id)
+
+
+@page("POST", rule="cancel_task")
+def cancel(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponse:
+    """Ends it at the next safe point."""
+    queue.cancel(caller, _task(caller, environment, task).id, request.POST.get("reason", "").strip())
+    return go(request, f"/app/environments/{environment}/tasks/{task}/")
+
+
+@page("POST", rule="retry_task")
+def retry(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponse:
+    """Does again what failed."""
+    made = queue.retry(caller, _task(caller, environment, task).id)
+    return go(request, f"/app/environments/{environment}/tasks/{made.id}/")
+
+
+@page("POST", rule="resolve_task")
+def resolve(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponse:
+    """Says what became of an effect: it was done (with an answer as JSON), or is to be done again."""
+    row = _task(caller, environment, task)
+    redo = request.POST.get("decision") == "redo"
+    text = request.POST.get("answer", "").strip()
+    try:
+        answer = json.loads(text) if text and not redo else None
+    except (ValueError, RecursionError):
+        raise Invalid(
+            _("The answer is no JSON."), hint=_('Text needs quotes: "done". Leave it empty for none.')
+        ) from None
+    queue.resolve(caller, row.id, request.POST.get("key", ""), answer=answer, redo=redo)
+    return go(request, f"/app/environments/{environment}/tasks/{task}/")
+
+
+def _task(caller: Caller, environment: str, task: str) -> Task:
+    """A task of this environment and the caller's project; it outlives an environment that was deleted."""
+    row = queue.get(caller, task)
+    if row.environment_id != environment or row.kind not in deployments.KINDS:
+        raise missing(_("task"))
+    return row
+
+
+def _chosen(request: HttpRequest) -> tuple[str, list[str]]:
+    """The filter of the log: component and levels."""
+    return request.GET.get("component", "")[:255], [level for level in request.GET.getlist("level") if level in LEVELS]
+
+
+def _retriable(environment: str, row: Task) -> bool:
+    if row.state not in Task.FINAL or (row.state == "done" and not row.errors):
+        return False
+    newest = Environment.objects.filter(id=environment).values_list("task_id", flat=True).first()
+    return row.state != "done" and newest == row.id
+
+
+def _result(caller: Caller, row: Task) -> str:
+    """What an action returned, as text."""
+    found = queue.result_of(caller, row) if row.kind == "action" and row.state == "done" else None
+    if found is None:
+        return ""
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, indent=1)

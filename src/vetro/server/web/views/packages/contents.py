@@ -1,0 +1,158 @@
+"""What is inside a package, for pages: classes, the form's outline, files, source in colours.
+
+Archives never change under their digest, so what was found out is kept. Parsing is left to a process behind walls
+(`catalog.inside`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from typing import Any
+
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from vetro.server.cache import Remembered, as_text
+from vetro.server.caller import Caller
+from vetro.server.catalog import blobs, service
+from vetro.server.catalog.dependencies import packages_for
+from vetro.server.catalog.inspection.client import SECONDS, archive_limits
+from vetro.server.catalog.inspection.pool import pool
+from vetro.server.catalog.models import Package
+from vetro.server.errors import Invalid, NotFound, ServiceError, TooLarge, Unavailable
+from vetro.yaql.errors import VetroError
+
+#: Bytes of a file that is shown, and of one that is shown in colours; longer ones are plain.
+LARGEST, COLOURED = 1 << 20, 200_000
+#: Lines of a file and files of a package that one page shows.
+LINES, FILES = 5000, 2000
+_SAFE = re.compile(r"[a-z]?")
+
+
+_described = Remembered(64, 16 << 20, as_text)
+_files = Remembered(500, 32 << 20, as_text)
+_sources = Remembered(32)
+
+
+def described(caller: Caller, package: Package) -> dict[str, Any]:
+    """Classes and form of a package, as `vetro.server.catalog.inspection.describe.describe` tells them.
+
+    Raises `Invalid` when it cannot be examined, `Unavailable` when there is no time for it now.
+    """
+    try:
+        needed = packages_for(caller, [(package.fqn, f"=={package.version}")])
+    except ServiceError:  # something that it requires is missing: its classes say so
+        needed = []
+    others = sorted({row.digest for row in needed if row.digest != package.digest})
+
+    def ask() -> dict[str, Any]:
+        paths = []
+        for digest in others:
+            try:
+                paths.append(str(blobs.local_path(digest)))
+            except blobs.BlobMissing:
+                continue
+        head = {
+            "op": "describe",
+            "location": str(blobs.location_of(package.digest)),
+            "others": paths,
+            "limits": archive_limits(),
+        }
+        answer, _more = pool().ask(caller.project_id, head, [service.content(package, "digest")], SECONDS, paths)
+        found: dict[str, Any] = answer["described"]
+        return found
+
+    return _described.get((package.digest, *others), ask)
+
+
+def files(package: Package) -> list[tuple[str, int]]:
+    """(path, size) of the files of the archive, by path."""
+
+    def read() -> list[tuple[str, int]]:
+        with _opened(package) as archive:
+            return sorted((item.filename, item.file_size) for item in archive.infolist() if not item.is_dir())
+
+    return _files.get(("files", package.digest), read)
+
+
+def read_file(package: Package, path: str) -> bytes:
+    """One file of the archive. Raises `NotFound`, `TooLarge`, `Unavailable`."""
+    size = dict(files(package)).get(path)
+    if size is None:
+        raise NotFound(_("There is no file %s in the package.") % path[:200])
+    if size > LARGEST:
+        raise TooLarge(
+            _("%(path)s is too large to be shown.") % {"path": path[:200]}, hint=_("Download the archive instead.")
+        )
+    with _opened(package) as archive:
+        try:
+            with archive.open(path) as file:
+                return file.read(LARGEST + 1)
+        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+            raise Unavailable(_("The file cannot be read: %s") % error) from None
+
+
+def text_of(data: bytes) -> str | None:
+    """The text that a file holds; None where it is none."""
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+def document(package: Package, *names: str) -> str:
+    """Text of the first file at the top of the archive that is called so, with any suffix; '' where there is none."""
+
+    def read() -> str:
+        for path, size in files(package):
+            stem = path.partition(".")[0].lower()
+            if "/" not in path and stem in names and size <= COLOURED:
+                return text_of(read_file(package, path)) or ""
+        return ""
+
+    try:
+        return _files.get((names, package.digest), read)
+    except VetroError:  # an archive that is gone or broken has no such file; other pages say what is wrong with it
+        return ""
+
+
+def source(caller: Caller, package: Package, path: str, text: str) -> list[SafeString]:
+    """The first `LINES` lines of a file as HTML, coloured where that can be done."""
+
+    def colour() -> list[SafeString]:
+        if len(text) > COLOURED:
+            return _plain(text)
+        head = {"op": "highlight", "path": path, "limits": archive_limits()}
+        try:
+            answer, _more = pool().ask(caller.project_id, head, [text.encode()], 5.0)
+        except (Invalid, Unavailable):
+            return _plain(text)
+        return [_line(line) for line in answer["lines"][:LINES]]
+
+    return _sources.get((package.digest, path), colour)
+
+
+def _plain(text: str) -> list[SafeString]:
+    return [mark_safe(escape(line)) for line in text.split("\n")[:LINES]]
+
+
+def _line(parts: list[list[str]]) -> SafeString:
+    """That process tells letters and texts; the HTML is made here."""
+    return mark_safe(
+        "".join(
+            format_html('<span class="hl-{}">{}</span>', kind, text) if kind and _SAFE.fullmatch(kind) else escape(text)
+            for kind, text in parts
+        )
+    )
+
+
+def _opened(package: Package) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(io.BytesIO(service.content(package, "digest")))
+    except zipfile.BadZipFile as error:
+        raise Unavailable(_("The archive cannot be read: %s") % error) from None

@@ -1,0 +1,117 @@
+"""An application from answers: new, changed, unclear. Asked in a task process, as commands and servers do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.taskworld import write_package
+from vetro.engine.models import Environment, put
+from vetro.engine.query.query import AskFailed, ask
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Task
+
+CLASSES = {
+    "Main": """
+Extends: std:Application
+Properties:
+  n:
+    Contract: $.int().notNull().check($ > 3)
+  label:
+    Contract: $.string().notNull()
+  part:
+    Contract: $.class(Part).notNull()
+""",
+    "Part": """
+Properties:
+  size:
+    Contract: $.int().notNull()
+  color:
+    Contract: $.string()
+    Default: red
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    with Launcher() as made:
+        yield made
+
+
+class World:
+    """An environment and its package."""
+
+    def __init__(self, launcher: Launcher, folder: Path) -> None:
+        self.launcher = launcher
+        self.package = write_package(folder, CLASSES)
+        self.environment = Environment.new("e", "env")
+
+    def ask(self, kind: Any, **more: Any) -> Any:
+        task = Task(id="q", kind=kind, packages=[self.package], model=self.environment.model, **more)
+        return ask(task, launcher=self.launcher)
+
+    def apply(self, answers: Any, application: str | None = None, seed: str = "s") -> dict[str, Any]:
+        args = {"answers": answers, "application": application}
+        made: dict[str, Any] = self.ask("suggest", on_class={"name": "t.Main"}, args=args, seed=seed)
+        return made
+
+
+@pytest.fixture
+def world(launcher: Launcher, tmp_path: Path) -> World:
+    return World(launcher, tmp_path)
+
+
+def test_a_new_application_is_completed_and_passes_the_check(world: World) -> None:
+    made = world.apply({"n": 5, "part": {"color": "blue"}})
+    assert (made["new"], made["chosen"]) == (True, {"label": "sample", "part.size": 1})
+    assert world.environment.applications == []
+    put(world.environment, made)
+    (app,) = world.environment.applications
+    assert (app["n"], app["label"], app["part"]["color"]) == (5, "sample", "blue")
+    assert world.ask("check_model") == {"errors": []}
+    app["n"] = 0
+    (error,) = world.ask("check_model")["errors"]
+    assert (error["objectId"], error["property"]) == (app["?"]["id"], "n")
+    assert error["position"]["file"] == f"{world.package}/Classes/Main.yaml"
+
+
+def test_ids_follow_from_the_seed(world: World) -> None:
+    first, again, other = world.apply({}), world.apply({}), world.apply({}, seed="other")
+    assert first == again
+    assert first["object"]["?"]["id"] != other["object"]["?"]["id"]
+
+
+def test_answers_change_the_application_that_is_there(world: World) -> None:
+    put(world.environment, world.apply({"n": 5}))
+    before = world.environment.applications[0]["part"]["?"]["id"]
+    made = world.apply({"part": {"size": 9}}, seed="t")
+    assert (made["new"], made["applications"], made["chosen"]) == (False, [], {})
+    put(world.environment, made)
+    (app,) = world.environment.applications
+    assert (app["n"], app["part"]["size"], app["part"]["?"]["id"]) == (5, 9, before)
+
+
+def test_which_one_is_meant(world: World) -> None:
+    put(world.environment, world.apply({"n": 5}, "one"))
+    put(world.environment, world.apply({"n": 6}, "two", seed="t"))
+    assert [app["?"]["name"] for app in world.environment.applications] == ["one", "two"]
+    with pytest.raises(AskFailed, match=r"has 2 applications of class t\.Main") as caught:
+        world.apply({"n": 7})
+    assert caught.value.code == "ENG122" and "one, two" in str(caught.value.hint)
+    assert world.apply({"n": 7}, "two")["object"]["n"] == 7
+    world.environment.applications[0]["?"]["type"] = "t.Part"
+    with pytest.raises(AskFailed, match=r"'one' is of class t\.Part, not t\.Main"):
+        world.apply({}, "one")
+
+
+def test_wrong_questions_are_refused(world: World) -> None:
+    for args, code in (({"answers": {"m": 1}}, "ENG121"), ({"answers": 7}, "ENG301"), ({"application": 7}, "ENG301")):
+        with pytest.raises(AskFailed) as caught:
+            world.ask("suggest", on_class={"name": "t.Main"}, args=args)
+        assert caught.value.code == code
+    with pytest.raises(AskFailed, match="needs a class"):
+        world.ask("suggest")

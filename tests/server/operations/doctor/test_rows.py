@@ -1,0 +1,86 @@
+"""What `vetro doctor` sees in the database: workers, growth, backups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.server.operations.doctor.test_here import problems
+from vetro.engine.version import engine_version
+from vetro.server.audit.models import AuditRecord
+from vetro.server.config.config import Config
+from vetro.server.environments.models import Environment
+from vetro.server.operations.database.backup import ACTION
+from vetro.server.operations.doctor import backups, growth, workers
+from vetro.server.tasks.backends import Backend
+from vetro.server.tasks.dispatcher import DatabaseDispatcher
+from vetro.server.tasks.models import JournalTask, Task, WorkerProcess
+
+Make = Callable[..., Config]
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
+
+
+def worker(name: str, **more: Any) -> None:
+    now = datetime.now(UTC)
+    WorkerProcess.objects.create(
+        **{"id": name, "host": "a/1/2", "pid": 1, "version": engine_version(), "seen": now, **more}
+    )
+
+
+def test_nobody_works(settings: Make) -> None:
+    worker("dead", seen=datetime.now(UTC) - timedelta(minutes=5))
+    assert ("warning", "no worker lives: nothing is deployed") in problems(workers.examine(settings()))
+    worker("leaving", draining=True)
+    assert ("warning", "all 1 workers drain: nothing is begun") in problems(workers.examine(settings()))
+    worker("w")
+    assert problems(workers.examine(settings())) == []
+
+
+def test_workers_on_many_machines(settings: Make) -> None:
+    worker("one")
+    worker("two", host="b/1/2")
+    found = dict(problems(workers.examine(settings(cloud_kind="openstack"))))
+    assert ("error" in found) == (connection.vendor == "sqlite")
+    assert any("on the machine of the worker" in text for _, text in problems(workers.examine(settings())))
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections to run out of")
+def test_too_few_connections(settings: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker("w")
+    config = settings(server_processes=8, database_pool=40)
+    assert any("may want 337 connections" in text for _, text in problems(workers.examine(config)))
+    # The dispatcher of a plug-in says how many more each worker has because of it.
+    worker("v")
+    for plugin, wanted in ((None, 346), (Backend(DatabaseDispatcher, connections=6), 358)):
+        monkeypatch.setattr(workers, "backend", lambda _, found=plugin: found)
+        assert any(
+            f"and 2 workers may want {wanted} connections" in text for _, text in problems(workers.examine(config))
+        )
+
+
+def test_growth(settings: Make) -> None:
+    assert problems(growth.examine(settings())) == []
+    now = datetime.now(UTC)
+    task = Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="done", finished=now)
+    JournalTask.objects.create(task=task, digest="d", engine="1", begun=1.0)
+    assert problems(growth.examine(settings())) == []
+    Task.objects.filter(id=task.id).update(finished=now - timedelta(days=10))
+    assert problems(growth.examine(settings(retention_states=0))) == [
+        ("warning", "1 journals are older than retention.journal_days"),
+        ("warning", "all states of environments are kept for ever (retention.states = 0)"),
+    ]
+
+
+def test_backups(settings: Make) -> None:
+    assert list(backups.examine(settings())) == []
+    Environment.objects.create(name="e", project_id="p")
+    assert problems(backups.examine(settings())) == [("warning", "'vetro db backup' has never saved this installation")]
+    record = AuditRecord.objects.create(project_id="", user_id="system", action=ACTION)
+    (found,) = backups.examine(settings())
+    assert (found.level, found.text) == ("ok", "the newest backup is 0 hours old")
+    AuditRecord.objects.filter(id=record.id).update(at=datetime.now(UTC) - timedelta(days=9))
+    assert problems(backups.examine(settings())) == [("warning", "the newest backup is 9 days old")]

@@ -1,0 +1,72 @@
+"""What a worker does for tasks that others have now: it ends at once, also where it only waits."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.server.tasks import shop
+from vetro.engine.host import HostProcess
+from vetro.server.setup import config
+from vetro.server.tasks import pool, worker
+from vetro.server.tasks.claim import Lease, claim, renew
+from vetro.server.tasks.models import Task
+from vetro.server.tasks.pool import WorkerPool
+from vetro.server.tasks.task_runner import TaskRunner
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
+
+
+def steal() -> None:
+    """Another worker claims the task: its lease had lapsed, say because the clock of the database was put right."""
+    Task.objects.update(owner="other", fence=7)
+
+
+def test_a_run_ends_when_its_lease_is_found_to_be_lost(ann: Any) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    shop.deploy(ann.caller, environment, package, wait=3600)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    hosts: list[HostProcess] = []
+    pids: list[int | None] = []
+
+    def step(name: str, key: str) -> None:
+        if name == "before effect" and runner.running():
+            (entry,) = Task.objects.get().entries.filter(place=None)[:1] or [None]
+            if entry is not None and entry.kind == "sleep":
+                pids.append(hosts[0].pid)
+                assert renew(runner.held()) == []
+                steal()
+                runner.lose(renew(runner.held()))
+
+    here = worker._here.setdefault(os.getpid(), worker._Here(config()))
+
+    def host(given: Any) -> HostProcess:
+        hosts.append(HostProcess(given, here.forker))
+        return hosts[0]
+
+    runner = TaskRunner(config(), here.launcher, host, step)
+    assert runner.run(lease) is None
+    (pid,) = pids
+    assert pid is not None and not os.path.exists(f"/proc/{pid}")
+    assert (runner.running(), runner.held(), runner._lost) == ([], [], set())
+    assert Task.objects.get().state == "running"
+
+
+def test_each_beat_tells_of_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "connections", SimpleNamespace(close_all=lambda: None))
+    for id in ("1", "2"):
+        Task.objects.create(id=id, project_id="p", user_id="u", kind="static", spec={})
+    leases = [claim("me", 60.0), claim("me", 60.0)]
+    mine, theirs = (lease for lease in leases if isinstance(lease, Lease))
+    Task.objects.filter(id=theirs.task_id).update(owner="other", fence=7)
+    lost: list[Lease] = []
+    runner: Any = SimpleNamespace(held=lambda: [mine, theirs], lose=lost.extend, pulse=None)
+    made = WorkerPool(config(), runner)
+    rounds = iter([False, True])
+    made.beat(SimpleNamespace(wait=lambda seconds: next(rounds)))  # type: ignore[arg-type]
+    made.pulse.unlink()
+    assert lost == [theirs]

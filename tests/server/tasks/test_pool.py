@@ -1,0 +1,177 @@
+"""Places of a worker: who looks for tasks, how often, and that no look is lost."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vetro.server.setup import config
+from vetro.server.tasks import dispatcher, pool
+from vetro.server.tasks.claim import Lease
+from vetro.server.tasks.pool import WorkerPool
+
+pytestmark = pytest.mark.database
+
+PATIENCE = 60.0
+
+
+class Tasks:
+    """Those that wait, and who asked for them: whether each was a place for short tasks."""
+
+    def __init__(self) -> None:
+        self.waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
+
+    def claim(self, owner: str, seconds: float, *, kinds: Any = None, **_: Any) -> Lease | None:
+        self.asked.put(kinds is not None)
+        if kinds is not None:
+            return None
+        try:
+            return Lease(self.waiting.get_nowait(), owner, 1, seconds)
+        except queue.Empty:
+            return None
+
+
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch) -> Tasks:
+    found = Tasks()
+    monkeypatch.setattr(pool, "claim", found.claim)
+    return found
+
+
+@pytest.fixture
+def begun(db: None, tasks: Tasks) -> Iterator[Callable[[Callable[[Lease], None]], WorkerPool]]:
+    """Starts a pool whose places run tasks so."""
+    pools: list[WorkerPool] = []
+
+    def start(run: Callable[[Lease], None]) -> WorkerPool:
+        made = WorkerPool(config(), SimpleNamespace(run=run, running=list, pulse=None))  # type: ignore[arg-type]
+        pools.append(made)
+        made.start()
+        return made
+
+    yield start
+    for made in pools:
+        assert ended(made)
+        made.pulse.unlink()
+
+
+def ended(made: WorkerPool) -> bool:
+    return made.stop(lambda: time.monotonic() + PATIENCE)
+
+
+def test_where_nothing_is_the_database_is_asked_once(begun: Any, tasks: Tasks) -> None:
+    made = begun(lambda lease: None)
+    assert made.count(False) > 1
+    made.look()
+    assert tasks.asked.get(timeout=PATIENCE) is False
+    assert ended(made)
+    assert tasks.asked.empty()
+
+
+def test_places_for_short_tasks_look_once_a_task_was_there(begun: Any, tasks: Tasks) -> None:
+    made = begun(lambda lease: None)
+    tasks.waiting.put("a deployment")
+    made.look()
+    while tasks.asked.get(timeout=PATIENCE) is False:
+        pass
+
+
+def test_places_for_short_tasks_look_while_the_others_are_busy(begun: Any, tasks: Tasks) -> None:
+    busy, free = threading.Semaphore(0), threading.Event()
+
+    def run(lease: Lease) -> None:
+        busy.release()
+        assert free.wait(PATIENCE)
+
+    made = begun(run)
+    for number in range(made.count(False)):
+        tasks.waiting.put(str(number))
+    made.look()
+    for _ in range(made.count(False)):
+        assert busy.acquire(timeout=PATIENCE)
+    while tasks.asked.get(timeout=PATIENCE) is False:  # the look that came with the first task
+        pass
+    while not tasks.asked.empty():
+        tasks.asked.get()
+    made.look()
+    assert tasks.asked.get(timeout=PATIENCE) is True
+    free.set()
+
+
+def test_who_gets_a_task_lets_the_next_place_look(begun: Any, tasks: Tasks) -> None:
+    together = threading.Barrier(config()["worker.tasks"] + 1)
+    made = begun(lambda lease: together.wait(PATIENCE))
+    for number in range(made.count(False)):
+        tasks.waiting.put(str(number))
+    made.look()
+    together.wait(PATIENCE)  # every place runs one
+
+
+def test_a_look_while_all_are_busy_is_not_lost(begun: Any, tasks: Tasks) -> None:
+    busy, free, ran = threading.Semaphore(0), threading.Event(), queue.SimpleQueue[str]()
+
+    def run(lease: Lease) -> None:
+        busy.release()
+        assert free.wait(PATIENCE)
+        ran.put(lease.task_id)
+
+    made = begun(run)
+    for number in range(made.count(False)):
+        tasks.waiting.put(f"first {number}")
+    made.look()
+    for _ in range(made.count(False)):
+        assert busy.acquire(timeout=PATIENCE)
+    assert made.free(False) == 0
+    tasks.waiting.put("last")
+    made.look()
+    free.set()
+    assert "last" in [ran.get(timeout=PATIENCE) for _ in range(made.count(False) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("hearing", "lease", "pauses"),
+    [
+        (True, 60.0, [2.0, 4.0, 5.0, 1.0, 2.0]),
+        (False, 60.0, [1.0] * 5),
+        # Nobody tells of a lease that lapses, and it is to be taken over within a third of it.
+        (True, 15.0, [2.0, 3.75, 3.75, 1.0, 2.0]),
+        (True, 3.0, [0.75] * 5),
+    ],
+)
+def test_a_worker_looks_less_often_while_the_database_tells_and_nothing_happens(
+    hearing: bool, lease: float, pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, waited, stop, looks = 1000.0, list[float](), threading.Event(), list[float]()
+
+    class Letters:
+        def __enter__(self) -> Letters:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def wait(self, seconds: float) -> list[str]:
+            nonlocal now
+            waited.append(seconds)
+            if len(waited) > len(pauses):
+                stop.set()
+            if len(waited) == 4:  # somebody makes a task, half a second after the last look
+                now += 0.5
+                return ["task"]
+            now += max(seconds, 0.0)
+            return []
+
+    monkeypatch.setattr(dispatcher.Dispatcher, "inbox", lambda _: Letters())
+    monkeypatch.setattr(dispatcher, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(dispatcher.listening, "hearing", lambda: hearing)
+    places: Any = SimpleNamespace(look=lambda: looks.append(now), look_for_cancels=lambda: None)
+    dispatcher.DatabaseDispatcher(config().changed({"worker.lease_seconds": lease}), "w").serve(places, stop)
+    assert waited[1:] == pauses
+    assert len(looks) == len(waited)

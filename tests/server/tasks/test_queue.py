@@ -1,0 +1,509 @@
+"""Which task comes next, and what happens to tasks that are cancelled, retried, decided about, or given up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.server.tasks import shop
+from vetro.engine.outcome import Outcome
+from vetro.engine.version import engine_version
+from vetro.engine.worker.journal import Ended, Entry
+from vetro.engine.worker.ports import LeaseLost
+from vetro.server import setup
+from vetro.server.audit.models import AuditRecord
+from vetro.server.config.config import Config
+from vetro.server.environments.models import Environment, State
+from vetro.server.errors import Conflict, Invalid, NotFound
+from vetro.server.setup import config
+from vetro.server.tasks import clock, labels, members, queue, spec
+from vetro.server.tasks.claim import SHORT, Lease, claim, release, renew
+from vetro.server.tasks.completion import finish
+from vetro.server.tasks.journal import DbJournal
+from vetro.server.tasks.models import Event, JournalEntry, JournalTask, Report, Task, WorkerProcess
+from vetro.server.tasks.sweep import sweep
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
+
+
+def task(id: str, environment: str = "", project: str = "p", **more: Any) -> Task:
+    return Task.objects.create(
+        id=id,
+        project_id=project,
+        user_id="u",
+        environment_id=environment,
+        spec={"id": id},
+        **{"kind": "deploy", **more},
+    )
+
+
+def claimed(**options: Any) -> str | None:
+    lease = claim("me", 60.0, **options)
+    return None if lease is None else lease.task_id
+
+
+def end(id: str, state: str = "done") -> None:
+    Task.objects.filter(id=id).update(state=state)
+
+
+def test_one_of_an_environment_at_a_time_in_order() -> None:
+    task("1", "e")
+    task("2", "e", priority=5)
+    task("3", "f")
+    assert [claimed(), claimed(), claimed()] == ["1", "3", None]
+    end("1", "needs_person")
+    assert claimed() is None
+    end("1", "failed")
+    assert claimed() == "2"
+
+
+def test_priority_then_the_project_with_least_then_age() -> None:
+    for number in range(4):
+        task(f"a{number}", f"ea{number}", "a")
+    task("b0", "eb", "b")
+    task("urgent", "", "a", priority=1)
+    assert [claimed() for _ in range(6)] == ["urgent", "b0", "a0", "a1", "a2", "a3"]
+
+
+def test_a_hundred_tasks_of_one_project_hold_nobody_up() -> None:
+    for number in range(100):
+        task(f"a{number:02}", f"ea{number}", "a", priority=100)
+    task("b", "eb", "b")
+    assert [claimed() for _ in range(4)] == ["a00", "b", "a01", "a02"]
+
+
+def test_kinds_and_labels() -> None:
+    task("1", label="north")
+    task("2", kind="static")
+    assert claimed(kinds=SHORT) == "2"
+    assert claimed(labels=["south"]) is None
+    assert claimed(labels=["north", "south"]) == "1"
+
+
+def test_a_lease_that_lapsed_is_taken_over_and_the_first_one_fenced() -> None:
+    task("1", "e")
+    first = claim("me", 60.0)
+    assert first is not None
+    assert claim("other", 60.0) is None
+    Task.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
+    renew([first])
+    assert claim("other", 60.0) is None
+    Task.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
+    second = claim("other", 60.0)
+    assert second is not None
+    assert (second.task_id, second.fence) == ("1", first.fence + 1)
+    with pytest.raises(LeaseLost):
+        first.hold()
+    with pytest.raises(LeaseLost):
+        finish("1", Outcome("done"), first.hold)
+    kept = Task.objects.get()
+    assert renew([first]) == [first] and Task.objects.get().lease_until == kept.lease_until
+    assert kept.state == "running"
+    assert release("other", lease=replace(first, owner="other")) == 0  # a place of the same worker that lost it
+    second.hold()
+    assert release("other", lease=second, pause=60.0) == 1
+    assert claim("third", 60.0) is None
+    with pytest.raises(LeaseLost):
+        second.hold()
+
+
+def test_a_task_ends_by_the_clock_by_which_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    task("1", kind="static")
+    lease = claim("me", 60.0)
+    assert lease is not None
+    later = clock.read() + timedelta(hours=1)  # the database's clock is ahead of this machine's
+    monkeypatch.setattr(clock, "read", lambda: later)
+    assert finish("1", Outcome("done"), lease.hold).finished == later
+
+
+def worker(id: str, version: str, seen: float = 0.0, **more: Any) -> None:
+    WorkerProcess.objects.create(id=id, host="h", pid=1, version=version, seen=clock.after(-seen), **more)
+
+
+def test_what_another_version_began_waits_for_a_worker_of_that_version() -> None:
+    began = {"engine": "0.0.1", "state": "running"}
+    task("1", lease_until=datetime.now(UTC) - timedelta(seconds=50), **began)
+    worker("old", "0.0.1")
+    assert claimed(version_wait=10.0) is None
+    WorkerProcess.objects.update(draining=True)
+    assert claimed(version_wait=100.0) is None
+    assert claimed(version_wait=10.0) == "1"
+    assert Task.objects.get().engine == "0.0.1"
+    task("2", lease_until=datetime.now(UTC) - timedelta(seconds=50), **began)
+    WorkerProcess.objects.update(draining=False, seen=clock.after(-170.0))
+    assert claimed(version_wait=10.0) is None  # it may still live
+    WorkerProcess.objects.update(seen=clock.after(-190.0))
+    assert claimed(version_wait=10.0) == "2"
+
+
+def test_workers_of_that_version_count_if_they_serve_its_label() -> None:
+    task("1", engine="0.0.1", state="running", label="north", lease_until=datetime.now(UTC) - timedelta(seconds=50))
+    worker("old", "0.0.1", labels=["south", "north"])
+    assert claimed(version_wait=10.0) is None
+    WorkerProcess.objects.update(labels=[])
+    assert claimed(version_wait=10.0) is None
+    WorkerProcess.objects.update(labels=["south"])
+    assert claimed(version_wait=10.0) == "1"
+
+
+def test_what_another_version_only_claimed_is_run(ann: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    Task.objects.update(engine="0.0.1", state="running", lease_until=datetime.now(UTC) - timedelta(hours=1))
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.state, made.engine) == ("done", engine_version())
+
+
+def test_a_worker_that_is_to_drain_gets_nothing_more() -> None:
+    from vetro.server.tasks import drain as draining
+
+    task("1")
+    worker("me", "1")
+    worker("mine", "1")
+    for name in ("m", "nobody"):
+        with pytest.raises(NotFound, match=name):
+            draining.drain([name])
+    assert draining.drain(["min"]) == ["mine"]
+    assert claim("mine", 60.0) is None
+    assert claimed() == "1"
+    assert draining.drain([], within=0.0) == ["me", "mine"]
+    (me, mine) = draining.workers(config())
+    assert (me.state, me.tasks, mine.tasks) == ("draining", 1, 0)
+    WorkerProcess.objects.update(seen=clock.after(-3600.0))
+    assert {seen.state for seen in draining.workers(config())} == {"silent"}
+    assert draining.wait_until_gone(config(), ["me", "mine"], 0.0, lambda seen: None) == []
+
+
+def test_a_worker_hears_that_it_is_to_end_and_is_known_again_when_it_was_forgotten() -> None:
+    member = members.join(["north"])
+    assert members.beat(member) is members.Wanted.NOTHING
+    WorkerProcess.objects.update(draining=True)
+    assert members.beat(member) is members.Wanted.DRAIN
+    WorkerProcess.objects.update(drain_until=clock.after(-1.0))
+    assert members.beat(member) is members.Wanted.END
+    WorkerProcess.objects.all().delete()
+    assert members.beat(member) is members.Wanted.NOTHING
+    assert WorkerProcess.objects.get().labels == ["north"]
+
+
+def test_labels_follow_the_region(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"engine.home_region": "home", "dispatch.labels": {"eu-1": "cloud=west"}}
+    monkeypatch.setattr(setup, "_current", Config.load(config().data, overrides=given))
+    environment = shop.add_environment(ann.caller)
+    for region, label in (("", "home"), ("eu-1", "cloud=west"), ("us-1", "us-1")):
+        environment.region = region
+        assert labels.label_of(config(), "deploy", environment) == label
+        assert labels.label_of(config(), "static", environment) == ""
+    made = task("1", label="cloud=west")
+    assert labels.unserved(config()) == ["cloud=west"]
+    # Without a label any worker will do, but there is none; later none of the version that took the task.
+    other = task("2")
+    assert "no worker lives" in labels.why_waiting(config(), other)
+    assert "vetro worker --label cloud=west" in labels.why_waiting(config(), made)
+    worker("other", "1", labels=["us-1"])
+    assert labels.unserved(config()) == ["cloud=west"]
+    worker("all", "1", labels=[])
+    assert labels.unserved(config()) == [] and labels.why_waiting(config(), made) == ""
+    assert labels.why_waiting(config(), other) == ""
+    other.engine = "0.9"
+    assert "version 0.9 of Vetro took it" in labels.why_waiting(config(), other)
+    other.state, other.lease_until = Task.RUNNING, clock.read() + timedelta(seconds=60)
+    assert labels.why_waiting(config(), other) == ""
+
+
+def test_workers_that_died_here_are_found_at_once() -> None:
+    task("1")
+    member = members.join([])
+    assert claimed() == "1"
+    Task.objects.update(owner=member.id)
+    assert members.take_over(config()) == 0
+    WorkerProcess.objects.update(pid=(1 << 22) + 1)  # beyond what Linux gives
+    assert members.take_over(config()) == 1
+    assert not WorkerProcess.objects.exists()
+    assert claimed() == "1"
+
+
+def test_workers_of_another_user_live_though_nobody_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hidepid` and `ProtectProc=invisible` hide processes of others: their tasks were taken away again and again."""
+    refused: dict[int, OSError] = {1: PermissionError(), 2: ProcessLookupError()}
+
+    def kill(pid: int, signal: int) -> None:
+        assert signal == 0
+        if pid in refused:
+            raise refused[pid]
+
+    def hidden(*_: Any) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(members, "Path", lambda _: SimpleNamespace(read_text=hidden))
+    monkeypatch.setattr(members.os, "kill", kill)
+    assert [members._lives(pid) for pid in (1, 2, 3)] == [True, False, True]
+
+
+def test_deploy_then_destroy(ann: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package, warn=True)
+    other = shop.deploy(ann.caller, environment, package, fail=True)
+    Environment.objects.update(task_id=made.id)
+    assert drain(most=1) == 1
+    made.refresh_from_db()
+    assert (made.state, made.result, made.owner, made.attempts) == ("done", None, "", 1)
+    assert (made.errors, made.finished is not None, made.lease_until) == (True, True, None)
+    texts = list(made.reports.order_by("seq").values_list("text", "level"))
+    assert texts == [
+        ("Action deploy is scheduled", "info"),
+        ("opening corner", "info"),
+        ("something is odd", "error"),
+        ("open", "info"),
+        ("Deployment finished with errors", "info"),
+    ]
+    Environment.objects.update(task_id=other.id)
+    assert drain() == 1
+    other.refresh_from_db()
+    assert other.state == "failed"
+    error = other.reports.get(level="error", entity_id=environment.id)
+    assert error.text == "[test.ShopFailed]: no customers"
+    assert [frame["file"] for frame in error.details["frames"]] == [
+        "io.murano: Classes/Environment.yaml", "test.shop 0.0.0: Classes/Shop.yaml"
+    ]  # fmt: skip
+    states = State.objects.filter(environment=environment).order_by("number")
+    assert [s.number for s in states] == [1, 2]
+    gone = shop.enqueue(ann.caller, environment, package, states[0].model, "destroy")
+    assert drain() == 1
+    gone.refresh_from_db()
+    assert gone.state == "done", gone.error
+    assert not Environment.objects.exists()
+    assert list(Event.objects.filter(task_id=gone.id, kind="task").order_by("seq").values_list("data", flat=True)) == [
+        {"state": "queued", "kind": "destroy"}, {"state": "done", "kind": "destroy"}
+    ]  # fmt: skip
+
+
+def test_an_action(ann: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    shop.deploy(ann.caller, environment, package)
+    drain()
+    model = State.objects.get().model
+    start = {**model, "ObjectsCopy": model["Objects"]}
+    more = {"method": "greet", "object_id": "shop-1", "args": {"name": "Bo"}}
+    made = shop.enqueue(ann.caller, environment, package, start, "action", **more)
+    drain()
+    made.refresh_from_db()
+    assert (made.state, made.result) == ("done", "hello Bo from corner")
+    assert made.reports.order_by("seq").first().text == "Action greet is scheduled"
+
+
+def test_cancel_before_it_runs(ann: Any, eve: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    with pytest.raises(NotFound):
+        queue.cancel(eve.caller, made.id)
+    cancelled = queue.cancel(ann.caller, made.id, "changed my mind")
+    assert (cancelled.state, cancelled.cancel) == ("cancelled", "changed my mind")
+    assert queue.cancel(ann.caller, made.id).state == "cancelled"
+    (told,) = AuditRecord.objects.filter(action="task.cancel")
+    assert (told.target_id, told.user_name) == (made.id, ann.caller.user_name)
+    assert drain() == 0
+    environment.refresh_from_db()
+    assert environment.version == 1
+    assert State.objects.get().model["Objects"]["applications"]
+
+
+def test_cancel_while_it_runs(ann: Any, drain: Callable[..., int]) -> None:
+    """The reason stands in the row: whoever runs it, also after a death, sees it."""
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package, wait=3600)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    assert queue.cancel(ann.caller, made.id, "enough").state == "running"
+    release("me")
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.state, made.cancel) == ("cancelled", "enough")
+
+
+def test_retry_begins_with_what_was_left(ann: Any, eve: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package, fail=True)
+    with pytest.raises(Conflict):
+        queue.retry(ann.caller, made.id)
+    drain()
+    with pytest.raises(NotFound):
+        queue.retry(eve.caller, made.id)
+    again = queue.retry(ann.caller, made.id)
+    assert again.id != made.id
+    assert again.kind == "deploy"
+    (app,) = again.spec["model"]["Objects"]["applications"]
+    assert app["made"] == 1
+    drain()
+    again.refresh_from_db()
+    assert again.state == "failed"
+    environment.refresh_from_db()
+    assert environment.version == 2
+
+
+def test_a_person_decides(ann: Any, eve: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    waiting = shop.deploy(ann.caller, environment, package)
+    Environment.objects.update(task_id=made.id)
+    lease = claim("me", 60.0)
+    assert isinstance(lease, Lease)
+    journal = DbJournal(made.id, lease.hold)
+    journal.begin(made.spec, "1.0", 1.0)
+    journal.intent(Entry("0/1", "workflow", "d", {"name": "pay"}, 1.0))
+    journal.end(Ended("needs_person"))
+    journal.commit()
+    finish(made.id, Outcome("needs_person"), lease.hold)
+    assert claim("me", 60.0) is None
+    environment.refresh_from_db()
+    assert environment.version == 0
+    (effect,) = queue.undecided(ann.caller, made.id)
+    assert (effect["key"], effect["kind"], effect["args"]) == ("0/1", "workflow", {"name": "pay"})
+    with pytest.raises(NotFound):
+        queue.resolve(eve.caller, made.id, "0/1", redo=True)
+    with pytest.raises(Conflict):
+        queue.resolve(ann.caller, made.id, "0/9", redo=True)
+    assert queue.resolve(ann.caller, made.id, "0/1", answer=5).state == "queued"
+    with pytest.raises(Conflict):
+        queue.resolve(ann.caller, made.id, "0/1", answer=5)
+    assert DbJournal(made.id).entries()[0].answer == 5
+    assert claimed() == made.id
+    assert waiting.id != made.id
+
+
+def test_a_person_may_also_cancel(ann: Any) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    finish(made.id, Outcome("needs_person"), lease.hold)
+    assert queue.cancel(ann.caller, made.id).state == "cancelled"
+    environment.refresh_from_db()
+    assert environment.version == 1
+
+
+def test_so_may_who_wanted_its_end_before_it_came_to_wait(ann: Any) -> None:
+    """Once nothing could end such a task any more, and its environment stayed busy."""
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    assert queue.cancel(ann.caller, made.id, "enough").state == "running"
+    finish(made.id, Outcome("needs_person"), lease.hold)  # its host died with an effect before it heard of that
+    found = queue.cancel(ann.caller, made.id)
+    assert (found.state, found.cancel) == ("cancelled", "enough")
+    environment.refresh_from_db()
+    assert environment.version == 1
+
+
+def test_an_end_that_only_the_journal_knows_is_told_by_any_version(ann: Any, drain: Callable[..., int]) -> None:
+    """Its worker died between the two, and workers of its version are gone."""
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    journal = DbJournal(made.id, lease.hold)
+    journal.begin(spec.engine_task(Task.objects.get(id=made.id)).as_json(), "0.0.1", 1.0)
+    journal.checkpoint({**made.spec["model"], "Attributes": [["1", "C", "seen", True]]}, 2.0)
+    journal.end(Ended("done", 5))
+    journal.commit()
+    Task.objects.update(engine="0.0.1", lease_until=datetime.now(UTC) - timedelta(hours=1))
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.state, made.result, made.error) == ("done", 5, None)
+    assert State.objects.get().model["Attributes"] == [["1", "C", "seen", True]]
+
+
+def test_a_package_that_is_gone_ends_the_task(ann: Any, drain: Callable[..., int]) -> None:
+    from vetro.server.catalog import blobs
+
+    environment = shop.add_environment(ann.caller)
+    package = shop.add_package(ann.caller, shop.archive({"Classes/Shop.yaml": shop.SHOP + "# other\n"}))
+    made = shop.deploy(ann.caller, environment, package)
+    blobs.local_file(package.digest).unlink()
+    drain()
+    made.refresh_from_db()
+    assert (made.state, made.failures) == ("failed", 1)
+    assert "is missing" in made.error["message"]
+    environment.refresh_from_db()
+    assert environment.version == 1
+
+
+def test_a_cloud_that_does_not_open_is_tried_again_and_then_given_up(
+    ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"cloud.kind": "no.such.module:make"}
+    monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    for attempt in range(1, 6):
+        assert drain() == 1
+        made.refresh_from_db()
+        assert made.failures == attempt
+        if attempt < 5:
+            assert made.state == "running"
+            Task.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
+    assert made.state == "failed"
+    assert "no.such.module" in made.error["message"]
+
+
+def test_one_that_is_to_be_tried_again_later_is_cancelled_now(
+    ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"cloud.kind": "no.such.module:make"}
+    monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    assert (drain(), drain()) == (1, 0)
+    Task.objects.update(lease_until=clock.after(60.0))
+    assert queue.cancel(ann.caller, made.id, "enough").state == "running"
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.state, made.error["kind"]) == ("cancelled", "cancelled")
+    assert "(enough)" in made.error["message"] and "no.such.module" in made.error["message"]
+    environment.refresh_from_db()
+    assert environment.version == 1
+
+
+def test_unknown_kinds_are_refused(ann: Any) -> None:
+    with pytest.raises(Invalid, match="dance"):
+        queue.enqueue(ann.caller, "dance")
+
+
+def test_old_journals_and_events_are_dropped(ann: Any, drain: Callable[..., int]) -> None:
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    drain()
+    assert sweep(config()) == {"journals": 0, "events": 0, "audit": 0, "sessions": 0, "tokens": 0}
+    assert JournalEntry.objects.filter(task=made).exists()
+    found = sweep(config(), datetime.now(UTC) + timedelta(days=8))
+    assert found["journals"] == 1
+    assert found["events"] > 0
+    assert not JournalTask.objects.exists()
+    assert Report.objects.filter(task=made).exists()
+    assert sweep(config(), datetime.now(UTC) + timedelta(days=400))["audit"] > 0
+
+
+def test_what_is_old_or_unused_is_removed_beside_the_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vetro.server.catalog import garbage
+    from vetro.server.errors import Unavailable
+    from vetro.server.tasks import sweep as sweeping
+
+    seen: list[str] = []
+
+    def collect() -> int:
+        seen.append(threading.current_thread().name)
+        raise Unavailable("the store is away")
+
+    monkeypatch.setattr(sweeping, "_doubtful", lambda: False)  # the transaction of this test holds the database
+    monkeypatch.setattr(sweeping, "sweep", lambda config: seen.append(threading.current_thread().name))
+    monkeypatch.setattr(garbage, "collect", collect)
+    sweeping.begin(config()).join(20)
+    assert seen == ["sweep", "sweep"]
