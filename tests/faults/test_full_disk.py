@@ -166,6 +166,7 @@ def postgres() -> Iterator[tuple[Postgres, Path]]:
             subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
+@pytest.mark.campaign
 def test_the_disk_of_postgresql_is_full_for_a_while(postgres: tuple[Postgres, Path], tmp_path: Path) -> None:
     """Whether PostgreSQL refuses what is written or stops as a whole: what it had said yes to is there afterwards."""
     server, disk = postgres
