@@ -85,3 +85,52 @@ def test_mistakes(here: Path, vetro: Callable[..., Result], arguments: list[str]
     result = vetro("package", "build", *arguments)
     assert (result.exit_code, result.stdout) == (status, "")
     assert message in result.stderr
+
+
+LIBRARY = """\
+# Counts things.
+Namespaces: {=: r, std: io.murano, f: io.murano.test}
+Name: Counter
+Extends: std:Application
+Properties:
+  # How much is added.
+  step: {Contract: $.int().notNull(), Default: 1}
+  names: {Contract: {$.string(): [$.class(Counter)]}, Usage: Out}
+Methods:
+  # Adds, and gives the sum.
+  add:
+    Scope: Public
+    Arguments:
+      - times: {Contract: $.int(), Default: 2}
+    Body: {Return: 1}
+  _hidden: {Body: {Return: 1}}
+"""
+
+
+def test_reference_is_made_of_the_source(here: Path, vetro: Callable[..., Result]) -> None:
+    fixture = "Namespaces: {=: r, f: io.murano.test}\nName: Tests\nExtends: f:TestFixture\n"
+    package = write_package(here / "p", {"r.Counter": LIBRARY, "r.Tests": fixture}, name="r")
+    assert (
+        vetro("package", "reference", str(package)).stdout
+        == """\
+## r
+
+### r.Counter
+
+Counts things. Extends `io.murano.Application`.
+
+| property | contract | default | |
+|---|---|---|---|
+| `step` | `$.int().notNull()` | `1` | How much is added. |
+| `names` | `{$.string(): [$.class(Counter)]}` |  | Out. |
+
+- `add(times=2)` (public): Adds, and gives the sum.
+"""
+    )
+
+
+def test_the_page_about_the_standard_packages_is_up_to_date(vetro: Callable[..., Result]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "authors" / "library.md").read_text(encoding="utf-8")
+    made = vetro("package", "reference", "io.murano", "io.murano.applications").stdout
+    assert page.endswith(made), "run: vetro package reference io.murano io.murano.applications"
+    assert page.index(made) < 600

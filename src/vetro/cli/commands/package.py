@@ -130,6 +130,34 @@ def build(
         _write(data, target)
 
 
+@command.command("reference")
+@click.argument("names", nargs=-1, required=True, metavar="PATH...")
+@click.option("--require", "others", multiple=True, metavar="PATH", type=click.Path(), help="Packages that they need.")
+def reference(names: tuple[str, ...], others: tuple[str, ...]) -> None:
+    """Print a page about the classes of packages: properties, methods, contracts, and the comments above them.
+
+    PATH is a package folder, an archive, a folder of packages, or the name of a standard package. The page is Markdown.
+
+    \b
+    Examples:
+      vetro package reference ./com.example.Web > web.md
+      vetro package reference io.murano.applications
+    """
+    from vetro.cli.package_paths import extended, load_packages, source_finder
+    from vetro.library import core_packages
+    from vetro.muranopl import Engine
+    from vetro.packages.reference import reference as page
+
+    standard = {package.name: package for package in core_packages()}
+    with out.explained():
+        own = load_packages(name for name in names if name not in standard)
+        more = load_packages(others)
+    with out.explained(source_finder([*own, *more])):
+        known, extensions = extended([*own, *more])
+        session = Engine(known, natives=extensions.natives).session()
+        out.echo(page(session, [*(standard[name] for name in names if name in standard), *own]), nl=False)
+
+
 def _build_folders(dirs: tuple[str, ...], target: str | None, dev: bool) -> None:
     from vetro.packages.build import build_archive, build_tree
     from vetro.packages.paths import MANIFEST
