@@ -71,8 +71,11 @@ class Table:
 
     def remove(self, id: str) -> bool:
         """Forgets; False when there was none."""
+        path = self._path(id)
+        for begun in self._folder.glob(f"{path.name}.new*"):  # by a process that was killed while it wrote
+            begun.unlink(missing_ok=True)
         try:
-            self._path(id).unlink()
+            path.unlink()
         except FileNotFoundError:
             return False
         return True

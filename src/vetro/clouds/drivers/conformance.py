@@ -1,0 +1,408 @@
+"""Tests that every driver of servers has to pass, for authors of kinds of clouds.
+
+Derive a test class, say which kind it is and what its backend holds, and run it with pytest or unittest::
+
+    class TestMyCloud(DriverConformance):
+        kind = my_package.KIND
+
+        def listing(self):
+            return names of everything that the backend has now
+
+Each test opens a cloud of its own in a folder of its own. What the kind does not claim (`Capabilities`) is skipped;
+what it claims and does not do fails, and so does what it does and does not claim.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+from unittest import SkipTest
+
+from vetro.clouds import kinds
+from vetro.clouds.drivers.base import (
+    DriverError,
+    GroupSpec,
+    NetworkSpec,
+    NicSpec,
+    SecurityRule,
+    ServerDriver,
+    ServerSpec,
+    SubnetSpec,
+    VolumeSpec,
+)
+from vetro.clouds.drivers.specification import Specification
+from vetro.clouds.interface import Capabilities, CloudKind, Owner, Place, StackChange
+from vetro.library.stackdata import difference, digest_of, parts_of
+
+OWNER = Owner("project", "e1f2")
+SpecT = TypeVar("SpecT", bound=Specification)
+#: Writes a line each time that it runs, and shows the server's own name.
+USER_DATA = "#!/bin/sh\necho run >> /root/runs\nhostname > /root/name\n"
+
+
+def _spec(kind: type[SpecT], *values: Any, **more: Any) -> SpecT:
+    """A specification, whose fields parse what they are given."""
+    return kind(*values, **more)
+
+
+class DriverConformance:
+    """The tests. Set `kind`, and give the `listing` of its backend."""
+
+    #: The kind, a `vetro.clouds.stacks.kind.DriverKind`.
+    kind: ClassVar[Any]
+    #: The record of an image that servers can be made from.
+    image: ClassVar[Mapping[str, Any]] = {"name": "debian-12-murano"}
+    #: Whether the kind is looked for among those that are installed.
+    registered: ClassVar[bool] = True
+    #: Seconds that a server may take until it runs, and until its user data was done.
+    patience: ClassVar[float] = 120.0
+    #: Moments, in seconds after the beginning, at which a process that makes a server is killed.
+    kills: ClassVar[tuple[float, ...]] = (0.0, 0.05, 0.3)
+
+    def listing(self) -> Collection[str]:
+        """Names of everything that the backend holds now: servers, networks, volumes, groups, processes."""
+        raise NotImplementedError(f"{type(self).__name__} has to list what its backend holds")
+
+    def settings(self) -> Mapping[str, Any]:
+        """Settings of the cloud as plain data."""
+        return {}
+
+    def place(self, directory: Path) -> Place:
+        """What the kind may use for a cloud in this folder."""
+        return Place(directory=directory)
+
+    def block(self) -> str:
+        """The first three numbers of a network that this machine does not use."""
+        return "10.211.7"
+
+    def check(self) -> None:
+        """Raises `unittest.SkipTest` where the kind cannot run."""
+
+    # -- what the kind says --------------------------------------------------------------------------------------------
+
+    def test_it_is_a_kind(self) -> None:
+        """It has what kinds have, tells what it can do without a cloud, and is registered under its name."""
+        assert isinstance(self.kind, CloudKind)
+        assert isinstance(self.kind.capabilities(None), Capabilities)
+        assert self.kind.title and self.kind.name == self.kind.name.strip().lower()
+        if self.registered:
+            assert kinds.find(self.kind.name) is self.kind
+
+    # -- convergence ---------------------------------------------------------------------------------------------------
+
+    def test_each_call_twice_is_one(self) -> None:
+        """Making, stopping, starting and removing a server a second time changes nothing."""
+        with self._cloud() as driver:
+            spec = self._server(1)
+            self._twice(lambda: driver.create(spec))
+            assert self._status(driver, spec) == "ACTIVE"
+            made = set(self.listing())
+            driver.create(spec)
+            assert set(self.listing()) == made, "making it again made something"
+            self._twice(lambda: driver.stop(spec.id))
+            if self._able().executes:
+                assert self._status(driver, spec) == "SHUTOFF"
+            self._twice(lambda: driver.start(spec.id))
+            assert self._status(driver, spec) == "ACTIVE"
+            self._twice(lambda: driver.delete(spec.id))
+            assert self._status(driver, spec) is None
+            driver.stop(spec.id)
+
+    def test_networks_groups_and_volumes_twice_are_one(self) -> None:
+        """The same for what servers need."""
+        with self._cloud() as driver:
+            group = _spec(
+                GroupSpec,
+                "group-1",
+                "web",
+                [_spec(SecurityRule, protocol="tcp", port_min=80, port_max=80)],
+                OWNER.project,
+            )
+            volume = _spec(VolumeSpec, "volume-1", "data", 1)
+            network = self._network()
+            makings: list[tuple[Callable[[], None], Callable[[], None]]] = [
+                (lambda: driver.ensure_network(network), lambda: driver.delete_network(network.id)),
+                (lambda: driver.ensure_group(group), lambda: driver.delete_group(group.id)),
+            ]
+            if self._able().volumes != "none":
+                makings.append((lambda: driver.ensure_volume(volume), lambda: driver.delete_volume(volume.id)))
+                makings.append(
+                    (
+                        lambda: driver.ensure_volume(_spec(VolumeSpec, "volume-1", "data", 2)),
+                        lambda: driver.delete_volume(volume.id),
+                    )
+                )
+            for make, remove in makings:
+                self._twice(make)
+                self._twice(remove)
+
+    def test_a_process_that_is_killed_leaves_what_the_next_one_finishes(self) -> None:
+        """A process that makes a server dies at some moment: making it again ends in the same state."""
+        for after in self.kills:
+            with self._folder() as folder:
+                before = set(self.listing())
+                spec = self._server(1)
+                self._killed(lambda folder=folder, spec=spec: self._make(folder, spec), after)  # type: ignore[misc]
+                driver = self._driver(folder)
+                try:
+                    driver.ensure_network(self._network())
+                    driver.create(spec)
+                    assert self._status(driver, spec) == "ACTIVE", f"killed after {after} s"
+                finally:
+                    driver.clear()
+                    driver.close()
+                self._settles(before, f"killed after {after} s")
+
+    # -- leftovers -----------------------------------------------------------------------------------------------------
+
+    def test_nothing_is_left(self) -> None:
+        """After a server and its network are removed the backend holds what it held before."""
+        with self._folder() as folder:
+            before = set(self.listing())
+            driver = self._driver(folder)
+            try:
+                self._prepared(driver)
+                driver.create(self._server(1))
+                assert set(self.listing()) > before, "the listing does not show a server"
+                driver.delete("server-1")
+                driver.delete_network("net")
+                driver.clear()
+            finally:
+                driver.close()
+            self._settles(before)
+
+    def test_what_the_cloud_does_not_know_is_swept(self) -> None:
+        """Servers that the cloud does not know run no more; those it knows are left alone; a second time is none."""
+        with self._cloud() as driver:
+            known, unknown = self._server(1), self._server(2)
+            driver.create(known)
+            driver.create(unknown)
+            assert driver.sweep([known.id], ["net"])
+            assert self._status(driver, known) == "ACTIVE"
+            assert self._status(driver, unknown) != "ACTIVE"
+            assert list(driver.sweep([known.id], ["net"])) == []
+
+    def test_another_cloud_is_left_alone(self) -> None:
+        """Removing everything of one cloud touches nothing of another one."""
+        with self._cloud() as mine, self._folder() as folder:
+            mine.create(self._server(1))
+            other = self._driver(folder)
+            try:
+                other.sweep([], [])
+                other.clear()
+                assert self._status(mine, self._server(1)) == "ACTIVE"
+                assert self._status(other, self._server(1)) is None
+            finally:
+                other.close()
+
+    def test_another_process_sees_the_same(self) -> None:
+        """A driver that is opened in the same folder knows the servers, and removes them."""
+        with self._cloud() as driver:
+            driver.create(self._server(1))
+            again = self._driver(self._at)
+            try:
+                assert self._status(again, self._server(1)) == "ACTIVE"
+                again.delete("server-1")
+            finally:
+                again.close()
+            assert self._status(driver, self._server(1)) is None
+
+    # -- guests --------------------------------------------------------------------------------------------------------
+
+    def test_user_data_runs_once(self) -> None:
+        """As root, with the server's name, and not again when the server is started again."""
+        self._needs_execution()
+        with self._cloud() as driver:
+            spec = self._server(1, user_data=USER_DATA)
+            driver.create(spec)
+            assert self._file(driver, spec, "/root/name") == b"web1\n"
+            driver.stop(spec.id)
+            driver.start(spec.id)
+            driver.put_file(spec.id, "/root/again", b"")
+            assert self._file(driver, spec, "/root/runs") == b"run\n"
+
+    def test_files_go_in_and_out(self) -> None:
+        """Any bytes; links are followed inside the server only; what is no file is an error."""
+        self._needs_execution()
+        with self._cloud() as driver:
+            spec = self._server(1)
+            driver.create(spec)
+            data = bytes(range(256)) * 500
+            driver.put_file(spec.id, "/srv/new/data.bin", data, 0o600)
+            assert driver.get_file(spec.id, "/srv/new/data.bin") == data
+            for wrong in ("/srv/none", "/srv/new", "relative"):
+                self._refused(lambda wrong=wrong: driver.get_file(spec.id, wrong))  # type: ignore[misc]
+            self._refused(lambda: driver.put_file(spec.id, "../outside", b"x"))
+            self._refused(lambda: driver.get_file("server-9", "/etc/hostname"))
+
+    def test_a_console_is_there(self) -> None:
+        """It ends with lines, never with an error."""
+        if self._able().consoles == "none":
+            raise SkipTest("it has no consoles")
+        with self._cloud() as driver:
+            driver.create(self._server(1))
+            assert isinstance(driver.console("server-1"), str)
+            assert len(driver.console("server-1", 1).splitlines()) <= 1
+
+    # -- volumes -------------------------------------------------------------------------------------------------------
+
+    def test_volumes_are_attached_as_claimed(self) -> None:
+        """Where volumes can be attached it works; where not, it is refused and the server stays as it is."""
+        with self._cloud() as driver:
+            spec = self._server(1)
+            driver.create(spec)
+            volume = _spec(VolumeSpec, "volume-1", "data", 1, device="/dev/vdb")
+            if self._able().volumes == "attach":
+                driver.ensure_volume(volume)
+                driver.update(replace(spec, volumes=(volume,)))
+                driver.update(spec)
+                driver.delete_volume(volume.id)
+            else:
+                fresh = replace(self._server(2), volumes=(volume,))
+                self._refused(lambda: driver.create(fresh))
+                driver.delete(fresh.id)
+            assert self._status(driver, spec) == "ACTIVE"
+
+    # -- the whole -----------------------------------------------------------------------------------------------------
+
+    def test_a_stack_is_made_and_removed(self) -> None:
+        """A cloud of the kind makes the servers of a template, and nothing is left when it is deleted."""
+        self.check()
+        with self._folder() as folder:
+            before = set(self.listing())
+            cloud = self.kind.open(self.kind.settings.from_json(self.settings()), self.place(folder))
+            try:
+                properties = {"image": self.image["name"], "flavor": "m1.small", "name": "web"}
+                parts = parts_of(
+                    {
+                        "heat_template_version": "2013-05-23",
+                        "resources": {"web": {"type": "OS::Nova::Server", "properties": properties}},
+                    }
+                )
+                change = StackChange(digest_of(parts), None, *difference({}, parts))
+                assert cloud.push_stack(OWNER, "", "stack", change).status == "CREATE_COMPLETE"
+                assert [(server.name, server.status) for server in cloud.servers(OWNER)] == [("web", "ACTIVE")]
+                cloud.delete_stack(OWNER, "", "stack")
+                assert cloud.servers(OWNER) == []
+            finally:
+                cloud.driver.clear()
+                cloud.close()
+            self._settles(before)
+
+    # -- helpers -------------------------------------------------------------------------------------------------------
+
+    def _able(self) -> Capabilities:
+        found: Capabilities = self.kind.capabilities(self.kind.settings.from_json(self.settings()))
+        return found
+
+    def _needs_execution(self) -> None:
+        if not self._able().executes:
+            raise SkipTest("its servers execute nothing")
+
+    def _driver(self, folder: Path) -> ServerDriver:
+        driver: ServerDriver = self.kind.driver(self.kind.settings.from_json(self.settings()), self.place(folder))
+        assert isinstance(driver, ServerDriver)
+        return driver
+
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="vetro-conformance-") as folder:
+            yield Path(folder)
+
+    @contextlib.contextmanager
+    def _cloud(self) -> Iterator[ServerDriver]:
+        """A driver with a network; all that it made is removed at the end."""
+        self.check()
+        with self._folder() as folder:
+            self._at = folder
+            driver = self._driver(folder)
+            try:
+                self._prepared(driver)
+                yield driver
+            finally:
+                driver.clear()
+                driver.close()
+
+    def _prepared(self, driver: ServerDriver) -> None:
+        self.check()
+        driver.ensure_network(self._network())
+
+    def _make(self, folder: Path, spec: ServerSpec) -> None:
+        driver = self._driver(folder)
+        self._prepared(driver)
+        driver.create(spec)
+
+    def _network(self) -> NetworkSpec:
+        block = self.block()
+        subnet = _spec(SubnetSpec, "sub-net", f"{block}.0/24", f"{block}.1", leased=True)
+        return _spec(NetworkSpec, "net", "net", [subnet], router="router", uplink=True, project=OWNER.project)
+
+    def _server(self, number: int, **more: Any) -> ServerSpec:
+        block = self.block()
+        mac, address = f"02:00:00:00:03:{number:02x}", f"{block}.{number + 10}"
+        nic = _spec(NicSpec, f"port-{number}", "net", mac, address, 24, f"{block}.1")
+        facts: dict[str, Any] = {
+            "id": f"server-{number}",
+            "name": f"web{number}",
+            "hostname": f"web{number}",
+            "owner": OWNER,
+            "region": "",
+            "stack": "stack",
+            "image": self.image,
+            "flavor": {"name": "tiny", "vcpus": 1, "ram": 512, "disk": 2},
+            "nics": (nic,),
+        }
+        return ServerSpec(**facts, **more)
+
+    def _settles(self, before: Collection[str], when: str = "in the end") -> None:
+        """The backend holds again what it held before. What is about to end of itself gets a moment."""
+        end = time.monotonic() + self.patience / 10
+        while (now := set(self.listing())) != before:
+            assert time.monotonic() < end, f"{when}: left {sorted(now - set(before))}, gone {sorted(set(before) - now)}"
+            time.sleep(0.05)
+
+    def _status(self, driver: ServerDriver, spec: ServerSpec) -> str | None:
+        return driver.statuses([spec.id]).get(spec.id)
+
+    def _file(self, driver: ServerDriver, spec: ServerSpec, path: str) -> bytes:
+        """A file, once it is there."""
+        end = time.monotonic() + self.patience
+        while True:
+            try:
+                return driver.get_file(spec.id, path)
+            except DriverError:
+                assert time.monotonic() < end, driver.console(spec.id)
+                time.sleep(0.05)
+
+    @staticmethod
+    def _twice(call: Callable[[], None]) -> None:
+        call()
+        call()
+
+    @staticmethod
+    def _refused(call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except DriverError as error:
+            assert error.message
+        else:
+            raise AssertionError("it was not refused")
+
+    @staticmethod
+    def _killed(work: Callable[[], None], after: float) -> None:
+        """Does ``work`` in another process, which is killed after so many seconds."""
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                work()
+            os._exit(0)
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
