@@ -16,9 +16,9 @@ SOURCE = Path(__file__).parents[3] / "src" / "vetro"
 CHECKING = tuple(
     f"{folder}/{name}.py"
     for folder, names in (
-        ("packages", "archive errors files formats manifest muranopl package paths plugin yamltree"),
         ("packages/checks", "package bodies classes"),
         ("packages/hot", "constraints package template values"),
+        ("packages", "archive errors files formats manifest muranopl package paths plugin yamltree"),
         ("muranopl", "catalog errors contracts/reader compiler/targets compiler/unit"),
         ("muranopl/declarations", "semver version_clauses tree versions"),
         ("muranopl/reader", "classes constructs exceptions instructions members meta parts values files"),

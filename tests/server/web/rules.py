@@ -24,7 +24,7 @@ _RAISING = (
     "server/accounts", "server/catalog", "server/environments", "server/forms", "server/tasks/class_names.py",
     "server/tasks/concurrency.py", "server/tasks/queue.py", "server/tasks/wait.py", "server/api/own.py",
     "server/quotas", "server/api/v2/package_parts.py", "server/tasks/completion.py", "server/web", "forms/builders.py",
-    "forms/check.py", "forms/contexts.py", "forms/contracts.py", "forms/desks", "forms/removal.py",
+    "forms/check.py", "forms/contexts.py", "forms/contracts.py", "forms/sessions", "forms/removal.py",
     "forms/dynamic/types", "muranopl/contracts/runtime.py", "engine/planning/report.py",
 )  # fmt: skip
 #: What only administrators see, in a terminal or the log.
