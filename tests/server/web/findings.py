@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parents[3] / "src" / "vetro"
 CHECKING = tuple(
     f"{folder}/{name}.py"
     for folder, names in (
-        ("packages/checks", "package bodies classes"),
+        ("packages/checks", "package bodies classes values"),
         ("packages/hot", "constraints package template values"),
         ("packages", "archive errors files formats manifest muranopl package paths plugin yamltree"),
         ("muranopl", "catalog errors contracts/reader compiler/targets compiler/unit"),

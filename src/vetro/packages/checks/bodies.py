@@ -15,7 +15,7 @@ from vetro.muranopl.compiler.variables import assigned_variables, expressions_of
 from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
-from vetro.packages.check_values import text_as_number
+from vetro.packages.checks.values import text_as_number
 from vetro.packages.errors import Problem
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest

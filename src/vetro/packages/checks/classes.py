@@ -16,8 +16,8 @@ from vetro.muranopl.declarations.tree import ClassDecl, Position, SourceFile
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.reader.files import read_file
 from vetro.muranopl.types.linker import misnamed
-from vetro.packages.check_values import check_meta, cut_values
 from vetro.packages.checks.bodies import check_bodies, class_problem, place_of
+from vetro.packages.checks.values import check_meta, cut_values
 from vetro.packages.errors import Problem
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
