@@ -95,6 +95,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError("pytest-xdist ignores groups of tests with this version of pytest")
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes and long texts are no names. Archives hold the time: processes that compare names would differ."""
+    return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > 200) else None
+
+
 def group_of(item: pytest.Item) -> str:
     """Tests of one file run in one process; so do those that share a costly fixture, and all with real servers."""
     path = item.path.relative_to(TESTS)
