@@ -42,7 +42,10 @@ TESTS = Path(__file__).parent
 #: Files and folders whose tests all start real servers.
 ROOT_ONLY = (
     TESTS / "acceptance",
-    *(TESTS / "clouds/nspawn" / f"test_{part}.py" for part in ("servers", "isolation", "projects", "id_ranges")),
+    *(
+        TESTS / "clouds/nspawn" / f"test_{part}.py"
+        for part in ("servers", "isolation", "projects", "id_ranges", "conformance")
+    ),
 )
 
 

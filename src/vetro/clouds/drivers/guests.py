@@ -17,11 +17,11 @@ from vetro.clouds.drivers.base import (
     Signal,
     VolumeSpec,
 )
-from vetro.clouds.drivers.quarantine import held, over, put, until
+from vetro.clouds.drivers.quarantine import held, lift, over, put, until
 from vetro.clouds.guest import first_files
 from vetro.clouds.guest.commands import configure, get_file, put_file, signals
 from vetro.clouds.guest.exec import Output
-from vetro.clouds.images.store import ImageStore
+from vetro.clouds.images.store import ImageStore, delete_tree
 from vetro.clouds.interface import Channel, Channels, NotAvailable, Owner
 
 
@@ -46,6 +46,14 @@ class Guest(Protocol):
 
     def execute(self, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
         """Runs a command in it. Raises `GuestCommandFailed`."""
+        ...  # pragma: no cover - protocol
+
+    def stop(self) -> None:
+        """Ends it; its files stay."""
+        ...  # pragma: no cover - protocol
+
+    def delete(self) -> None:
+        """Ends it and removes what was made for it."""
         ...  # pragma: no cover - protocol
 
 
@@ -75,18 +83,37 @@ class GuestDriver(ABC, Generic[GuestT]):
             (folder / part).mkdir(parents=True, exist_ok=True, mode=0o700)
 
     @abstractmethod
-    def stop(self, server: str) -> None:
-        """Stops a server; its files stay."""
-
-    @abstractmethod
-    def delete(self, server: str) -> None:
-        """Removes a server with everything that was made for it."""
-
-    @abstractmethod
     def _guest(self, folder: Path) -> GuestT:
         """The server whose folder this is; there need be none."""
 
+    @abstractmethod
+    def _begin(self, server: GuestT, spec: ServerSpec) -> None:
+        """Starts a server that was made and does not run, as ``spec`` says."""
+
+    def _deleted(self, spec: ServerSpec | None) -> None:
+        """Follows the removal of a server, of which there may have been no record."""
+
     # -- servers -------------------------------------------------------------------------------------------------------
+
+    def start(self, server: str) -> None:
+        """Starts a stopped server."""
+        found = self._known(server)
+        spec = found.spec()
+        if spec is not None and not found.alive():
+            self._begin(found, spec)
+
+    def stop(self, server: str) -> None:
+        """Stops a server; its files stay."""
+        self._server(server).stop()
+
+    def delete(self, server: str) -> None:
+        """Removes a server with everything that was made for it."""
+        found = self._server(server)
+        spec = found.spec()
+        if spec is not None and spec.queue and not self._shared_queue(spec):
+            delete_tree(self._socket_folder(spec.queue))
+        found.delete()
+        self._deleted(spec)
 
     def console(self, server: str, lines: int = 200) -> str:
         """The end of what it wrote to its console."""
@@ -108,8 +135,11 @@ class GuestDriver(ABC, Generic[GuestT]):
             raise DriverError(f"there is no server {server} on this machine")
         return found
 
+    def _folders(self) -> list[Path]:
+        return sorted((self._folder / "servers").iterdir())
+
     def _specs(self, *, quarantined: bool = False) -> list[ServerSpec]:
-        folders = [folder for folder in (self._folder / "servers").iterdir() if quarantined or not held(folder)]
+        folders = [folder for folder in self._folders() if quarantined or not held(folder)]
         found = (spec_files.load_server(folder / "server.json") for folder in folders)
         return [spec for spec in found if spec is not None]
 
@@ -121,8 +151,7 @@ class GuestDriver(ABC, Generic[GuestT]):
 
     def _set_aside(self, folder: Path) -> list[str]:
         """Stops a server that the cloud does not know and keeps it for a day; then, or without data, removes it."""
-        spec = self._guest(folder).spec()
-        what = f"server {spec.name if spec else '?'} ({folder.name})"
+        what = self._named(folder)
         if self._has_data(folder) and not (held(folder) and over(folder)):
             known = held(folder)
             put(folder)
@@ -132,9 +161,32 @@ class GuestDriver(ABC, Generic[GuestT]):
         self.delete(folder.name)
         return [what]
 
+    def _sweep_servers(self, servers: Collection[str]) -> list[str]:
+        """Sets aside servers other than these; says what was done."""
+        done: list[str] = []
+        for folder in self._folders():
+            if folder.name not in servers:
+                done += self._set_aside(folder)
+            elif held(folder):
+                lift(folder)
+                done.append(f"quarantine of the server {folder.name}")
+        return done
+
+    def _clear_servers(self) -> list[str]:
+        """Removes all servers; says which."""
+        done = []
+        for folder in self._folders():
+            done.append(self._named(folder))
+            self.delete(folder.name)
+        return done
+
+    def _named(self, folder: Path) -> str:
+        spec = self._guest(folder).spec()
+        return f"server {spec.name if spec else '?'} ({folder.name})"
+
     def quarantined(self) -> list[tuple[ServerSpec, Path, float]]:
         """Servers that the cloud does not know, with their folders, and when they will be removed."""
-        found = [(self._guest(folder).spec(), folder) for folder in sorted((self._folder / "servers").iterdir())]
+        found = [(self._guest(folder).spec(), folder) for folder in self._folders()]
         return [(spec, folder, until(folder)) for spec, folder in found if spec is not None and held(folder)]
 
     # -- inside a server -----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from vetro.clouds.drivers import quarantine, spec_files
+from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.base import (
     DriverError,
     GroupSpec,
@@ -75,11 +75,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         if server.alive():
             return
         if server.spec() is not None and (server.folder / "launch.json").exists():
-            if server.outdated():
-                server.power_off()
-                self.update(spec)
-            self._networks.restore(spec.owner.project)
-            self._boot(server)
+            self._begin(server, spec)
             return
         _refuse_volumes(spec)
         image = self._images.find(spec.image)
@@ -87,8 +83,8 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             error = DriverError(f"the image '{image.name}' was made without root and serves proot servers only")
             error.hint = f"make it as root: vetro image build {image.name} --again"
             raise error
-        folders = (self._folder / "servers").iterdir()
-        if any(folder.name != spec.id and self._guest(folder).machine == server.machine for folder in folders):
+        others = [self._guest(folder) for folder in self._folders() if folder.name != spec.id]
+        if any(other.machine == server.machine for other in others):
             raise DriverError(f"the machine {server.machine} of the server '{spec.name}' belongs to another server")
         registry.note(self.cloud, self._folder)
         self._networks.restore(spec.owner.project)
@@ -129,33 +125,6 @@ class NspawnDriver(GuestDriver[NspawnServer]):
                 said = done.stderr.decode("utf-8", "replace").strip()[-500:]
                 raise HostFailed(f"the server '{spec.name}' could not take its new addresses: {said}")
 
-    def start(self, server: str) -> None:
-        """Starts a stopped server."""
-        found = self._known(server)
-        if not found.alive():
-            spec = found.spec()
-            assert spec is not None
-            if found.outdated():
-                found.power_off()
-                self.update(spec)
-            self._networks.restore(spec.owner.project)
-            self._boot(found)
-
-    def stop(self, server: str) -> None:
-        """Stops a server; its files stay."""
-        self._server(server).stop()
-
-    def delete(self, server: str) -> None:
-        """Removes a server with everything that was made for it."""
-        found = self._server(server)
-        spec = found.spec()
-        if spec is not None and spec.queue and not self._shared_queue(spec):
-            delete_tree(self._socket_folder(spec.queue))
-        found.delete()
-        if spec is not None:
-            self._networks.refresh(spec.owner.project)
-        self._tidy_groups()
-
     # -- networks and groups ------------------------------------------------------------------------------------------
 
     def ensure_network(self, network: NetworkSpec) -> None:
@@ -188,22 +157,17 @@ class NspawnDriver(GuestDriver[NspawnServer]):
 
     def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
         """Removes what belongs to nothing; see `ServerDriver.sweep`."""
-        done: list[str] = []
         # Other processes make things meanwhile, each after its record: what there is is looked at before the records.
-        for folder in sorted((self._folder / "servers").iterdir()):
+        done = self._sweep_servers(servers)
+        for folder in self._folders():
             server = NspawnServer(folder, self.cloud)
-            if folder.name not in servers:
-                done += self._set_aside(folder)
-            elif quarantine.held(folder):
-                quarantine.lift(folder)
-                done.append(f"quarantine of the server {folder.name}")
-            elif not server.alive() and server.cgroup.pids() and server.end_unless_starting():
+            if folder.name in servers and not server.alive() and server.cgroup.pids() and server.end_unless_starting():
                 old = server.outdated()
                 what = "the server {}, which an earlier version ran" if old else "processes of the dead server {}"
                 done.append(what.format(folder.name))
         groups = Cgroups()
         names = list(groups.group(f"vetro-{self.cloud}").names())
-        known = {NspawnServer(folder, self.cloud).machine for folder in (self._folder / "servers").iterdir()}
+        known = {NspawnServer(folder, self.cloud).machine for folder in self._folders()}
         for name in names:
             if name not in known and name != "keepers":
                 groups.group(f"vetro-{self.cloud}", name).kill()
@@ -216,18 +180,13 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             if folder not in queues:
                 delete_tree(folder)
         self._tidy_groups()
-        if not any((self._folder / "servers").iterdir()) and not self._networks.projects():
+        if not self._folders() and not self._networks.projects():
             done += registry.purge(self.cloud)
         return done
 
     def clear(self) -> Sequence[str]:
         """Removes everything that this cloud made on this machine; see `ServerDriver.clear`."""
-        done = []
-        for folder in sorted((self._folder / "servers").iterdir()):
-            spec = NspawnServer(folder, self.cloud).spec()
-            self.delete(folder.name)
-            done.append(f"server {spec.name if spec else '?'} ({folder.name})")
-        done += self.sweep([], [])
+        done = [*self._clear_servers(), *self.sweep([], [])]
         self._networks.clear()
         return [*done, *registry.purge(self.cloud)]
 
@@ -240,8 +199,20 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             spec_files.save(note, given)
         return IPv4Network(given or spec_files.load(note) or LINK_RANGE)
 
+    def _begin(self, server: NspawnServer, spec: ServerSpec) -> None:
+        if server.outdated():
+            server.power_off()
+            self.update(spec)
+        self._networks.restore(spec.owner.project)
+        self._boot(server)
+
+    def _deleted(self, spec: ServerSpec | None) -> None:
+        if spec is not None:
+            self._networks.refresh(spec.owner.project)
+        self._tidy_groups()
+
     def _boot(self, server: NspawnServer) -> None:
-        running = sum(NspawnServer(folder, self.cloud).alive() for folder in (self._folder / "servers").iterdir())
+        running = sum(self._guest(folder).alive() for folder in self._folders())
         with inotify.room(running):
             server.start(self._boot_timeout)
 
@@ -285,7 +256,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
 
     def _tidy_groups(self) -> None:
         """Removes the cloud's own control groups once the last server is gone."""
-        if not any((self._folder / "servers").iterdir()):
+        if not self._folders():
             top = Cgroups().group(f"vetro-{self.cloud}")
             if top.exists() and not top.pids():
                 top.remove()

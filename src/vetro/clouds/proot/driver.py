@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vetro.clouds.drivers import quarantine, spec_files
+from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.base import (
     DriverError,
     GroupSpec,
@@ -24,7 +24,7 @@ from vetro.clouds.drivers.base import (
 from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.guest import first_files
 from vetro.clouds.images import sources
-from vetro.clouds.images.store import ImageStore, delete_tree, use
+from vetro.clouds.images.store import ImageStore, use
 from vetro.clouds.interface import Channels
 from vetro.clouds.proot.server import ProotServer, copy_tree, link_shims, write_files
 
@@ -79,31 +79,13 @@ class ProotDriver(GuestDriver[ProotServer]):
             if socket is not None:
                 socket.mkdir(exist_ok=True, mode=0o700)
             server.bind(socket, self._agent() if self._agent is not None else None)
-        server.start(sources.proxy_environment())
+        self._begin(server, spec)
 
     def update(self, spec: ServerSpec) -> None:
         """Takes over name and metadata; interfaces mean nothing here."""
         server = self._known(spec.id)
         spec_files.save_server(server.folder / "server.json", spec)
         self._seed(server, spec)
-
-    def start(self, server: str) -> None:
-        """Starts a stopped server."""
-        found = self._known(server)
-        if not found.alive():
-            found.start(sources.proxy_environment())
-
-    def stop(self, server: str) -> None:
-        """Ends its processes; its files stay."""
-        self._server(server).stop()
-
-    def delete(self, server: str) -> None:
-        """Removes a server."""
-        found = self._server(server)
-        spec = found.spec()
-        if spec is not None and spec.queue and not self._shared_queue(spec):
-            delete_tree(self._socket_folder(spec.queue))
-        found.delete()
 
     @staticmethod
     def address(server: str) -> str:
@@ -141,13 +123,7 @@ class ProotDriver(GuestDriver[ProotServer]):
 
     def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
         """Removes what belongs to nothing; see `ServerDriver.sweep`."""
-        done: list[str] = []
-        for folder in sorted((self._folder / "servers").iterdir()):
-            if folder.name not in servers:
-                done += self._set_aside(folder)
-            elif quarantine.held(folder):
-                quarantine.lift(folder)
-                done.append(f"quarantine of the server {folder.name}")
+        done = self._sweep_servers(servers)
         for network in self.networks():
             if network.id not in networks:
                 self.delete_network(network.id)
@@ -156,11 +132,7 @@ class ProotDriver(GuestDriver[ProotServer]):
 
     def clear(self) -> Sequence[str]:
         """Removes everything; see `ServerDriver.clear`."""
-        done = []
-        for folder in sorted((self._folder / "servers").iterdir()):
-            spec = ProotServer(folder).spec()
-            self.delete(folder.name)
-            done.append(f"server {spec.name if spec else '?'} ({folder.name})")
+        done = self._clear_servers()
         for group in spec_files.groups(self._groups):
             self.delete_group(group)
         return [*done, *self.sweep([], [])]
@@ -172,6 +144,9 @@ class ProotDriver(GuestDriver[ProotServer]):
 
     def _guest(self, folder: Path) -> ProotServer:
         return ProotServer(folder)
+
+    def _begin(self, server: ProotServer, spec: ServerSpec) -> None:
+        server.start(sources.proxy_environment())
 
     def _seed(self, server: ProotServer, spec: ServerSpec) -> None:
         alone = replace(spec, nics=())

@@ -1,0 +1,42 @@
+"""Containers of systemd-nspawn pass what every driver has to pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import free_block, real_servers, traces
+from vetro.clouds.drivers.conformance import DriverConformance
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.interface import Place
+from vetro.clouds.nspawn import links
+from vetro.clouds.nspawn.kind import KIND
+
+pytestmark = pytest.mark.campaign  # each test has a cloud of its own: half a minute on a machine of one's own
+
+
+class TestNspawn(DriverConformance):
+    kind = KIND
+
+    @pytest.fixture(autouse=True)
+    def _machine(self) -> None:
+        self.images: ImageStore = real_servers()
+        self.network = free_block()
+        self.folders: set[Path] = set()
+
+    def block(self) -> str:
+        return self.network
+
+    def place(self, directory: Path) -> Place:
+        self.folders.add(directory)
+        return Place(directory=directory, images=self.images)
+
+    def listing(self) -> Collection[str]:
+        """What this machine has of all clouds of this test; of processes only whether there are some."""
+        found = set()
+        for folder in self.folders:
+            for what, names in traces(links.cloud_id(folder / "nspawn"), folder).items():
+                found |= {what} if what == "processes" and names else {f"{what}: {name}" for name in names}
+        return found
