@@ -92,8 +92,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("xdist_group") is None:
                 item.add_marker(pytest.mark.xdist_group(group_of(item)))
-        items.sort(key=rank_of)
     yield
+    items.sort(key=lambda item: (empties_the_database(item), rank_of(item)))
     if getattr(config.option, "loadgroup", False) and items and "@" not in items[0].nodeid:
         raise pytest.UsageError("pytest-xdist ignores groups of tests with this version of pytest")
 
@@ -108,10 +108,20 @@ def group_of(item: pytest.Item) -> str:
     path = item.path.relative_to(TESTS)
     shared = SHARED.get(path.parts[0])
     if shared in getattr(item, "fixturenames", ()):
-        return f"{path.parts[0]}: {shared}"
-    if any(item.path.is_relative_to(place) for place in ROOT_ONLY):
-        return "real servers"
-    return path.as_posix()
+        name = f"{path.parts[0]}: {shared}"
+    elif any(item.path.is_relative_to(place) for place in ROOT_ONLY):
+        name = "real servers"
+    else:
+        name = path.as_posix()
+    return f"{name}, at the end" if empties_the_database(item) else name
+
+
+def empties_the_database(item: pytest.Item) -> bool:
+    """Whether a test leaves tables without what migrations put there: such tests come after all others."""
+    mark = item.get_closest_marker("django_db")
+    names = getattr(item, "fixturenames", ())
+    transaction = mark is not None and bool(mark.kwargs.get("transaction", mark.args and mark.args[0]))
+    return transaction or "transactional_db" in names or "live_server" in names
 
 
 def rank_of(item: pytest.Item) -> int:
