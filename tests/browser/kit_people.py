@@ -30,8 +30,8 @@ def make() -> dict[str, Any]:
     """Makes them, where Django is set up; ``{name: {"session": key of a web session, "token", "id", "project"}}``."""
     from vetro.server.accounts import service as accounts
     from vetro.server.accounts.sessions import SessionStore
+    from vetro.server.accounts.web_sessions import session_of
     from vetro.server.caller import SYSTEM
-    from vetro.server.web.web_sessions import session_of
 
     projects = {name: accounts.create_project(SYSTEM, name) for name in {place for place, _ in PEOPLE.values()}}
     told: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from typing import Any
 
 from vetro.server.http import large_process
 from vetro.server.http.large_transfer import Answer, address
-from vetro.server.http.streams import RUN
+from vetro.server.requests.streams import RUN
 
 
 def answer(environ: dict[str, Any]) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.server.database import database_settings
-from vetro.server.http import large_requests
+from vetro.server.requests import large_requests
 from vetro.server.secrets.derived import django_secret
 from vetro.server.setup import config as _config
 from vetro.server.tasks.backends import django_settings
@@ -16,7 +16,7 @@ _c = _config()
 SECRET_KEY = django_secret(_c.path("secrets.key_file"))
 VETRO_KEY_FILE = _c.path("secrets.key_file")
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # `vetro.server.http.host_names` looks at every request, Django at a few
+ALLOWED_HOSTS = ["*"]  # `vetro.server.requests.host_names` looks at every request, Django at a few
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"

@@ -19,7 +19,7 @@ from vetro.server.accounts.models import LoginFailure
 from vetro.server.audit.models import AuditRecord
 from vetro.server.caller import SYSTEM
 from vetro.server.errors import NotSignedIn, TooMany
-from vetro.server.http.host_names import network_of
+from vetro.server.requests.host_names import network_of
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 Later = Change = Callable[..., None]

@@ -12,7 +12,7 @@ from tests.server.web.conftest import browser
 from vetro.server.environments import content, deployments
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import TooMany
-from vetro.server.http import large_requests
+from vetro.server.requests import large_requests
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
 

@@ -181,7 +181,7 @@ def test_reports_are_left_out_with_one_line_that_says_so(ann: Any, eve: Any, all
 
 
 def test_streams_of_a_project(allow: Any, ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vetro.server.http.streams import event_stream
+    from vetro.server.requests.streams import event_stream
 
     allow(streams=2)
     open_ones: list[Any] = [event_stream(lambda: iter([b"x"]), ann.caller.project_id) for _ in range(3)]

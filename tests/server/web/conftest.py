@@ -10,7 +10,7 @@ from django.test import Client
 
 from tests.server.forms.conftest import _ended, environment, publish, shop
 from vetro.server.accounts.models import User
-from vetro.server.web.web_sessions import session_of
+from vetro.server.accounts.web_sessions import session_of
 
 __all__ = ["_ended", "browser", "environment", "publish", "shop"]
 

@@ -22,7 +22,7 @@ GERMAN = path_of("de")
 #: Where errors that reach pages are raised.
 _RAISING = (
     "server/accounts", "server/catalog", "server/environments", "server/forms", "server/tasks/class_names.py",
-    "server/tasks/concurrency.py", "server/tasks/queue.py", "server/tasks/wait.py", "server/api/own.py",
+    "server/tasks/concurrency.py", "server/tasks/queue.py", "server/tasks/wait.py", "server/environments/lookup.py",
     "server/quotas", "server/api/v2/package_parts.py", "server/tasks/completion.py", "server/web", "forms/builders.py",
     "forms/check.py", "forms/contexts.py", "forms/contracts.py", "forms/sessions", "forms/removal.py",
     "forms/dynamic/types", "muranopl/contracts/runtime.py", "engine/planning/report.py",

@@ -17,7 +17,7 @@ from vetro.server.accounts.people import LONGEST_PASSWORD
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn, TooMany
-from vetro.server.http.host_names import network_of
+from vetro.server.requests.host_names import network_of
 
 #: Passwords that a process compares at once: each takes 100 MiB and a tenth of a second of several processors.
 _COMPARED = 2

@@ -21,8 +21,8 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import TooMany
-from vetro.server.http.host_names import network_of
 from vetro.server.queries import fetch, on_sqlite
+from vetro.server.requests.host_names import network_of
 from vetro.server.setup import config
 
 #: Wrong passwords of a pair are remembered this long (setting ``accounts.login_attempts``).

@@ -10,8 +10,8 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 
 from vetro.server.api.v1.discovery import discovery
-from vetro.server.http.host_names import is_loopback
 from vetro.server.observe import metrics
+from vetro.server.requests.host_names import is_loopback
 from vetro.server.setup import config
 
 #: How old the newest sign of life of a worker may be, in leases.

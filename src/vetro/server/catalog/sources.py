@@ -17,7 +17,7 @@ from vetro.server.catalog.downloads import FetchFailed, Source, fetch
 from vetro.server.catalog.imports import ImportResult, import_packages
 from vetro.server.catalog.inspection.client import read_archive
 from vetro.server.errors import Invalid
-from vetro.server.http.slow_requests import holding
+from vetro.server.requests.slow_requests import holding
 
 #: Packages of one import from elsewhere, their bytes together, and bytes of a bundle file.
 MOST = 200

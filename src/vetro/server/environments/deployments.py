@@ -12,8 +12,8 @@ from vetro.server.environments import content, drafts, queries, redaction
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound, TooLarge
-from vetro.server.http import large_requests
 from vetro.server.ids import stamp
+from vetro.server.requests import large_requests
 from vetro.server.tasks import log
 from vetro.server.tasks.models import Report, Task
 

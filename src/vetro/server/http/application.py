@@ -29,15 +29,15 @@ from vetro.server.api.v1.discovery import STATUS, TYPE, at_root
 from vetro.server.api.v1.routing import respond
 from vetro.server.config.config import Config
 from vetro.server.errors import ServiceError
-from vetro.server.http import large_requests
 from vetro.server.http.concurrency import Lane, whose
-from vetro.server.http.host_names import Hosts
 from vetro.server.http.large_transfer import Answer, Files, hand_over, there
-from vetro.server.http.proxies import Proxies
 from vetro.server.http.request_bodies import Bodies, BodyRefused, Received
-from vetro.server.http.slow_requests import held
 from vetro.server.http.static_files import PREFIX, Static
 from vetro.server.observe.requests import answered, current
+from vetro.server.requests import large_requests
+from vetro.server.requests.host_names import Hosts
+from vetro.server.requests.proxies import Proxies
+from vetro.server.requests.slow_requests import held
 from vetro.server.setup import config
 
 StartResponse = Callable[..., Any]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from vetro.clouds.quotas import exceeds
 from vetro.server.errors import TooMany, Unavailable
-from vetro.server.http.host_names import network_of
+from vetro.server.requests.host_names import network_of
 
 #: Seconds that a large request waits for others, and how many of them wait: of one project, and of all.
 _LANE_SECONDS: Final = 30.0

@@ -4,8 +4,8 @@
 A body is read only when the application asks for it, and each step has a time limit, which the body itself cannot
 stretch (`vetro.server.http.request_bodies`). How a client reads does not say how long an answer holds a thread or
 memory (`vetro.server.http.responses`); what is made while it is sent holds its thread, and needs a place
-(`vetro.server.http.streams`). Headers whose names hold an underscore are dropped: WSGI could not tell them from those
-with a hyphen, and proxies that check ``X-Forwarded-For`` let ``X_Forwarded_For`` pass.
+(`vetro.server.requests.streams`). Headers whose names hold an underscore are dropped: WSGI could not tell them from
+those with a hyphen, and proxies that check ``X-Forwarded-For`` let ``X_Forwarded_For`` pass.
 """
 
 from __future__ import annotations

@@ -23,13 +23,13 @@ def _work() -> None:
     from django.db import Error, close_old_connections
 
     from vetro.server.accounts import token_usage
-    from vetro.server.api.v1 import counters
+    from vetro.server.observe import request_counters
 
     wake, look = threading.Event(), 0
     while not wake.wait(_PAUSE):
         look += 1
         try:
-            counters.requests.share()
+            request_counters.requests.share()
             if look % _LOOKS:
                 continue
             close_old_connections()

@@ -26,7 +26,7 @@ from typing import Any, Final
 from vetro.server.http.large_transfer import Answer, address, request_of, send
 from vetro.server.http.processes import die_with, die_with_parent
 from vetro.server.http.server import GRACE
-from vetro.server.http.streams import RUN
+from vetro.server.requests.streams import RUN
 
 #: Copies at once; what each may use beyond what it begins with.
 COPIES: Final = 2

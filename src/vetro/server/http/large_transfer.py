@@ -21,7 +21,7 @@ from wsgiref.util import FileWrapper
 
 from vetro.server.errors import TooLarge, TooMany, Unavailable
 from vetro.server.http.concurrency import Places
-from vetro.server.http.streams import RUN
+from vetro.server.requests.streams import RUN
 
 #: Name of the socket in the folder of a run.
 SOCKET: Final = "large"

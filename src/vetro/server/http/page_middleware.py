@@ -18,8 +18,8 @@ from django.middleware.locale import LocaleMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.utils import timezone, translation
 
+from vetro.server.accounts.web_sessions import LANGUAGE, ZONE
 from vetro.server.web.page import receive
-from vetro.server.web.web_sessions import LANGUAGE, ZONE
 
 #: Nothing from other hosts, no scripts or styles in the page itself, no frames, no plug-ins.
 POLICY = (

@@ -25,7 +25,7 @@ from typing import Any
 from vetro.server.config.config import Config, ConfigError, make_data
 from vetro.server.http.processes import PARENT, Child
 from vetro.server.http.server import GRACE
-from vetro.server.http.streams import RUN
+from vetro.server.requests.streams import RUN
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.serve")

@@ -6,9 +6,8 @@ import sys
 from contextvars import ContextVar
 from typing import Any
 
-from vetro.server.api.v1 import counters
 from vetro.server.caller import Caller
-from vetro.server.observe import logs, metrics
+from vetro.server.observe import logs, metrics, request_counters
 
 #: Variables of the request that this thread answers: ``vetro.request_id``, once known ``vetro.caller``.
 current: ContextVar[dict[str, Any] | None] = ContextVar("vetro_request", default=None)
@@ -44,7 +43,7 @@ def answered(environ: dict[str, Any], status: int, seconds: float, pattern: str 
     metrics.request_answered(api, environ["REQUEST_METHOD"], route, status, seconds)
     if api == "v1":
         caller = environ.get("vetro.caller")
-        counters.requests.note("" if caller is None else caller.project_id, seconds, failed=status >= 500)
+        request_counters.requests.note("" if caller is None else caller.project_id, seconds, failed=status >= 500)
     if logs.access_lines() and not (status < 400 and api == "other" and path in ("/health", "/ready", "/metrics")):
         caller = environ.get("vetro.caller")
         logs.write_access(

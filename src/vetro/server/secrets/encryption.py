@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.db import models
 
 from vetro.server.errors import Invalid
-from vetro.server.http import large_requests
+from vetro.server.requests import large_requests
 from vetro.server.secrets.key_file import KeysUnusable, read_keys
 
 

@@ -20,7 +20,7 @@ from vetro.engine.task.task import Task
 from vetro.server import sandboxed_workers
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
-from vetro.server.http.slow_requests import held
+from vetro.server.requests.slow_requests import held
 from vetro.server.setup import config as current
 from vetro.server.tasks import spec
 from vetro.server.tasks.concurrency import Gate

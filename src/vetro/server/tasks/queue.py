@@ -20,9 +20,9 @@ from vetro.server.accounts.policy import allows
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import Conflict, Invalid, NotFound, TooLarge
-from vetro.server.http import large_requests
 from vetro.server.ids import new_id
 from vetro.server.quotas import enforcement
+from vetro.server.requests import large_requests
 from vetro.server.setup import config
 from vetro.server.tasks import clock, reports, spec
 from vetro.server.tasks.completion import close, first_report

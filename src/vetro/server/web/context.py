@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from vetro import __version__
 from vetro.server.accounts.policy import allows
-from vetro.server.web.web_sessions import VISIT, ZONE
+from vetro.server.accounts.web_sessions import VISIT, ZONE
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

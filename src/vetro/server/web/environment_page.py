@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from vetro.engine.models.differences import Difference, Property, diff
-from vetro.server.api import own
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, queries, redaction
+from vetro.server.environments import content, drafts, lookup, queries, redaction
 from vetro.server.environments.models import Session
 from vetro.server.tasks.models import Event
 from vetro.server.web import drafts as drafting
@@ -127,7 +126,7 @@ class Desk:
 def open_desk(caller: Caller, environment_id: str) -> Desk:
     """The desk of an environment of the caller's project. Raises `NotFound`, also for those of others."""
     seen = last_event()
-    found = queries.get(caller, own.environment(caller, environment_id), model=True)
+    found = queries.get(caller, lookup.environment(caller, environment_id), model=True)
     session = drafting.current(caller, found)
     if session is None and found.session_id:
         session = Session.objects.filter(id=found.session_id).first()
@@ -219,18 +218,18 @@ def _with_metadata(found: list[Difference], before: Any, after: Any) -> list[Dif
     old = {content.id_of(obj): obj for obj in content.objects_in(before)}
     known = {item.id: place for place, item in enumerate(found)}
     for obj in content.objects_in(after):
-        own = content.id_of(obj)
-        was, now = (old[own]["?"].get("metadata") or {}) if own in old else {}, obj["?"].get("metadata") or {}
-        if own is None or was == now or (before is None and obj is after):
+        id = content.id_of(obj)
+        was, now = (old[id]["?"].get("metadata") or {}) if id in old else {}, obj["?"].get("metadata") or {}
+        if id is None or was == now or (before is None and obj is after):
             continue
         told = Property("metadata", was or None, now or None, added=not was, removed=not now)
-        if own in known:
-            item = found[known[own]]
-            found[known[own]] = replace(
+        if id in known:
+            item = found[known[id]]
+            found[known[id]] = replace(
                 item, what="changed" if item.what == "moved" else item.what, properties=(*item.properties, told)
             )
         else:
             found.append(
-                Difference("changed", own, str(obj["?"].get("type") or ""), label_of(obj), None, None, (told,))
+                Difference("changed", id, str(obj["?"].get("type") or ""), label_of(obj), None, None, (told,))
             )
     return found

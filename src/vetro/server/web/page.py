@@ -16,11 +16,11 @@ from django.template.response import TemplateResponse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 
+from vetro.server.accounts.web_sessions import caller_of_session
 from vetro.server.caller import Caller
 from vetro.server.errors import NotFound, NotSignedIn, ServiceError, Unavailable
 from vetro.server.tasks.package_queries import warm_up_soon
 from vetro.server.web.rule_texts import in_words
-from vetro.server.web.web_sessions import caller_of_session
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.web")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vetro.server.api.v1.counters import Requests
+from vetro.server.observe.request_counters import Requests
 
 pytestmark = pytest.mark.database
 

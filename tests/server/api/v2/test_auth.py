@@ -86,7 +86,7 @@ def test_without_a_token_nothing_is_told(db: None, headers: dict[str, str]) -> N
 def browser(person: Any) -> Client:
     from vetro.server.accounts.models import User
     from vetro.server.accounts.sessions import SessionStore
-    from vetro.server.web.web_sessions import session_of
+    from vetro.server.accounts.web_sessions import session_of
 
     session = SessionStore()
     session.update(session_of(User.objects.get(id=person.caller.user_id), person.caller.project_id))

@@ -11,7 +11,7 @@ import pytest
 
 from vetro.server.api.v2.stream import HEARTBEAT, LATE, Watch
 from vetro.server.errors import NotSignedIn
-from vetro.server.http.streams import RUN
+from vetro.server.requests.streams import RUN
 from vetro.server.tasks.models import Event
 
 pytestmark = pytest.mark.database

@@ -9,7 +9,7 @@ import pytest
 
 from tests.server.api.v2.conftest import tree
 from vetro.server.audit.models import AuditRecord
-from vetro.server.http import slow_requests
+from vetro.server.requests import slow_requests
 from vetro.server.tasks.models import Task
 
 pytestmark = pytest.mark.database

@@ -17,7 +17,7 @@ from vetro.engine.task.launcher import Launcher
 from vetro.server.catalog.inspection import pool as examiner
 from vetro.server.catalog.inspection.pool import Pool
 from vetro.server.errors import Invalid, TooMany, Unavailable
-from vetro.server.http import slow_requests
+from vetro.server.requests import slow_requests
 
 
 class Process:

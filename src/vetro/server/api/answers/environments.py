@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import IO, Any
 
 from vetro.server.accounts.policy import enforce
-from vetro.server.api import own
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import queries
+from vetro.server.environments import lookup, queries
 from vetro.server.environments import search as listing
 
 
@@ -74,7 +73,7 @@ def create_environment(
 
 def show_environment(caller: Caller, environment_id: str) -> dict[str, Any]:
     """One environment."""
-    return environment_json(queries.get(caller, own.environment(caller, environment_id)))
+    return environment_json(queries.get(caller, lookup.environment(caller, environment_id)))
 
 
 def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:
@@ -82,7 +81,7 @@ def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = F
     from vetro.server.api.answers.tasks import task_json
     from vetro.server.environments import deploy
 
-    task = deploy.delete(caller, own.environment(caller, environment_id), abandon=abandon)
+    task = deploy.delete(caller, lookup.environment(caller, environment_id), abandon=abandon)
     return None if task is None else task_json(task)
 
 
@@ -90,7 +89,7 @@ def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
     from vetro.server.environments import transfer
 
-    return transfer.export_environment(caller, own.environment(caller, environment_id))
+    return transfer.export_environment(caller, lookup.environment(caller, environment_id))
 
 
 def import_environment(

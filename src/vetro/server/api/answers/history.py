@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.server.api import own
 from vetro.server.api.answers.sessions import session_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, place, zoned
 from vetro.server.caller import Caller
-from vetro.server.environments import content, history, queries, redaction
+from vetro.server.environments import content, history, lookup, queries, redaction
 from vetro.server.environments.models import State
 
 
 def list_states(caller: Caller, environment_id: str, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
     """The states of an environment, newest first."""
-    own.environment(caller, environment_id)
+    lookup.environment(caller, environment_id)
     before = place(cursor, int)
     rows = history.states(caller, environment_id, before=None if before is None else before[0], limit=limit + 1)
     total = State.objects.filter(environment_id=environment_id).count()
@@ -25,7 +24,7 @@ def list_states(caller: Caller, environment_id: str, *, limit: int = 50, cursor:
 
 def show_state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:
     """The object model of a state; secrets are marked."""
-    found = queries.get(caller, own.environment(caller, environment_id))
+    found = queries.get(caller, lookup.environment(caller, environment_id))
     view = history.state(caller, environment_id, number)
     secrets = redaction.secrets_for(caller, found, content.root_of(view))
     return {"number": number, "model": redaction.conceal(view, secrets)}
@@ -33,7 +32,7 @@ def show_state(caller: Caller, environment_id: str, number: int) -> dict[str, An
 
 def compare_states(caller: Caller, environment_id: str, older: int, newer: int | None = None) -> dict[str, Any]:
     """What changed from one state to another, the newest without ``newer``."""
-    found = queries.get(caller, own.environment(caller, environment_id))
+    found = queries.get(caller, lookup.environment(caller, environment_id))
     number = found.version if newer is None else newer
     roots = [content.root_of(history.state(caller, environment_id, n)) for n in (older, number)]
     secrets = redaction.of_roots(caller, found, *roots)
@@ -43,5 +42,5 @@ def compare_states(caller: Caller, environment_id: str, older: int, newer: int |
 
 def restore_state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:
     """A new session whose draft is that state; deploying it makes it so again."""
-    session = history.restore(caller, own.environment(caller, environment_id), number)
+    session = history.restore(caller, lookup.environment(caller, environment_id), number)
     return session_json(caller, session, queries.get(caller, environment_id), True)

@@ -6,11 +6,10 @@ from typing import Any
 
 from django.db.models import BooleanField, Case, Value, When
 
-from vetro.server.api import own
 from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import page
 from vetro.server.caller import Caller
-from vetro.server.environments import components, content, drafts, history, queries, redaction, sessions
+from vetro.server.environments import components, content, drafts, history, lookup, queries, redaction, sessions
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import plan as planning
 from vetro.server.environments.models import Session
@@ -62,13 +61,13 @@ def _shown(caller: Caller, session_id: str) -> dict[str, Any]:
 
 def open_session(caller: Caller, environment_id: str) -> dict[str, Any]:
     """A draft of the environment as it is now. Refused while a task works on it."""
-    made = sessions.open_session(caller, own.environment(caller, environment_id))
+    made = sessions.open_session(caller, lookup.environment(caller, environment_id))
     return _shown(caller, made.id)
 
 
 def list_sessions(caller: Caller, environment_id: str) -> dict[str, Any]:
     """The newest sessions of an environment, everybody's."""
-    found = queries.get(caller, own.environment(caller, environment_id))
+    found = queries.get(caller, lookup.environment(caller, environment_id))
     rows = _rows().filter(environment_id=found.id).order_by("-updated", "-id")
     items = [session_json(caller, row, found, row.changed) for row in rows[:_MOST]]
     return page(items, rows.count())
@@ -76,13 +75,13 @@ def list_sessions(caller: Caller, environment_id: str) -> dict[str, Any]:
 
 def show_session(caller: Caller, session_id: str) -> dict[str, Any]:
     """A session."""
-    own.session(caller, session_id)
+    lookup.session(caller, session_id)
     return _shown(caller, session_id)
 
 
 def close_session(caller: Caller, session_id: str) -> None:
     """Throws a draft away."""
-    environment_id = own.session(caller, session_id)
+    environment_id = lookup.session(caller, session_id)
     if not Session.objects.filter(id=session_id, user_id=caller.user_id).exists():
         raise Forbidden("The session belongs to somebody else.")
     sessions.close(caller, environment_id, session_id)
@@ -90,7 +89,7 @@ def close_session(caller: Caller, session_id: str) -> None:
 
 def show_changes(caller: Caller, session_id: str) -> dict[str, Any]:
     """What deploying the draft would change in the model, compared with what is deployed."""
-    environment_id = own.session(caller, session_id)
+    environment_id = lookup.session(caller, session_id)
     found = queries.get(caller, environment_id, model=True)
     draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
     content.check_comparable(content.deployed_objects(found.model or {}), draft)
@@ -101,32 +100,32 @@ def show_changes(caller: Caller, session_id: str) -> dict[str, Any]:
 
 def undo_changes(caller: Caller, session_id: str, *, object_id: str | None = None) -> dict[str, Any]:
     """Takes back what the draft changes about one object and what it owns, or everything."""
-    history.discard(caller, own.session(caller, session_id), session_id, object_id)
+    history.discard(caller, lookup.session(caller, session_id), session_id, object_id)
     return _shown(caller, session_id)
 
 
 def deploy_session(caller: Caller, session_id: str) -> dict[str, Any]:
     """Starts the deployment of the draft: its task."""
-    task = deploying.deploy(caller, own.session(caller, session_id), session_id)
+    task = deploying.deploy(caller, lookup.session(caller, session_id), session_id)
     return task_json(Task.objects.get(id=task.id))
 
 
 def plan_session(caller: Caller, session_id: str) -> dict[str, Any]:
     """Finds out what deploying the draft would do, changing nothing: the task whose result says it."""
-    task = planning.plan(caller, own.session(caller, session_id), session_id)
+    task = planning.plan(caller, lookup.session(caller, session_id), session_id)
     return task_json(Task.objects.get(id=task.id))
 
 
 def read_model(caller: Caller, session_id: str) -> tuple[dict[str, Any], int]:
     """The object model of the draft and its revision: applications as ``services``, secrets marked."""
-    return components.read(caller, own.session(caller, session_id), session_id)
+    return components.read(caller, lookup.session(caller, session_id), session_id)
 
 
 def write_model(
     caller: Caller, session_id: str, given: dict[str, Any], revision: int | None = None
 ) -> tuple[dict[str, Any], int]:
     """Replaces the whole model of the draft. Secrets that are still marked keep their values."""
-    session, view = components.write(caller, own.session(caller, session_id), session_id, given, revision)
+    session, view = components.write(caller, lookup.session(caller, session_id), session_id, given, revision)
     return view, session.revision
 
 
@@ -134,7 +133,7 @@ def add_component(
     caller: Caller, session_id: str, given: dict[str, Any], revision: int | None = None
 ) -> tuple[dict[str, Any], int]:
     """Adds an application: an object model with a header ``?`` that names its class. It gets an id if it has none."""
-    session, view, id = components.add(caller, own.session(caller, session_id), session_id, given, revision)
+    session, view, id = components.add(caller, lookup.session(caller, session_id), session_id, given, revision)
     return component_json(components.find(view, id)), session.revision
 
 
@@ -142,6 +141,6 @@ def change_component(
     caller: Caller, session_id: str, object_id: str, given: dict[str, Any], revision: int | None = None
 ) -> tuple[dict[str, Any], int]:
     """Replaces one object of the draft. Secrets that are still marked keep their values."""
-    environment_id = own.session(caller, session_id)
+    environment_id = lookup.session(caller, session_id)
     session, view = components.put(caller, environment_id, session_id, object_id, given, revision)
     return component_json(components.find(view, object_id)), session.revision

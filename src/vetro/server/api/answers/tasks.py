@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from django.db.models import Q
 
-from vetro.server.api import own
 from vetro.server.api.paging import aware, page, place
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.caller import Caller
+from vetro.server.environments import lookup
 from vetro.server.environments.limits import known_id
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
@@ -99,24 +99,24 @@ def _time(text: str) -> datetime:
 
 def show_task(caller: Caller, task_id: str) -> dict[str, Any]:
     """A task with what it returned or how it failed."""
-    task = queue.get(caller, own.task(caller, task_id))
+    task = queue.get(caller, lookup.task(caller, task_id))
     decisions = queue.undecided(caller, task_id) if task.state == Task.NEEDS_PERSON else ()
     return {**task_json(task, decisions), "result": queue.result_of(caller, task)}
 
 
 def cancel_task(caller: Caller, task_id: str, *, reason: str = "") -> dict[str, Any]:
     """Ends a task: at once if nobody runs it, else at its next safe point. One that has ended stays as it is."""
-    return task_json(queue.cancel(caller, own.task(caller, task_id), reason))
+    return task_json(queue.cancel(caller, lookup.task(caller, task_id), reason))
 
 
 def retry_task(caller: Caller, task_id: str) -> dict[str, Any]:
     """A new task that does again what one that failed was to do, from the state that it left."""
-    return task_json(queue.retry(caller, own.task(caller, task_id)))
+    return task_json(queue.retry(caller, lookup.task(caller, task_id)))
 
 
 def resolve_task(caller: Caller, task_id: str, *, key: str, decision: str, answer: Any = None) -> dict[str, Any]:
     """Says what became of an effect, ``done`` or ``redo``. The task goes on when nothing is left to decide."""
-    own.task(caller, task_id)
+    lookup.task(caller, task_id)
     task = queue.resolve(caller, task_id, key, answer=answer, redo=decision == "redo")
     return task_json(task, queue.undecided(caller, task_id))
 
@@ -132,7 +132,7 @@ def read_log(
     limit: int = 200,
 ) -> dict[str, Any]:
     """What a task reported and logged, oldest first; fewer lines than ``limit`` where they are long."""
-    own.task(caller, task_id)
+    lookup.task(caller, task_id)
     # Read before the lines: what ended before them can have written no more.
     state = Task.objects.values_list("state", flat=True).get(id=task_id)
     rows = log.lines(task_id).filter(seq__gt=after)

@@ -13,7 +13,7 @@ from vetro.server.api.v1.routing import endpoint
 from vetro.server.audit.record import record
 from vetro.server.environments import deploy, deployments, queries
 from vetro.server.errors import Invalid, NotFound, ServiceError, Unavailable
-from vetro.server.http.slow_requests import held
+from vetro.server.requests.slow_requests import held
 from vetro.server.setup import config
 from vetro.server.tasks import class_names, queue
 from vetro.server.tasks.completion import text_of

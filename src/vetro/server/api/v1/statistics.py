@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.server.api.v1 import counters
 from vetro.server.api.v1.call import Call
 from vetro.server.api.v1.routing import endpoint
 from vetro.server.environments import usage
+from vetro.server.observe import request_counters
 
 
 @endpoint("GET", "environments/{environment_id}/instance-statistics/raw", "get_instance_statistics")
@@ -31,4 +31,4 @@ def aggregated(call: Call, environment_id: str) -> Any:
 @endpoint("GET", "stats", "get_statistics")
 def stats(call: Call) -> Any:
     """What this process has answered so far."""
-    return [counters.requests.told(call.caller)]
+    return [request_counters.requests.told(call.caller)]

@@ -47,7 +47,7 @@ def find_caller(request: HttpRequest) -> Caller:
 
 def _of_session(request: HttpRequest, key: str) -> Caller | None:
     from vetro.server.accounts.sessions import SessionStore
-    from vetro.server.web.web_sessions import caller_of_session
+    from vetro.server.accounts.web_sessions import caller_of_session
 
     request.session = SessionStore(key)
     caller = caller_of_session(request)

@@ -17,7 +17,7 @@ from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.audit.record import record
 from vetro.server.environments import limits
 from vetro.server.errors import Unavailable
-from vetro.server.http.slow_requests import held
+from vetro.server.requests.slow_requests import held
 from vetro.server.setup import config
 from vetro.server.tasks import class_names, queue
 from vetro.server.tasks.models import Task

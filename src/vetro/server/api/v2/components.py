@@ -7,14 +7,13 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Field, Header, Schema
 
-from vetro.server.api import own
 from vetro.server.api.answers import sessions as answers
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.sessions import REVISION, revision_of
 from vetro.server.api.v2.shapes import Model, Page
-from vetro.server.environments import components, content
+from vetro.server.environments import components, content, lookup
 
 routes = Routes("components")
 _EXAMPLE = {"?": {"type": "com.example.Shop", "name": "my shop"}, "title": "Flowers"}
@@ -111,5 +110,5 @@ def remove_component(
 ) -> Answer:
     """Removes an object with all that it owns. What is deployed goes when the draft is deployed."""
     caller = who(request)
-    components.remove(caller, own.session(caller, session_id), session_id, object_id, revision_of(if_match))
+    components.remove(caller, lookup.session(caller, session_id), session_id, object_id, revision_of(if_match))
     return nothing()

@@ -9,7 +9,6 @@ from django.http import FileResponse, HttpRequest
 from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
 
-from vetro.server.api import own
 from vetro.server.api.answers import environments as answers
 from vetro.server.api.paging import picked, zoned
 from vetro.server.api.v2.access import who
@@ -17,7 +16,7 @@ from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.shapes import Given, Name, Page, Text
 from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.catalog.inspection.protocol import content_of
-from vetro.server.environments import deployments, history, queries, topology
+from vetro.server.environments import deployments, history, lookup, queries, topology
 from vetro.server.environments import description as changing
 from vetro.server.errors import Invalid
 
@@ -173,7 +172,7 @@ def show_environment(request: HttpRequest, environment_id: str) -> Any:
 def change_environment(request: HttpRequest, environment_id: str, given: EnvironmentChange) -> Any:
     """Changes name and description."""
     caller = who(request)
-    own.environment(caller, environment_id)
+    lookup.environment(caller, environment_id)
     changing.change(caller, environment_id, name=given.name, description=given.description)
     return answers.show_environment(caller, environment_id)
 
@@ -192,8 +191,8 @@ def delete_environment(
 def clone(request: HttpRequest, environment_id: str, given: Copy) -> Answer:
     """A new environment whose draft has the same components, with new ids and nothing that a deployment wrote."""
     caller = who(request)
-    own.environment(caller, environment_id)
-    if given.session_id is not None and own.session(caller, given.session_id) != environment_id:
+    lookup.environment(caller, environment_id)
+    if given.session_id is not None and lookup.session(caller, given.session_id) != environment_id:
         raise Invalid("The session belongs to another environment.")
     return created(history.clone(caller, environment_id, given.name, given.session_id or ""))
 
@@ -221,8 +220,8 @@ def show_topology(
 ) -> Any:
     """The objects of the model and how they belong together, without their values."""
     caller = who(request)
-    own.environment(caller, environment_id)
-    if session is not None and own.session(caller, session) != environment_id:
+    lookup.environment(caller, environment_id)
+    if session is not None and lookup.session(caller, session) != environment_id:
         raise Invalid("The session belongs to another environment.")
     return topology.of_environment(caller, environment_id, session or "")
 
@@ -231,7 +230,7 @@ def show_topology(
 def show_status(request: HttpRequest, environment_id: str) -> Any:
     """The newest report about each component."""
     caller = who(request)
-    own.environment(caller, environment_id)
+    lookup.environment(caller, environment_id)
     found = queries.get(caller, environment_id)
     items = []
     for component, report in deployments.last_statuses(caller, environment_id).items():

@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponseBase
 from ninja import Header, Query
 
 from vetro.server.accounts.policy import enforce
-from vetro.server.api import own
 from vetro.server.api.v2.access import find_caller, who
 from vetro.server.api.v2.routes import Routes
 from vetro.server.api.v2.stream import Watch
+from vetro.server.environments import lookup
 from vetro.server.errors import Forbidden, Invalid
-from vetro.server.http.streams import event_stream
+from vetro.server.requests.streams import event_stream
 
 routes = Routes("events")
 _NUMBER = re.compile(r"\d{1,18}")
@@ -50,9 +50,9 @@ def watch(
     """
     caller = who(request)
     if environment is not None:
-        own.environment(caller, environment)
+        lookup.environment(caller, environment)
     if task is not None:
-        own.task(caller, task)
+        lookup.task(caller, task)
     start: int | None = after
     if last_event_id is not None and last_event_id.strip():
         if not _NUMBER.fullmatch(last_event_id.strip()):

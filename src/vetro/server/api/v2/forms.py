@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Field, Header, Query, Schema
 
-from vetro.server.api import own
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.sessions import revision_of
 from vetro.server.api.v2.shapes import Given, Page, Short
+from vetro.server.environments import lookup
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
 
@@ -202,13 +202,13 @@ def begin(request: HttpRequest, given: Begin) -> Answer:
     """Begins a form. It is kept until it is finished or thrown away, and belongs to whoever began it."""
     caller = who(request)
     if given.session_id is not None:
-        environment_id = own.session(caller, given.session_id)
+        environment_id = lookup.session(caller, given.session_id)
         if given.environment_id is None:
             given.environment_id = environment_id
     if given.environment_id is not None:
-        own.environment(caller, given.environment_id)
+        lookup.environment(caller, given.environment_id)
     if given.template is not None:
-        own.template(caller, given.template, change=True)
+        lookup.template(caller, given.template, change=True)
     return created(form_json(form_session.begin(caller, **given.dict())))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from django.db import connection
 
 from vetro.server.errors import Forbidden, NotSignedIn
-from vetro.server.http.streams import RETRY_MS, stopping
+from vetro.server.requests.streams import RETRY_MS, stopping
 from vetro.server.tasks import clock, notifications
 from vetro.server.tasks.models import Event
 

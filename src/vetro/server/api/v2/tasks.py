@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest
 from ninja import Field, Path, Query, Schema
 
-from vetro.server.api import own
 from vetro.server.api.answers import tasks as answers
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.failures import UNKNOWN
 from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page
+from vetro.server.environments import lookup
 from vetro.server.errors import NotFound
-from vetro.server.http.slow_requests import held
-from vetro.server.http.streams import text_stream
+from vetro.server.requests.slow_requests import held
+from vetro.server.requests.streams import text_stream
 from vetro.server.tasks import log
 from vetro.server.tasks.models import Report
 
@@ -133,7 +133,7 @@ def show_task(
     if wait:
         from vetro.server.tasks.wait import wait as wait_for
 
-        own.task(caller, task_id)
+        lookup.task(caller, task_id)
         with held(caller.project_id):
             wait_for(task_id, wait)
     return answers.show_task(caller, task_id)
@@ -176,7 +176,7 @@ def read_log(
 def read_line(request: HttpRequest, task_id: str, seq: Annotated[int, Path(ge=0, le=(1 << 63) - 1)]) -> Any:
     """One line of the log as it was reported, whole, as text."""
     caller = who(request)
-    own.task(caller, task_id)
+    lookup.task(caller, task_id)
     row = Report.objects.filter(task_id=task_id, seq=seq).first()
     if row is None:
         raise NotFound(UNKNOWN)

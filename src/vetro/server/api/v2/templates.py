@@ -8,13 +8,12 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
 
-from vetro.server.api import own
 from vetro.server.api.paging import part, zoned
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.environments import Begun
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, Name, Page, Text
-from vetro.server.environments import limits, templates
+from vetro.server.environments import limits, lookup, templates
 
 routes = Routes("templates")
 
@@ -126,7 +125,7 @@ def create_template(request: HttpRequest, given: TemplateWanted) -> Answer:
 @routes.add("GET", "/templates/{template_id}", "showTemplate", "show_env_template", TemplateShown)
 def show_template(request: HttpRequest, template_id: str) -> Any:
     """A template with its applications."""
-    return _shown(request, own.template(who(request), template_id))
+    return _shown(request, lookup.template(who(request), template_id))
 
 
 @routes.add("PATCH", "/templates/{template_id}", "changeTemplate", "update_env_template", TemplateShown)
@@ -135,7 +134,7 @@ def change_template(request: HttpRequest, template_id: str, given: TemplateChang
     from django.db import transaction
 
     caller = who(request)
-    own.template(caller, template_id, change=True)
+    lookup.template(caller, template_id, change=True)
     values: dict[str, Any] = {}
     if given.is_public is not None:
         values["is_public"] = given.is_public
@@ -155,7 +154,7 @@ def change_template(request: HttpRequest, template_id: str, given: TemplateChang
 def delete_template(request: HttpRequest, template_id: str) -> Answer:
     """Removes a template of the project."""
     caller = who(request)
-    templates.delete(caller, own.template(caller, template_id, change=True))
+    templates.delete(caller, lookup.template(caller, template_id, change=True))
     return nothing()
 
 
@@ -163,7 +162,7 @@ def delete_template(request: HttpRequest, template_id: str) -> Answer:
 def clone_template(request: HttpRequest, template_id: str, given: TemplateCopy) -> Answer:
     """A copy in the caller's project."""
     caller = who(request)
-    own.template(caller, template_id)
+    lookup.template(caller, template_id)
     made = templates.clone(caller, template_id, {"name": given.name, "is_public": given.is_public})
     return created(_shown(request, made["id"]))
 
@@ -179,7 +178,7 @@ def clone_template(request: HttpRequest, template_id: str, given: TemplateCopy) 
 def create_environment(request: HttpRequest, template_id: str, given: Start) -> Answer:
     """An environment with a session whose draft has the template's applications."""
     caller = who(request)
-    own.template(caller, template_id)
+    lookup.template(caller, template_id)
     wanted: dict[str, Any] = {"name": given.name, "description_text": given.description}
     if given.region is not None:
         wanted["region"] = given.region

@@ -22,7 +22,7 @@ from vetro.engine.task.launcher import LauncherError
 from vetro.server import sandboxed_workers
 from vetro.server.catalog.inspection.protocol import Blobs, exchange, packed
 from vetro.server.errors import Invalid, TooMany, Unavailable
-from vetro.server.http.slow_requests import held
+from vetro.server.requests.slow_requests import held
 
 #: Processes at once, and the MiB that each may use.
 CHILDREN = 2

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from vetro.server.accounts import policy
 from vetro.server.config.config import Config
-from vetro.server.http.host_names import Hosts, is_loopback, names
-from vetro.server.http.proxies import Proxies
 from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
+from vetro.server.requests.host_names import Hosts, is_loopback, names
+from vetro.server.requests.proxies import Proxies
 
 
 def examine(config: Config) -> Iterator[Finding]:

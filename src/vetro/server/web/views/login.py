@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
+from vetro.server.accounts.web_sessions import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
 from vetro.server.errors import Forbidden, ServiceError
 from vetro.server.web.page import page, render
-from vetro.server.web.web_sessions import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
 
 
 def _next(request: HttpRequest) -> str:

@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.accounts.policy import enforce
-from vetro.server.api import own
 from vetro.server.caller import Caller
+from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid
 from vetro.server.forms.subjects import check_addable
@@ -41,7 +41,7 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         if target == "template" and stencil is not None:
             return go(request, f"/app/templates/{stencil.id}/add/{row.id}")
         if target:
-            environment = own.environment(caller, target)
+            environment = lookup.environment(caller, target)
             recent.note_environment(request, environment)
             return go(request, f"/app/environments/{environment}/add/{row.id}")
     words = given.get("q", "").strip()[:255].replace("\0", "")

@@ -9,9 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.engine.models.differences import diff
-from vetro.server.api import own
 from vetro.server.caller import Caller
-from vetro.server.environments import components, content, history, redaction, sessions
+from vetro.server.environments import components, content, history, lookup, redaction, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
 from vetro.server.web import drafts
@@ -49,7 +48,7 @@ def _old(desk: Desk, session: Session) -> dict[str, Any]:
 @page(rule="update_environment")
 def choose(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Leads to the catalog, which then offers this environment first."""
-    recent.note_environment(request, own.environment(caller, environment))
+    recent.note_environment(request, lookup.environment(caller, environment))
     return go(request, "/app/catalog/")
 
 

@@ -12,13 +12,12 @@ from django.utils.translation import gettext as _
 from vetro.engine.models.differences import masked
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
-from vetro.server.api import own
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import deployments, queries
+from vetro.server.environments import deployments, lookup, queries
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
-from vetro.server.http.streams import text_stream
+from vetro.server.requests.streams import text_stream
 from vetro.server.setup import config
 from vetro.server.tasks import labels, log, queue
 from vetro.server.tasks.models import Report, Task
@@ -33,7 +32,7 @@ from vetro.server.web.views.environments.listing import kind_of
 @page("POST", rule="update_environment")
 def deploy(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Deploys the draft that the page showed, or the environment as it is once more."""
-    own.environment(caller, environment)
+    lookup.environment(caller, environment)
     # Whoever saw changes means those: when somebody else was faster, she is told so, and nothing else is deployed.
     session = request.POST.get("draft") or drafts.wanted(caller, environment).id
     task = deploying.deploy(caller, environment, session)

@@ -9,9 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.accounts.policy import allows
-from vetro.server.api import own
 from vetro.server.caller import Caller
-from vetro.server.environments import content, templates
+from vetro.server.environments import content, lookup, templates
 from vetro.server.errors import ServiceError
 from vetro.server.web.logos import logos_of
 from vetro.server.web.model_texts import count_objects, label_of, time_of, type_of
@@ -78,7 +77,7 @@ def create_environment(request: HttpRequest, caller: Caller, template: str) -> H
 @page("GET", "POST", rule="update_env_template")
 def edit(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
     """Changes name, description, and who sees it."""
-    own.template(caller, template, change=True)
+    lookup.template(caller, template, change=True)
     context = _context(caller, template)
     row = context["template"]
     context["given"] = {key: row[key] for key in ("name", "description_text", "is_public")}
@@ -114,7 +113,7 @@ def clone(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
 @page("POST", rule="delete_env_template")
 def delete(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
     """Removes a template. Environments made from it stay as they are."""
-    own.template(caller, template, change=True)
+    lookup.template(caller, template, change=True)
     name = templates.show(caller, template)["name"]
     templates.delete(caller, template)
     messages.success(request, _("The template %s was deleted.") % name)
@@ -124,21 +123,21 @@ def delete(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
 @page(rule="update_service_env_template")
 def choose(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
     """Leads to the catalog, which then offers this template first."""
-    recent.note_template(request, own.template(caller, template, change=True))
+    recent.note_template(request, lookup.template(caller, template, change=True))
     return go(request, "/app/catalog/")
 
 
 @page("POST", rule="update_service_env_template")
 def remove(request: HttpRequest, caller: Caller, template: str, component: str) -> HttpResponse:
     """Takes a component out of a template."""
-    own.template(caller, template, change=True)
+    lookup.template(caller, template, change=True)
     templates.remove_services(caller, template, [component])
     return go(request, f"/app/templates/{template}/")
 
 
 def _context(caller: Caller, template: str) -> dict[str, Any]:
     """A template as pages show it: names and classes of its components, no values."""
-    row = templates.show(caller, own.template(caller, template), marked=True)
+    row = templates.show(caller, lookup.template(caller, template), marked=True)
     services = [item for item in row.pop("services") if isinstance(item, dict) and isinstance(item.get("?"), dict)]
     logos = logos_of(caller, {type_of(item["?"].get("type")) for item in services})
     row["at"] = time_of(row["updated"])

@@ -14,12 +14,12 @@ from django.utils.translation import gettext as _
 
 from vetro.server.accounts import service as accounts
 from vetro.server.accounts.models import Project, User
+from vetro.server.accounts.web_sessions import LANGUAGE, ZONE, refresh_session, visit_of
 from vetro.server.caller import Caller
 from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn, ServiceError
 from vetro.server.setup import config
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.people.changes import done
-from vetro.server.web.web_sessions import LANGUAGE, ZONE, refresh_session, visit_of
 
 _HERE = "/app/people/me"
 #: Days that a token may live, for choice; 0: for ever.

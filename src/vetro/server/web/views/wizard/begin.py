@@ -15,8 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.forms.sessions import FormFailed
-from vetro.server.api import own
 from vetro.server.caller import Caller
+from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
@@ -56,20 +56,20 @@ def remember(request: HttpRequest, form: str, told: About | None) -> None:
 @page(rule="update_environment")
 def add(request: HttpRequest, caller: Caller, environment: str, package: str) -> HttpResponse:
     """A new object of a package in an environment."""
-    own.environment(caller, environment)
+    lookup.environment(caller, environment)
     return _begun(request, caller, environment_id=environment, package=package)
 
 
 @page(rule="update_service_env_template")
 def add_to_template(request: HttpRequest, caller: Caller, template: str, package: str) -> HttpResponse:
     """A new object of a package in a template."""
-    return _begun(request, caller, template=own.template(caller, template, change=True), package=package)
+    return _begun(request, caller, template=lookup.template(caller, template, change=True), package=package)
 
 
 @page(rule="update_service_env_template")
 def edit_in_template(request: HttpRequest, caller: Caller, template: str, component: str) -> HttpResponse:
     """An object of a template, with its values."""
-    return _begun(request, caller, template=own.template(caller, template, change=True), object_id=component)
+    return _begun(request, caller, template=lookup.template(caller, template, change=True), object_id=component)
 
 
 @page(rule="create_environment")
@@ -81,14 +81,14 @@ def quick(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
 @page(rule="update_environment")
 def edit(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
     """An object of the draft, with its values."""
-    own.environment(caller, environment)
+    lookup.environment(caller, environment)
     return _begun(request, caller, environment_id=environment, object_id=component)
 
 
 @page(rule="execute_action")
 def action(request: HttpRequest, caller: Caller, environment: str, action: str) -> HttpResponse:
     """The arguments of an action."""
-    own.environment(caller, environment)
+    lookup.environment(caller, environment)
     return _begun(request, caller, environment_id=environment, action=action)
 
 

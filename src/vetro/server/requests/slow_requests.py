@@ -16,8 +16,8 @@ from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
 from vetro.server.errors import TooMany
-from vetro.server.http.streams import open_streams
 from vetro.server.queries import on_sqlite
+from vetro.server.requests.streams import open_streams
 from vetro.server.setup import config
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 import pytest
 
 from vetro.server.errors import TooMany
-from vetro.server.http import slow_requests
-from vetro.server.http.slow_requests import held
+from vetro.server.requests import slow_requests
+from vetro.server.requests.slow_requests import held
 
 
 class Waiting:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vetro.server.config.config import ConfigError
-from vetro.server.http.proxies import Proxies
+from vetro.server.requests.proxies import Proxies
 
 
 def environ(address: str, **headers: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.test import Client
 from tests.server.http.test_application import Answer, application, environ
 from vetro.server import setup
 from vetro.server.config.config import Config
-from vetro.server.http.host_names import Hosts, names
+from vetro.server.requests.host_names import Hosts, names
 
 __all__ = ["application"]
 pytestmark = [pytest.mark.django_db, pytest.mark.attack("pages", "L")]

@@ -10,7 +10,7 @@ import pytest
 
 from vetro.server import setup
 from vetro.server.errors import TooMany
-from vetro.server.http.streams import RUN, event_stream, open_streams, text_stream
+from vetro.server.requests.streams import RUN, event_stream, open_streams, text_stream
 
 #: Closing a response looks after database connections.
 pytestmark = pytest.mark.django_db
