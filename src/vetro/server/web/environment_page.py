@@ -229,7 +229,5 @@ def _with_metadata(found: list[Difference], before: Any, after: Any) -> list[Dif
                 item, what="changed" if item.what == "moved" else item.what, properties=(*item.properties, told)
             )
         else:
-            found.append(
-                Difference("changed", id, str(obj["?"].get("type") or ""), label_of(obj), None, None, (told,))
-            )
+            found.append(Difference("changed", id, str(obj["?"].get("type") or ""), label_of(obj), None, None, (told,)))
     return found
