@@ -134,6 +134,17 @@ def fight(module: str, skip: frozenset[str] = frozenset(), only: str | None = No
         print(json.dumps(asdict(outcome)), flush=True)
 
 
+def _measured(module: str, outcome: Outcome, environment: dict[str, str]) -> Outcome:
+    """What took too long is measured once more, alone: a busy machine only adds to the work of a process."""
+    allowed = {attack.name: attack.seconds for attack in attacks_of(module)}[outcome.name]
+    if outcome.seconds <= allowed:
+        return outcome
+    command = [sys.executable, "-m", "tests.hostile.arena", module, "--only", outcome.name]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=550)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return next((Outcome(**row) for row in rows if "begin" not in row), outcome)
+
+
 def watch(module: str) -> dict[str, Outcome]:
     """Runs the attacks of a module in processes of their own; a process that dies costs only the attack it died of."""
     found: dict[str, Outcome] = {}
@@ -147,7 +158,7 @@ def watch(module: str) -> dict[str, Outcome]:
             if "begin" in row:
                 current = row["begin"]
             else:
-                found[row["name"]] = Outcome(**row)
+                found[row["name"]] = _measured(module, Outcome(**row), environment)
                 current = None
         if current is None:
             if done.returncode != 0:
