@@ -170,7 +170,7 @@ def test_a_worker_looks_less_often_while_the_database_tells_and_nothing_happens(
 
     monkeypatch.setattr(dispatcher.Dispatcher, "inbox", lambda _: Letters())
     monkeypatch.setattr(dispatcher, "time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr(dispatcher.listening, "hearing", lambda: hearing)
+    monkeypatch.setattr(dispatcher.notifications, "hearing", lambda: hearing)
     places: Any = SimpleNamespace(look=lambda: looks.append(now), look_for_cancels=lambda: None)
     dispatcher.DatabaseDispatcher(config().changed({"worker.lease_seconds": lease}), "w").serve(places, stop)
     assert waited[1:] == pauses
