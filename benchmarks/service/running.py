@@ -48,7 +48,7 @@ class Running:
         while todo:
             for child in _children(todo.pop()):
                 todo.append(child)
-                if b"serving_http" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"http.server" in Path(f"/proc/{child}/cmdline").read_bytes():
                     lines = Path(f"/proc/{child}/smaps_rollup").read_text().splitlines()
                     total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
         return total / 1024

@@ -75,7 +75,7 @@ class Uploads:
         while todo:
             below = _children(todo.pop())
             todo += below
-            found += [c for c in below if b"serving_http" in Path(f"/proc/{c}/cmdline").read_bytes()]
+            found += [c for c in below if b"http.server" in Path(f"/proc/{c}/cmdline").read_bytes()]
         assert found
         self._processes = found
         self.send("POST", "/v2/packages/check", form(("a.zip", package("First"))))  # loads what it needs

@@ -19,7 +19,7 @@ assert _endpoints is not None
 
 
 def _v1(request: HttpRequest, rest: str) -> HttpResponse:
-    # Endpoints decode segments themselves (`serving_application` does the same without coming here).
+    # Endpoints decode segments themselves (`http.application` does the same without coming here).
     return answer(request, request.path_info[4:].replace("%", "%25"))
 
 

@@ -80,7 +80,7 @@ def test_a_task_that_is_begun_meanwhile_ends_with_the_environment(
     def get(*given: Any) -> queries.Found:
         return seen.pop() if seen else queries.get(*given)
 
-    monkeypatch.setattr(deploying, "reading", SimpleNamespace(get=get))
+    monkeypatch.setattr(deploying, "queries", SimpleNamespace(get=get))
     deploying.delete(garden.caller, garden.id, abandon=True)
     assert seen == [] and not Environment.objects.filter(id=garden.id).exists()
     assert Task.objects.get(id=task.id).state == "cancelled"

@@ -15,7 +15,7 @@ from django.test import RequestFactory
 from vetro.server import setup
 from vetro.server.api.v1.routing import Plain
 from vetro.server.caller import Caller
-from vetro.server.http import application as serving_application
+from vetro.server.http import application as wsgi_application
 from vetro.server.http.application import Application
 
 pytestmark = pytest.mark.django_db
@@ -116,7 +116,7 @@ def chunked(body: bytes, **more: Any) -> dict[str, Any]:
 
 
 def test_a_body_in_chunks_arrives_whole(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving_application, "respond", lambda request, path: _plain(request.body))
+    monkeypatch.setattr(wsgi_application, "respond", lambda request, path: _plain(request.body))
     for size in (300_000, 1 << 20):
         assert Answer(application, chunked(b"x" * size, **KNOWN)).body == b"x" * size
 
@@ -150,7 +150,7 @@ def test_of_strangers_little_is_read(application: Application, path: str) -> Non
 
 
 def test_an_upload_in_chunks_arrives(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving_application, "respond", lambda request, path: _plain(request.FILES["f"].read()))
+    monkeypatch.setattr(wsgi_application, "respond", lambda request, path: _plain(request.FILES["f"].read()))
     body = b'--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n' + b"y" * 200_000 + b"\r\n--b--\r\n"
     given = {**chunked(body, **KNOWN), "CONTENT_TYPE": "multipart/form-data; boundary=b"}
     assert Answer(application, given).body == b"y" * 200_000

@@ -136,7 +136,9 @@ def test_large_drafts_are_as_others_through_every_door(tmp_path: Path) -> None:
             status, content = service.send(method, path, body, {**headers, **more})
             return status, json.loads(content) if content else None
 
-        server = next(p for p in service.everybody() if b"serving_large" in Path(f"/proc/{p}/cmdline").read_bytes())
+        server = next(
+            p for p in service.everybody() if b"http.large_process" in Path(f"/proc/{p}/cmdline").read_bytes()
+        )
         environment = send("POST", "/v2/environments", {"name": "e"})[1]["id"]
         session = send("POST", f"/v2/environments/{environment}/sessions", {})[1]["id"]
         draft = {"X-Configuration-Session": session}

@@ -30,7 +30,7 @@ class _Anybody:
         self._takes = takes
 
     def __call__(self, request: HttpRequest) -> bool:
-        # One in chunks counts as the largest there may be (`serving_bodies`).
+        # One in chunks counts as the largest there may be (`http.request_bodies`).
         if int(request.META.get("CONTENT_LENGTH") or 0) > _SMALL:
             text = f"The body has at most {_SMALL:,} bytes here, and Content-Length says how many."
             raise TooLarge(text)
