@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.deployments.clocks import process_seconds, reaped_seconds
+from vetro.cli.client_local import open_local
 from vetro.clouds.overview import clean
 from vetro.engine.host import HostProcess
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
-from vetro.engine.worker.sqlite_journal import SqliteJournal
 from vetro.engine.worker.worker import Worker
 
 PACKAGE = Path(__file__).parent / "packages" / "bench.fleet"
@@ -125,19 +125,33 @@ class Run:
 
 
 class Bench(AbstractContextManager["Bench"]):
-    """A zygote that is ready, and a folder for clouds and journals."""
+    """A zygote that is ready, a folder for clouds, and a workspace for journals."""
 
     def __init__(self, folder: Path, driver: str = "record") -> None:
         self.folder = folder
         self.driver = driver
         self._launcher = Launcher()
+        self._client = open_local(str(folder / "workspace"))
 
     def __enter__(self) -> Bench:
+        self._client.__enter__()
+        self._client.workspace.keep()
         self._launcher.start().close()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._launcher.close()
+        self._client.__exit__(*error)
+
+    def journal(self, name: str) -> Any:
+        """The journal ``name``, as deployments of a workspace have it."""
+        from vetro.server.tasks.journal import DbJournal
+        from vetro.server.tasks.models import Task as TaskRow
+
+        row, _ = TaskRow.objects.get_or_create(
+            id=f"bench-{name}", defaults={"project_id": "bench", "kind": "deploy", "spec": {}}
+        )
+        return DbJournal(row.id)
 
     def run(
         self,
@@ -150,7 +164,7 @@ class Bench(AbstractContextManager["Bench"]):
         """Deploys ``start`` with the cloud and journal ``name``; ``more`` are options of the worker."""
         found: list[tuple[float, Mapping[str, Any]]] = []
         host = MeteredHost(self._config(name))
-        journal = SqliteJournal(self.folder / f"{name}.db", f"{ENVIRONMENT}-1")
+        journal = self.journal(name)
         began, before = time.monotonic(), time.process_time()
 
         def event(news: Mapping[str, Any]) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.deployments.clocks import process_seconds
-from benchmarks.deployments.fleet import ENVIRONMENT, Bench, Run, model, task
+from benchmarks.deployments.fleet import Bench, Run, model, task
 from vetro.engine.task.launcher import Launcher, TaskProcess
-from vetro.engine.worker.sqlite_journal import SqliteJournal
+from vetro.engine.worker.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "deploy"
@@ -108,9 +108,10 @@ def checkpoint(objects: int, runs: int = 3) -> Figures:
     """
     with (
         tempfile.TemporaryDirectory(prefix="vetro-bench-") as folder,
+        Bench(Path(folder)) as bench,
         Launcher() as launcher,
         launcher.start() as process,
-        closing(SqliteJournal(Path(folder) / "journal.db", f"{ENVIRONMENT}-1")) as journal,
+        closing(bench.journal("checkpoint")) as journal,
     ):
         waiting = task(model(things=objects), "action", method="wait", object_id="fleet").as_json()
         journal.begin(waiting, "bench", 0.0)
@@ -136,7 +137,7 @@ def _until_it_waits(process: TaskProcess) -> None:
     raise BenchmarkWrong("the task says nothing")
 
 
-def _checkpoint(process: TaskProcess, journal: SqliteJournal, objects: int) -> Figures:
+def _checkpoint(process: TaskProcess, journal: Journal, objects: int) -> Figures:
     cpu, received = process_seconds(process.pid), process.bytes_received
     worker, began = time.process_time(), time.monotonic()
     process.send({"t": "checkpoint"})

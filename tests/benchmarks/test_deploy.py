@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ from benchmarks.deployments.fleet import Bench, Run, model
 from benchmarks.deployments.scenarios import SCENARIOS, BenchmarkWrong, checked
 from benchmarks.goals import DEPLOY_SERVER_SECONDS
 from vetro.engine.outcome import Outcome
+
+
+@pytest.fixture(autouse=True)
+def own_database(django_db_blocker: Any) -> Iterator[None]:
+    """Journals are in a database that the benchmark brings."""
+    with django_db_blocker.unblock():
+        yield
 
 
 def test_every_scenario_has_a_name() -> None:

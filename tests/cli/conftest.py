@@ -49,6 +49,13 @@ def no_contexts(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     monkeypatch.delenv("VETRO_CONTEXT", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def own_database(django_db_blocker: Any) -> Iterator[None]:
+    """Commands about this machine bring a database of their own, whichever Django has in this process."""
+    with django_db_blocker.unblock():
+        yield
+
+
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A running `vetro serve` with a worker and recorded servers, and people in two projects."""
@@ -71,9 +78,13 @@ def remote(installation: Any, here: Path) -> Any:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in, and an environment that says nothing about colours."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder to work in, and an environment that says nothing about colours.
+
+    What commands keep for later ones (compiled packages, the template of a workspace) is kept for all tests.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VETRO_CACHE", str(tmp_path_factory.getbasetemp() / "vetro-cache"))
     for name in ("NO_COLOR", "FORCE_COLOR", "VETRO_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path

@@ -17,6 +17,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from tests.cli.conftest import write_package
+from vetro.cli.client import find
+from vetro.cli.client_local import open_local
 from vetro.cli.main import main
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.store import RecordedPlan
@@ -132,6 +134,13 @@ class Place:
     def status(self, name: str = "e") -> str:
         """The environment's state in one word."""
         return str(self.data("env", "show", name)["status"])
+
+    def task(self, number: int, name: str = "e") -> dict[str, Any]:
+        """A task of an environment as the service tells it."""
+        with open_local(str(self.root)) as client:
+            row = find.environment(client, name)
+            (task,) = (t for t in client.items("/tasks", environment=row["id"]) if t["number"] == number)
+            return dict(client.get(f"/tasks/{task['id']}"))
 
     def processes(self) -> dict[int, str]:
         """Processes that work in this workspace, by id."""

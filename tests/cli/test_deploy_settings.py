@@ -30,6 +30,7 @@ def test_class_configurations_of_the_workspace_reach_contracts_and_tasks(place: 
     settings.write_text("[engin]\n")
     said = place.refused(*command)
     assert "there is no setting 'engin'" in said and "vetro.toml" in said
+    settings.write_text("")
     assert place.status() == "ready"
 
 

@@ -1,8 +1,7 @@
-"""`vetro env` over files that are damaged, and decisions about effects whose end nobody knows."""
+"""Decisions about effects whose end nobody knows, tasks that are given up, and what earlier versions left damaged."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import PATIENCE, Place, wait_for
-from vetro.engine.workspace import Workspace
 
 #: A plug-in with one effect that must not be done twice. It says in a file that it begins, and waits the first time.
 PLUGIN = """
@@ -121,59 +119,24 @@ def test_an_effect_that_was_not_done_is_done(launches: Launches) -> None:
     assert "no interrupted task" in place.refused("env", "resolve", "e", "x", "--done")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"id": "x", "kind": "deploy", "model": {}, "colour": 1}'])
-def test_a_damaged_task_can_be_given_up(place: Place, content: str) -> None:
-    place.deploy()
-    folder = Workspace(place.root).get("e")
-    path = folder.path / "tasks" / "2" / "task.json"
-    path.parent.mkdir()
-    path.write_text(content)
+def test_a_task_can_be_given_up(launches: Launches) -> None:
+    place = launches.place
     assert place.status() == "interrupted"
-    assert place.data("env", "show", "e")["tasks"][1] == {
-        "number": 2, "kind": "damaged", "method": None, "state": "open",
-    }  # fmt: skip
-    assert place.reports()
-    for command in (["resume", "e"], ["resolve", "e", "0/1", "--done"]):
-        said = place.refused("env", *command)
-        assert "task.json is damaged" in said and "vetro env resume e --abandon" in said
     assert "vetro env resume e" in place.refused("env", "deploy", "e")
-
     said = place.ok("env", "resume", "e", "--abandon").output
-    assert "task 2 is given up" in said and "the model before it" in said
-    assert place.status() == "abandoned"
-    place.ok("env", "deploy", "e")
-    assert place.status() == "ready"
-    place.ok("env", "destroy", "e")
-    assert place.servers() == []
-
-
-def test_a_task_that_is_given_up_leaves_its_checkpoint(place: Place) -> None:
-    """A task that has a checkpoint is not forgotten with it: what was made is still destroyed in the end."""
-    from vetro.engine.worker.sqlite_journal import SqliteJournal
-    from vetro.engine.workspace.running import new_task
-
-    place.deploy()
-    folder = Workspace(place.root).get("e")
-    task = new_task(folder, "deploy", folder.model().model)
-    folder.begin(task)
-    seen = json.loads(json.dumps(folder.model().model))
-    seen["Objects"]["applications"][0]["text"] = "seen"
-    journal = SqliteJournal(folder.journal, task.id)
-    journal.begin(task.as_json(), task.engine, 0.0)
-    journal.checkpoint(seen, 0.0)
-    journal.commit()
-    journal.close()
-    (folder.path / "tasks" / "2" / "task.json").write_text("{")
-    assert "its last checkpoint" in place.ok("env", "resume", "e", "--abandon").output
-    assert place.data("env", "show", "e", "--model", "-1") == seen
+    assert "task 1 is given up" in said and "'vetro env deploy e' starts from" in said
+    assert place.status() == "cancelled"
     assert "no interrupted task" in place.ok("env", "resume", "e", "--abandon").output
-
-
-def test_a_damaged_outcome_hides_nothing(place: Place) -> None:
-    place.deploy()
-    (Workspace(place.root).get("e").path / "tasks" / "1" / "outcome.json").write_text("[]")
-    assert place.status() == "damaged"
-    (task,) = place.data("env", "show", "e")["tasks"]
-    assert task == {"number": 1, "kind": "deploy", "method": None, "state": "damaged"}
     place.ok("env", "deploy", "e")
-    assert place.status() == "ready"
+    assert (launches.count, place.status()) == (2, "ready")
+
+
+def test_an_environment_of_an_earlier_version_that_is_damaged_hides_nothing(place: Place) -> None:
+    place.deploy()
+    folder = place.root / "environments" / "old"
+    folder.mkdir(parents=True)
+    (folder / "environment.json").write_text("{")
+    found = place.ok("env", "list")
+    assert "environment.json" in found.stderr
+    assert [line.split()[:2] for line in found.stdout.splitlines()[1:]] == [["e", "ready"], ["old", "damaged"]]
+    assert folder.exists()

@@ -86,8 +86,9 @@ def test_after_a_cleaned_cloud_everything_is_made_anew(place: Place) -> None:
     place.ok("env", "destroy", "e")
 
 
-def test_an_empty_model_has_nothing_to_begin_with(place: Place) -> None:
+def test_an_empty_environment_is_copied_as_one(place: Place) -> None:
     place.deploy()
     place.ok("env", "destroy", "e", "--keep", "-q")
-    assert "has no objects" in place.refused("env", "import", exported(place), "--name", "copy", "--fresh")
-    assert [env["name"] for env in place.data("env", "list")] == ["e"]
+    place.ok("env", "import", exported(place), "--name", "copy", "--fresh")
+    assert place.data("env", "show", "copy", "--model", "-1")["Objects"]["applications"] == []
+    assert place.status("copy") == "new"

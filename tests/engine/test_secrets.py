@@ -12,13 +12,13 @@ import pytest
 from tests.engine.taskworld import HEAD, start, write_package
 from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldChannel, WorldCloud
+from tests.support.file_journal import FileJournal
 from tests.support.host_thread import HostThread
 from vetro.engine.host import Effect, EffectsHost
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.ports import Policies
-from vetro.engine.worker.sqlite_journal import SqliteJournal
 from vetro.engine.worker.worker import Worker
 from vetro.muranopl.runtime.effects import EffectError
 from vetro.yaql.redact import MASK
@@ -88,7 +88,7 @@ class Bench:
         return EffectsHost(WorldCloud(path), WorldChannel(path), OWNER, effects=effects)
 
     def run(self, **args: Any) -> Any:
-        journal = SqliteJournal(self.folder / "journal.db", "t")
+        journal = FileJournal(self.folder / "journal.db", "t")
         try:
             worker = Worker(
                 self.task(**args), journal, self.launcher, HostThread(self.host), self.events.append,

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.world import World, WorldChannel, WorldCloud
+from tests.support.file_journal import FileJournal
 from vetro.clouds.interface import Owner
 from vetro.engine.host import Effect, EffectsHost, Service
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.ports import Policies
-from vetro.engine.worker.sqlite_journal import SqliteJournal
 from vetro.engine.worker.worker import Limits, Worker
 
 OWNER = Owner("p", "1")
@@ -142,8 +142,8 @@ class Case:
         self.make = make
         self.world = World(folder / "world.db")
 
-    def journal(self) -> SqliteJournal:
-        return SqliteJournal(self.folder / "journal.db", self.task.id)
+    def journal(self) -> FileJournal:
+        return FileJournal(self.folder / "journal.db", self.task.id)
 
     def work(
         self,

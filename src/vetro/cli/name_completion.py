@@ -22,12 +22,7 @@ def environments(ctx: click.Context, parameter: click.Parameter, incomplete: str
     def ask(client: Any, text: str) -> Iterable[str]:
         return [row["name"] for row in client.items("/environments", search=text, most=MOST)]
 
-    def local(text: str) -> Iterable[str]:
-        from vetro.engine.workspace import Workspace
-
-        return list(Workspace(ctx.params.get("workspace")).names())
-
-    return _found(ctx, incomplete, ask, local)
+    return _found(ctx, incomplete, ask, local=True)
 
 
 def packages(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -36,19 +31,21 @@ def packages(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
     def ask(client: Any, text: str) -> Iterable[str]:
         return [row["fqn"] for row in client.items("/packages", limit=MOST, most=MOST, sort="fqn")]
 
-    return _found(ctx, incomplete, ask, lambda text: ())
+    return _found(ctx, incomplete, ask)
 
 
-def _found(ctx: click.Context, incomplete: str, ask: Ask, local: Callable[[str], Iterable[str]]) -> list[str]:
+def _found(ctx: click.Context, incomplete: str, ask: Ask, *, local: bool = False) -> list[str]:
+    """``local``: workspaces of this machine have it, too."""
     with contextlib.suppress(Exception):  # a message in the middle of a line that is being typed helps nobody
         from vetro.cli.client.contexts import chosen
-        from vetro.cli.client.requests import signed_in
+        from vetro.cli.client.requests import server, signed_in
 
-        context = chosen(ctx.params.get("workspace"))
-        if context is None:
-            found = local(incomplete)
-        else:
-            with signed_in(context, timeout=QUICK, connect=QUICK, again=False) as client:
-                found = list(ask(client, incomplete))
+        workspace = ctx.params.get("workspace")
+        context = chosen(workspace)
+        if context is None and not local:
+            return []
+        quick = {"timeout": QUICK, "connect": QUICK, "again": False}
+        with server(workspace) if context is None else signed_in(context, **quick) as client:
+            found = list(ask(client, incomplete))
         return sorted({name for name in found if name.startswith(incomplete)})
     return []

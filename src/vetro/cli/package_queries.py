@@ -2,46 +2,78 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vetro.cli import output as out
+from vetro.engine.task.task import Budget, Task
+from vetro.packages.manifest import MURANOPL
 
 #: Seconds for one question.
 TIMEOUT = 60.0
 
 
+class Given(NamedTuple):
+    """What questions are asked with."""
+
+    settings: Mapping[str, Any] = {"home_region": "", "rabbitmq": {"host": "unix:/run/vetro/agent.sock"}}
+    configs: Sequence[Mapping[str, Any]] = ()
+    plugins: Sequence[str] | None = None
+    budget: Budget = Budget()
+
+
+def given_of(client: Any) -> Given:
+    """What holds in the workspace of a local client. Of a server's settings nothing is known here."""
+    if not client.local:
+        return Given()
+    from vetro.server.tasks import spec
+
+    config = client.workspace.config
+    return Given(spec.engine_settings(config), spec.class_configs(config), spec.plugins(config), spec.budget(config))
+
+
 @contextmanager
-def launcher(packages: Iterable[Any]) -> Iterator[Any]:
-    """Starts task processes; ``packages`` are compiled first, into the cache of the command line."""
+def launcher(packages: Iterable[Any], client: Any = None) -> Iterator[Any]:
+    """Starts task processes; ``packages`` are compiled first, into the cache of the command line.
+
+    Those of a local client are the ones that run its tasks, too.
+    """
     from vetro.cli.compile_cache import cache_folder, code_cache
-    from vetro.engine.task.launcher import Launcher
 
     cached = code_cache(packages) is not None
-    with Launcher(cache=cache_folder() if cached else None) as made:
+    folder = cache_folder() if cached else None
+    if client is not None and client.local:
+        from vetro.server import sandboxed_workers
+
+        sandboxed_workers.read_compiled(None if folder is None else str(folder))
+        yield sandboxed_workers.launcher()
+        return
+    from vetro.engine.task.launcher import Launcher
+
+    with Launcher(cache=folder) as made:
         yield made
 
 
 class Asked:
     """Questions about some packages. A context manager: packages that tasks cannot read as they are are unpacked."""
 
-    def __init__(self, processes: Any, packages: Iterable[Any], workspace: Any) -> None:
+    def __init__(self, processes: Any, packages: Iterable[Any], given: Given) -> None:
         self._processes = processes
         self._packages = list(packages)
-        self._settings = workspace.settings()
+        self._given = given
         self._unpacked = tempfile.TemporaryDirectory(prefix="vetro-packages-")
         self._paths: list[str] = []
 
     def __enter__(self) -> Asked:
-        from vetro.engine.workspace.packing import readable
-
         try:
-            self._paths = [readable(package, Path(self._unpacked.name)) for package in self._packages]
+            self._paths = [_readable(package, Path(self._unpacked.name)) for package in self._packages]
         except BaseException:
             self._unpacked.cleanup()
             raise
@@ -67,20 +99,17 @@ class Asked:
 
     def _ask(self, kind: Any, model: Mapping[str, Any], **more: Any) -> Any:
         from vetro.engine.query.query import AskFailed, ask
-        from vetro.engine.task.task import Task
-        from vetro.engine.workspace.running import settings
 
-        given = self._settings
         task = Task(
             id=secrets.token_hex(8),
             kind=kind,
             packages=tuple(self._paths),
             model=model,
             seed=secrets.token_hex(16),
-            settings=settings(given, None),
-            configs=tuple(given.class_configs),
-            plugins=given.plugins,
-            budget=given.budget,
+            settings=self._given.settings,
+            configs=tuple(self._given.configs),
+            plugins=self._given.plugins,
+            budget=self._given.budget,
             **more,
         )
         try:
@@ -96,3 +125,20 @@ def with_calls(error: Any) -> Any:
         for frame in reversed(frames):
             error.add_note(f"at {frame['class']}::{frame['method']} ({out.shown(frame['file'])}:{frame['line']})")
     return error
+
+
+def _readable(package: Any, folder: Path) -> str:
+    """The absolute path where a task finds a loaded package: where it is, or unpacked in ``folder``.
+
+    Plug-ins of other formats want a folder, and tasks make no files.
+    """
+    if package.manifest.format.name == MURANOPL:
+        return os.path.abspath(str(package.location))
+    target = folder / hashlib.sha256(package.blob).hexdigest()
+    if not target.is_dir():
+        for path in package.files.paths():
+            file = target / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(package.files.read(path))
+        package.plugin.prepare(str(target))
+    return str(target)

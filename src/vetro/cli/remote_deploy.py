@@ -1,4 +1,7 @@
-"""`vetro deploy PATH…` on a server: publish what is new, make the environment, add the application, deploy, follow."""
+"""`vetro deploy PATH…`: make the environment, add the application, deploy, follow.
+
+To a server what is new is published; in a workspace of this machine the environment uses the packages as they are.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,11 @@ from vetro.cli import remote_publish as publishing
 from vetro.cli.client import find
 from vetro.cli.client.follow import command
 from vetro.cli.client.requests import Client, Refused
+from vetro.cli.client_local import LocalClient
+from vetro.cli.deploy_target import needed_packages
 from vetro.cli.remote_env import begin, discard, finish, summary
 from vetro.cli.remote_history import planned
-from vetro.cli.remote_model import environment_of, has_mark, names_in
+from vetro.cli.remote_model import environment_of, has_mark, names_in, own_draft
 from vetro.engine.models import Environment, put
 
 #: A full name, and behind it a version or a version spec.
@@ -41,6 +46,11 @@ def loaded(client: Client, names: Sequence[str]) -> Iterator[Loaded]:
     """Packages of paths of this machine, or of the server by name, with what they require of the server's."""
     from vetro.cli.package_paths import load_packages
 
+    if client.local:
+        own = load_packages(names)
+        yield Loaded(own, own, list(names), [])
+        return
+
     with tempfile.TemporaryDirectory(prefix="vetro-packages-") as temporary:
         folder = publishing.download_folder(Path(temporary))
         paths = [name for name in names if not _of_catalog(name)]
@@ -61,15 +71,6 @@ def _of_catalog(name: str) -> bool:
     return looks_so and not name.endswith(".zip") and not os.path.exists(name)
 
 
-class _NoWorkspace:
-    """A workspace without settings of its own: the server's hold."""
-
-    def settings(self) -> Any:
-        from vetro.engine.workspace.settings import Settings
-
-        return Settings()
-
-
 def deploy(
     client: Client,
     names: Sequence[str],
@@ -78,6 +79,8 @@ def deploy(
     wanted: str | None,
     app_name: str | None,
     answers: Mapping[str, Any],
+    driver: str,
+    script: str | None,
     dry_run: bool,
     plan: bool,
     detach: bool,
@@ -86,58 +89,82 @@ def deploy(
     """Does it; options are those of `follow`."""
     from vetro.cli.deploy_target import environment_name, main_type, say_chosen
     from vetro.cli.package_paths import source_finder
-    from vetro.cli.package_queries import Asked, launcher
+    from vetro.cli.package_queries import Asked, given_of, launcher
 
     with loaded(client, names) as packages, out.explained(source_finder(packages.all)):
-        type_ = main_type(packages.all, wanted)
-        name = env_name or environment_name(type_.name)
-        row = find.find_environment(client, name)
-        session, base = _draft(client, row)
-        made = False
-        try:
-            model = base or Environment.new(name, "0" * 32)
-            alone = not model.applications
-            with launcher(packages.all) as processes, Asked(processes, packages.all, _NoWorkspace()) as asked:
-                applied = asked.application(type_, model.model, answers, app_name)
-                put(model, applied)
-                if alone and not has_mark(model.model):
-                    asked.check(model.model, source_finder(packages.all))
-            if dry_run:
-                out.print_data(model.model, "yaml")
-                return
-            _publish(client, packages)
-            say_chosen(type_, applied)
-            if row is None:
-                row, made = client.post("/environments", {"name": name}), True
-                session = client.post(f"/environments/{row['id']}/sessions")
-            assert session is not None
-            add(client, session, applied)
-            if plan:
-                planned(client, session, name, "table", **options)
-                return
-            task, session = begin(client, session, False), None
-            if made:
-                out.note(f"environment '{name}' is made")
-            made = False
-        finally:
-            # What was begun and is no deployment leaves nothing behind.
-            if session is not None:
-                discard(client, session)
-            if made and row is not None:
-                client.delete(f"/environments/{row['id']}", abandon=True)
-    if detach:
-        out.note(f"the deployment runs; {command(client, 'watch', task['id'])} shows it")
-        out.echo(str(task["id"]))
-        return
-    started = time.monotonic()
-    finish(client, task, row, show=False, names=names_in(model), **options)
-    summary(client, row, time.monotonic() - started)
+        with launcher(packages.all, client) as processes:
+            type_ = main_type(packages.all, wanted)
+            name = env_name or environment_name(type_.name)
+            row = find.find_environment(client, name)
+            session, base = _draft(client, row)
+            made, kept = False, session is not None and session["changed"]
+            try:
+                model = base or Environment.new(name, "0" * 32)
+                alone = not model.applications
+                with Asked(processes, packages.all, given_of(client)) as asked:
+                    applied = asked.application(type_, model.model, answers, app_name)
+                    put(model, applied)
+                    if client.local or (alone and not has_mark(model.model)):
+                        asked.check(model.model, source_finder(packages.all))
+                if dry_run:
+                    out.print_data(model.model, "yaml")
+                    return
+                if not client.local:
+                    _publish(client, packages)
+                if row is None:
+                    row = client.post("/environments", {"name": name, **_cloud(client, driver, script, plan)})
+                    made = True
+                    session = client.post(f"/environments/{row['id']}/sessions")
+                if isinstance(client, LocalClient):
+                    for change in client.pin(row["id"], needed_packages(packages.all, type_, model)):
+                        out.note(change)
+                say_chosen(type_, applied)
+                assert session is not None
+                add(client, session, applied)
+                if plan:
+                    planned(client, session, name, "table", names=names_in(model), **options)
+                    return
+                task, session = begin(client, session, False), None
+                if made and not client.local:
+                    out.note(f"environment '{name}' is made")
+                made = False
+            finally:
+                # What was begun and is no deployment leaves nothing behind.
+                if session is not None and not kept:
+                    discard(client, session)
+                if made and row is not None:
+                    client.delete(f"/environments/{row['id']}", abandon=True)
+        if detach:
+            out.note(f"the deployment runs; {command(client, 'watch', task['id'])} shows it")
+            out.echo(str(task["id"]))
+            return
+        started = time.monotonic()
+        finish(client, task, row, show=False, names=names_in(model), **options)
+        summary(client, row, time.monotonic() - started)
+
+
+def _cloud(client: Client, driver: str, script: str | None, plan: bool) -> dict[str, Any]:
+    """What is said of a new environment of this machine. Raises what reading a table of answers raises."""
+    from vetro.cli.task_run import local_cloud
+
+    if not isinstance(client, LocalClient):
+        return {}
+    if script is not None:
+        from vetro.clouds import kinds
+        from vetro.clouds.interface import Place
+
+        # A slip in it must not cost an environment.
+        folder = client.workspace.config.path("cloud.directory")
+        kinds.choose(Place(directory=folder), wanted=kinds.RECORD, settings={"script": script})
+    return {"cloud": local_cloud(client, driver, script, quiet=plan)}
 
 
 def _draft(client: Client, row: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, Environment | None]:
-    """A new session of an environment, with its model."""
+    """A session of an environment, with its model: a new one; on this machine the draft, where there is one."""
     if row is None:
         return None, None
+    if client.local and (draft := own_draft(client, row)) is not None:
+        return draft, environment_of(client.get(f"/sessions/{draft['id']}/model"))
     session = client.post(f"/environments/{row['id']}/sessions")
     return session, environment_of(client.get(f"/sessions/{session['id']}/model"))
 

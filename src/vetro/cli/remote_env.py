@@ -1,4 +1,4 @@
-"""`vetro env` on a server: look at environments, make, change and destroy them."""
+"""`vetro env`: look at environments, make, change and destroy them, on a server or in a workspace of this machine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.follow import command, conclude, follow
 from vetro.cli.client.requests import Client, ClientError, Refused
-from vetro.cli.remote_model import names_in, newest, state
+from vetro.cli.client_local import LocalClient
+from vetro.cli.remote_model import names_in, newest, own_draft, present, state
 from vetro.cli.remote_output import print_rows, when
+from vetro.engine.models import Environment
+
+#: The status of an environment of this machine from which everything was destroyed.
+EMPTIED = "destroyed"
 
 
 class NotThere(ClientError):
@@ -23,19 +28,28 @@ class NotThere(ClientError):
 def list_all(client: Client, output: str) -> None:
     """`vetro env list`."""
     rows = list(client.items("/environments", limit=1000))
+    if isinstance(client, LocalClient):
+        for name, why in client.workspace.damaged.items():
+            out.note(out.shown(why))
+            rows.append({"name": name, "status": "damaged", "error": why})
+    columns = ("applications", "driver", "changed") if client.local else ("version", "changed", "id")
     print_rows(
         rows,
-        ("name", "status", "version", "changed", "id"),
+        ("name", "status", *columns),
         output,
         empty="no environments yet; 'vetro deploy PATH' makes one",
+        head=("name", "status", "applications", "servers by", "changed") if client.local else (),
     )
 
 
-def create(client: Client, name: str, description: str, region: str | None, output: str) -> None:
+def create(client: Client, name: str, description: str, region: str | None, driver: str, output: str) -> None:
     """`vetro env create`."""
     from vetro.cli.remote_output import print_one
+    from vetro.cli.task_run import local_cloud
 
-    wanted = {"name": name, "description": description} | ({} if region is None else {"region": region})
+    wanted: dict[str, Any] = {"name": name, "description": description} | ({} if region is None else {"region": region})
+    if client.local:
+        wanted["cloud"] = local_cloud(client, driver, None)
     print_one(client.post("/environments", wanted), output, ("id", "name"))
 
 
@@ -44,11 +58,18 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     from vetro.cli.summary import outputs, rows
 
     environment = find.environment(client, name)
-    model = newest(client, environment) if number is None else state(client, environment, number)
+    try:
+        old = number is not None and not (client.local and number < 0)
+        model = state(client, environment, number) if old and number is not None else present(client, environment)
+    except Refused as error:
+        if number is None or error.status != 404:
+            raise
+        raise NotThere(f"environment '{environment['name']}' has no model {number}", error.hint) from None
     if number is not None:
         out.print_data(model.model, "yaml" if output == "table" else output)
         return
-    history = list(client.items("/tasks", most=10, environment=environment["id"], limit=10))
+    history = list(client.items("/tasks", most=None if client.local else 10, environment=environment["id"], limit=10))
+    packages = client.get(f"/environments/{environment['id']}/packages") if client.local else []
     table = rows(model)
     if output != "table":
         data = {
@@ -56,9 +77,16 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
             "components": [dict(zip(("component", "class", "server", "addresses"), r, strict=True)) for r in table],
             "tasks": history,
         }
+        if client.local:
+            tasks = [{key: task[key] for key in ("number", "kind", "method", "state")} for task in reversed(history)]
+            data |= {"packages": packages, "tasks": tasks}
         out.print_data(data, output)
         return
-    out.echo(f"{environment['name']}: {environment['status']}, version {environment['version']}, {environment['id']}")
+    about = f"{environment['name']}: {environment['status']}"
+    if client.local:
+        out.echo(f"{about}, servers by {environment['driver']}, {client.context.url}")
+    else:
+        out.echo(f"{about}, version {environment['version']}, {environment['id']}")
     if environment["description"]:
         out.echo(environment["description"])
     if table:
@@ -68,11 +96,22 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         out.echo(f"{component}.{key}: {value}")
     if history:
         out.echo("")
-        shown = [(t["id"], t["kind"], t["state"], when(t["finished"] or t["started"])) for t in reversed(history)]
-        out.print_table(("task", "what", "state", "when"), shown)
+        shown = [
+            (task_label(t), t.get("method") or t["kind"], t["state"], when(t["finished"] or t["started"]))
+            for t in reversed(history)
+        ]
+        out.print_table(("task", "what", "state", "ended" if client.local else "when"), shown)
         for task in reversed(history):
-            if not task["final"] and (why := client.get(f"/tasks/{task['id']}").get("waiting")):
+            if not (task["final"] or client.local) and (why := client.get(f"/tasks/{task['id']}").get("waiting")):
                 out.note(f"task {task['id']} waits: {why}")
+    if packages:
+        out.echo("")
+        out.print_table(("package", "version"), [(p["name"], p["version"]) for p in packages])
+
+
+def task_label(task: Mapping[str, Any]) -> str:
+    """What people call a task: on this machine its number, on a server its id."""
+    return str(task.get("number") or task["id"])
 
 
 def summary(client: Client, environment: Mapping[str, Any], seconds: float | None = None) -> None:
@@ -82,6 +121,9 @@ def summary(client: Client, environment: Mapping[str, Any], seconds: float | Non
     found = client.get(f"/environments/{environment['id']}")
     model = newest(client, found)
     took = f" in {seconds:.1f} s" if seconds is not None else ""
+    if found["status"] == EMPTIED:
+        out.note(out.style(f"environment '{found['name']}' is empty{took}", fg="green"))
+        return
     out.note(out.style(f"environment '{found['name']}' is deployed{took}", fg="green"))
     table = rows(model)
     if table:
@@ -98,7 +140,7 @@ def finish(
 
     started = time.monotonic()
     names = options.pop("names", {})
-    ended = follow(client, task, names=names, **options)
+    ended = follow(client, task, names=names, environment=environment["name"], **options)
     conclude(client, ended, environment["name"])
     if show:
         summary(client, environment, time.monotonic() - started)
@@ -111,21 +153,25 @@ def deploy_again(client: Client, name: str, **options: Any) -> None:
     session = draft_of(client, environment)
     own = session is None
     session = session or client.post(f"/environments/{environment['id']}/sessions")
-    model = newest(client, environment)
-    if own and not model.applications:
+    model = present(client, environment)
+    if own and is_empty(client, environment, model):
         client.delete(f"/sessions/{session['id']}")
         raise NotThere(f"environment '{environment['name']}' is empty", f"vetro deploy PATH --env {name}")
     task = begin(client, session, own)
     finish(client, task, environment, names=names_in(model), **options)
 
 
+def is_empty(client: Client, environment: Mapping[str, Any], model: Environment) -> bool:
+    """Whether there is nothing to deploy; on this machine an environment without applications can be made as well."""
+    return not model.applications and (not client.local or environment["status"] == EMPTIED)
+
+
 def draft_of(client: Client, environment: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The caller's newest session with changes that can be deployed, said aloud."""
-    for session in client.items(f"/environments/{environment['id']}/sessions"):
-        if session["own"] and session["usable"] and session["changed"] and session["state"] == "opened":
-            out.note(f"session {session['id']} has changes that are not deployed: it is used")
-            return session
-    return None
+    """The caller's newest session with changes that can be deployed; of a server's it is said that it is used."""
+    session = own_draft(client, environment)
+    if session is not None and not client.local:
+        out.note(f"session {session['id']} has changes that are not deployed: it is used")
+    return session
 
 
 def begin(client: Client, session: Mapping[str, Any], own: bool, what: str = "deploy") -> dict[str, Any]:
@@ -152,23 +198,32 @@ def action(
 ) -> None:
     """`vetro env action`."""
     environment = find.environment(client, name)
+    if isinstance(client, LocalClient):
+        client.require_free(environment["id"])
     known = list(client.items(f"/environments/{environment['id']}/actions"))
     names = {row["object_id"]: row["object_name"] for row in known}
     if not all(names.values()):
         # Those without a name of their own go by what 'vetro env show' calls them.
         names = {**names_in(newest(client, environment)), **{key: name for key, name in names.items() if name}}
-    chosen = chosen_action(known, names, method, app, environment["name"])
+    about = "class" if client.local else "object_id"
+    chosen = chosen_action(known, names, method, app, environment["name"], about)
     task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
     ended = finish(client, task, environment, show=False, names=names, what=f"running {method}", **options)
     out.print_data(ended["result"], output)
 
 
 def chosen_action(
-    known: list[dict[str, Any]], names: Mapping[str, str], method: str, app: str | None, environment: str
+    known: list[dict[str, Any]],
+    names: Mapping[str, str],
+    method: str,
+    app: str | None,
+    environment: str,
+    about: str = "object_id",
 ) -> dict[str, Any]:
     """The action ``method`` of ``known`` ones, of application ``app``: an id, a class, or one of ``names`` (by id).
 
-    Raises `NotFound` where there is none, or more than one, or where it cannot be called now.
+    ``about``: what is said of those among which to choose. Raises `NotFound` where there is none, or more than one,
+    or where it cannot be called now.
     """
     from vetro.yaql.didyoumean import suggest
 
@@ -186,7 +241,8 @@ def chosen_action(
             f"there is no action '{method}'", f"did you mean '{close}'?" if close else f"there are {', '.join(methods)}"
         )
     if len(found) > 1:
-        objects = ", ".join(f"{called[row['object_id']]} ({row['object_id']})" for row in found)
+        alike = len({called[row["object_id"]] for row in found}) < len(found)
+        objects = ", ".join(f"{called[row['object_id']]} ({row['object_id' if alike else about]})" for row in found)
         raise find.NotFound(f"{len(found)} objects have an action '{method}'", f"say which with --app: {objects}")
     if not found[0]["enabled"]:
         raise NotThere(f"action '{method}' is switched off")
@@ -198,6 +254,11 @@ def destroy(client: Client, name: str, keep: bool, abandon: bool, **options: Any
     environment = find.environment(client, name)
     label = environment["name"]
     options["what"] = "destroying"
+    if keep and client.local:
+        names = names_in(newest(client, environment))
+        task = client.post(f"/environments/{environment['id']}/empty")
+        finish(client, task, environment, names=names, **options)
+        return
     if keep:
         session = client.post(f"/environments/{environment['id']}/sessions")
         try:
@@ -216,7 +277,7 @@ def destroy(client: Client, name: str, keep: bool, abandon: bool, **options: Any
         out.note(f"environment '{label}' is forgotten; what it deployed is still there")
         return
     if task is not None:
-        ended = follow(client, task, names=names, **options)
+        ended = follow(client, task, names=names, environment=label, **options)
         conclude(client, ended, label)
     out.note(out.style(f"environment '{label}' is gone", fg="green"))
 
@@ -272,8 +333,44 @@ def resume(client: Client, wanted: str, **options: Any) -> None:
     out.note(out.style(f"{ended['kind']} is {ended['state']}", fg="green"))
 
 
+def go_on(client: Client, wanted: str, cancel: bool, abandon: bool, **options: Any) -> None:
+    """`vetro env resume` on this machine: goes on with an interrupted task, ends it, or gives it up."""
+    environment = find.environment(client, wanted)
+    label = environment["name"]
+    task = interrupted(client, environment)
+    if task is None:
+        out.note(f"environment '{label}' has no interrupted task; 'vetro env deploy {label}' deploys it again")
+        return
+    if abandon:
+        kept = client.post(f"/tasks/{task['id']}/abandon")["kept"]
+        from_where = "its last checkpoint" if kept else "the model before it"
+        out.note(f"task {task_label(task)} is given up; 'vetro env deploy {label}' starts from {from_where}")
+        return
+    if cancel:
+        client.post(f"/tasks/{task['id']}/cancel", {"reason": "cancelled by vetro env resume --cancel"})
+    names = names_in(newest(client, environment))
+    gone = task["kind"] == "destroy"
+    finish(client, task, environment, show=not gone, names=names, what=task["kind"], **options)
+    if gone:
+        out.note(out.style(f"environment '{label}' is gone", fg="green"))
+
+
+def interrupted(client: Client, environment: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The task of an environment of this machine that has not ended."""
+    tasks = client.items("/tasks", most=1, environment=environment["id"], limit=1)
+    return next((task for task in tasks if not task["final"]), None)
+
+
 def resolve(client: Client, wanted: str, key: str, decision: str) -> None:
     """`vetro env resolve`."""
+    if client.local:
+        environment = find.environment(client, wanted)
+        open_task = interrupted(client, environment)
+        if open_task is None:
+            raise NotThere(f"environment '{environment['name']}' has no interrupted task")
+        client.post(f"/tasks/{open_task['id']}/resolve", {"key": key, "decision": decision})
+        out.note(f"decided; 'vetro env resume {environment['name']}' goes on")
+        return
     task, _ = task_of(client, wanted)
     found = client.post(f"/tasks/{task['id']}/resolve", {"key": key, "decision": decision})
     left = len(found["decisions"])

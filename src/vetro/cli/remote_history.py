@@ -1,8 +1,10 @@
-"""What happened in an environment of a server: log, states, differences, plans."""
+"""What happened in an environment: log, states, differences, plans."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from vetro.cli import output as out
@@ -10,23 +12,31 @@ from vetro.cli.client import find
 from vetro.cli.client.follow import conclude, follow
 from vetro.cli.client.requests import Client
 from vetro.cli.differences import print_changes, print_plan
-from vetro.cli.environment_log import LEVELS
-from vetro.cli.remote_env import begin, discard, draft_of
+from vetro.cli.remote_env import NotThere, begin, discard, draft_of, is_empty
+from vetro.cli.remote_model import names_in, newest, present
 from vetro.cli.remote_output import print_rows, when
 
+#: Levels of log lines, the least important first.
+LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "error": 4, "critical": 5}
 
-def log(client: Client, name: str, task: str | None, level: str | None, follow_on: bool, output: str) -> None:
+
+def log(
+    client: Client, name: str, task: str | None, level: str | None, effects: bool, follow_on: bool, output: str
+) -> None:
     """`vetro env log`: all tasks oldest first, or one; with ``follow_on`` what comes, too."""
     environment = find.environment(client, name)
     tasks = list(client.items("/tasks", environment=environment["id"], limit=500))
-    if task is not None:
+    if task is not None and client.local:
+        tasks = [one for one in tasks if str(one["number"]) == task]
+    elif task is not None:
         tasks = [find.by_prefix(tasks, task, "task")]
-    lines = [line for one in reversed(tasks) for line in _lines(client, one["id"], level)]
+    lines = [line for one in reversed(tasks) for line in _lines(client, one, level, effects)]
     if output != "text":
         out.print_data(lines, output)
         return
     for line in lines:
-        out.echo(f"{when(line['created'])} {line['task'][:8]} {line['level']:<7} {line['text']}")
+        label = f"{line['task']:>3}" if client.local else line["task"][:8]
+        out.echo(f"{when(line['created'])} {label} {line['level']:<7} {line['text']}")
     if not lines:
         out.note("nothing was reported yet")
     if follow_on and tasks and not tasks[0]["final"]:
@@ -34,15 +44,38 @@ def log(client: Client, name: str, task: str | None, level: str | None, follow_o
         conclude(client, ended, environment["name"])
 
 
-def _lines(client: Client, task: str, level: str | None) -> Iterable[dict[str, Any]]:
+def _lines(client: Client, task: Mapping[str, Any], level: str | None, effects: bool) -> list[dict[str, Any]]:
     least = LEVELS[level] if level else 0
+    label = task["number"] if client.local else task["id"]
     after: int | None = 0
+    found = []
     while after is not None:
-        part = client.get(f"/tasks/{task}/log", after=after, limit=1000)
-        for line in part["items"]:
-            if LEVELS.get(line["level"], 2) >= least:
-                yield {"task": task, **line}
+        part = client.get(f"/tasks/{task['id']}/log", after=after, limit=1000)
+        found += [{"task": label, **line, "text": _text(client, line)} for line in part["items"]]
         after = part["next"]
+    if effects:
+        found += [_effect(label, entry) for entry in client.get(f"/tasks/{task['id']}/effects")]
+        found.sort(key=lambda line: str(line["created"]))
+    return [line for line in found if LEVELS.get(line["level"], 2) >= least]
+
+
+def _text(client: Client, line: Mapping[str, Any]) -> str:
+    if client.local and line["kind"] == "log":
+        return f"{(line.get('details') or {}).get('logger')}: {line['text']}"
+    return str(line["text"])
+
+
+def _effect(task: Any, entry: Mapping[str, Any]) -> dict[str, Any]:
+    about = json.dumps(entry["about"], ensure_ascii=False)
+    if entry["error"] is not None:
+        state, level = f"failed: {entry['error'].get('message')}", "error"
+    elif entry["ended"] is None:
+        state, level = "open", "warning"
+    else:
+        state, level = f"done after {entry['ended'] - entry['begun']:.2f} s", "debug"
+    text = f"[{entry['key']}] {entry['kind']} {about} {state}"
+    created = datetime.fromtimestamp(entry["begun"], UTC).isoformat()
+    return {"task": task, "kind": "effect", "level": level, "text": text, "created": created}
 
 
 def states(client: Client, name: str, output: str) -> None:
@@ -52,10 +85,10 @@ def states(client: Client, name: str, output: str) -> None:
     rows.reverse()
     print_rows(
         rows,
-        ("number", "kind", "state", "finished", "task_id"),
+        ("number", "kind", "state", "finished") if client.local else ("number", "kind", "state", "finished", "task_id"),
         output,
         empty="nothing was deployed yet",
-        head=("number", "what", "state", "ended", "task"),
+        head=("number", "what", "state", "ended") if client.local else ("number", "what", "state", "ended", "task"),
     )
 
 
@@ -78,13 +111,17 @@ def restore(client: Client, name: str, number: int) -> None:
 def plan(client: Client, name: str, session_id: str | None, output: str, **options: Any) -> None:
     """`vetro env plan`: what deploying the caller's draft, or the environment as it is, would do."""
     environment = find.environment(client, name)
+    if client.local and session_id is None and is_empty(client, environment, newest(client, environment)):
+        label = environment["name"]
+        raise NotThere(f"environment '{label}' is empty", f"vetro deploy PATH --env {label} --plan")
     session: Mapping[str, Any] | None
     session = client.get(f"/sessions/{session_id}") if session_id else draft_of(client, environment)
     own = session is None
+    names = names_in(present(client, environment)) if client.local else {}
     if session is None:
         session = client.post(f"/environments/{environment['id']}/sessions")
     try:
-        planned(client, session, environment["name"], output, **options)
+        planned(client, session, environment["name"], output, names=names, **options)
     finally:
         if own:
             discard(client, session)

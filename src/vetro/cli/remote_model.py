@@ -47,3 +47,19 @@ def state(client: Client, environment: Mapping[str, Any], number: int) -> Enviro
     """A state of the environment. Negative: the newest."""
     wanted = int(environment["version"]) if number < 0 else number
     return environment_of(client.get(f"/environments/{environment['id']}/states/{wanted}")["model"])
+
+
+def own_draft(client: Client, environment: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The caller's newest session with changes that can be deployed."""
+    for session in client.items(f"/environments/{environment['id']}/sessions"):
+        if session["own"] and session["usable"] and session["changed"] and session["state"] == "opened":
+            return dict(session)
+    return None
+
+
+def present(client: Client, environment: Mapping[str, Any]) -> Environment:
+    """The environment as it is: on this machine, whose only user has made all drafts, with what is not deployed yet."""
+    session = own_draft(client, environment) if client.local else None
+    if session is None:
+        return newest(client, environment)
+    return environment_of(client.get(f"/sessions/{session['id']}/model"))

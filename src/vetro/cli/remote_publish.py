@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -198,9 +199,10 @@ def download(client: Client, row: Mapping[str, Any], folder: Path) -> Path:
     except OSError:
         pass
     data = fetch(client, row)
-    from vetro.engine.workspace.files import write_bytes
-
-    write_bytes(path, data)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(prefix=f".{path.name}-", dir=path.parent, delete=False) as file:
+        file.write(data)
+    os.replace(file.name, path)  # at once: another command may want it, too
     return path
 
 

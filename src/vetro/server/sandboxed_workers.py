@@ -15,8 +15,16 @@ from vetro.server.setup import config
 ANSWERING = ("form=vetro.forms.queries:answerer", "examine=vetro.server.catalog.inspection.worker:answerer")
 
 _lock = threading.Lock()
+#: The folder of compiled code, where it is not that of the installation.
+_compiled: str | None = None
 #: By process: what a forked process inherits is not its own.
 _launchers: dict[int, Launcher] = {}
+
+
+def read_compiled(folder: str | None) -> None:
+    """Has processes that are started from now on read compiled code here; None: in the installation's folder."""
+    global _compiled
+    _compiled = folder
 
 
 def launcher() -> Launcher:
@@ -28,7 +36,7 @@ def launcher() -> Launcher:
         if found is None:
             if not _launchers:
                 atexit.register(close)
-            found = _launchers[os.getpid()] = Launcher(cache=spec.compiled(config()), answering=ANSWERING)
+            found = _launchers[os.getpid()] = Launcher(cache=_compiled or spec.compiled(config()), answering=ANSWERING)
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 
 from vetro.server.config.config import Config
 
@@ -27,3 +28,51 @@ def setup(given: Config | None = None) -> Config:
 
     django.setup()
     return config()
+
+
+def open_with(given: Config, stack: ExitStack) -> None:
+    """Starts Django with these settings. Where it has been started, it goes on with them, and comes back when the stack
+    is closed."""
+    from django.apps import apps
+
+    if not apps.ready:
+        setup(given)
+        return
+    from django.conf import settings
+    from django.db import DEFAULT_DB_ALIAS, connections
+
+    before = _current
+    values = {name: getattr(settings, name) for name in ("VETRO_KEY_FILE", "SECRET_KEY")}
+    known, connection = connections.settings[DEFAULT_DB_ALIAS], connections[DEFAULT_DB_ALIAS]
+
+    def back() -> None:
+        global _current
+        connections.close_all()
+        _current = before
+        for name, value in values.items():
+            setattr(settings, name, value)
+        connections.settings[DEFAULT_DB_ALIAS] = known
+        connections[DEFAULT_DB_ALIAS] = connection
+
+    stack.callback(back)
+    move_to(given)
+
+
+def move_to(given: Config) -> None:
+    """Goes on with other settings in a process where Django is set up: from now on its database, keys and folders are
+    those of ``given``."""
+    global _current
+    from django.conf import settings
+    from django.db import DEFAULT_DB_ALIAS, connections
+
+    from vetro.server.database import database_settings
+    from vetro.server.secrets.derived import django_secret
+
+    connections.close_all()
+    _current = given
+    settings.VETRO_KEY_FILE = given.path("secrets.key_file")
+    settings.SECRET_KEY = django_secret(given.path("secrets.key_file"))
+    known = connections.configure_settings({DEFAULT_DB_ALIAS: database_settings(given)})
+    connections[DEFAULT_DB_ALIAS]  # there is none to be deleted before somebody asked for it
+    connections.settings[DEFAULT_DB_ALIAS] = known[DEFAULT_DB_ALIAS]
+    del connections[DEFAULT_DB_ALIAS]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 from pathlib import Path
 
@@ -161,7 +160,7 @@ def test_an_exit_code_fails_the_deployment_and_deploying_again_repairs_it(place:
     )
     assert f"Classes/Box.yaml:{line} in t.Box::deploy" in said
     assert "change it and deploy again" in said
-    error = json.loads((place.root / "environments" / "e" / "tasks" / "1" / "outcome.json").read_text())["error"]
+    error = place.task(1)["error"]
     assert error["output"] == {"exitCode": 3, "stderr": "no such box"}
     assert ("t.Box", "deploy") in [(frame["class"], frame["method"]) for frame in error["frames"]]
     assert place.status() == "failed"

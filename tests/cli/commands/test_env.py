@@ -221,6 +221,7 @@ def test_one_task_at_a_time(place: Place) -> None:
             ["env", "action", "e", "open"],
             ["env", "resume", "e"],
             ["env", "destroy", "e"],
+            ["env", "destroy", "e", "--abandon"],
             ["cloud", "clean", "--yes"],
         ):
             assert "environment 'e' is" in place.refused(*command)
@@ -240,3 +241,26 @@ def test_nothing_to_decide(place: Place) -> None:
     place.deploy()
     assert "no interrupted task" in place.refused("env", "resolve", "e", "x", "--done")
     assert place.run("env", "resolve", "e", "x").exit_code == 2
+
+
+def test_an_earlier_state_is_a_draft_and_then_deployed(place: Place) -> None:
+    place.deploy()
+    place.deploy("--set", "text=second")
+    place.ok("history", "e", "--restore", "1")
+    assert '    text: "second" -> "first"' in place.ok("session", "changes", "e").stdout.splitlines()
+    assert "on e-1: Write text" in place.ok("plan", "e").stdout
+    assert place.plans() == [*FIRST, "Write text"]
+    place.ok("env", "deploy", "e")
+    assert place.reports()[-1] == "The box says first"
+    assert "you have no draft" in place.refused("session", "changes", "e")
+
+
+def test_what_an_archive_says_is_asked_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.deploy()
+
+    def examined(*args: object, **options: object) -> None:
+        raise AssertionError("it is examined again")
+
+    monkeypatch.setattr("vetro.server.catalog.inspection.client.read_archive", examined)
+    place.deploy("--set", "text=second")
+    assert place.plans() == [*FIRST, "Write text"]

@@ -47,11 +47,11 @@ def test_environments_of_a_workspace_share_its_limits(place: Place) -> None:
     ("text", "said"),
     [
         ("server = 1", "there is no setting 'quotas.server'"),
-        ("servers = -2", "must be a whole number from 0"),
-        ("servers = true", "quotas.servers must be"),
-        ('servers = "1"', "quotas.servers must be"),
-        ("servers = 1.5", "quotas.servers must be"),
-        ("servers = nan", "quotas.servers must be"),
+        ("servers = -2", "must be at least -1"),
+        ("servers = true", "'quotas.servers' must be"),
+        ('servers = "1"', "'quotas.servers' must be"),
+        ("servers = 1.5", "'quotas.servers' must be"),
+        ("servers = nan", "'quotas.servers' must be"),
     ],
 )
 def test_limits_of_a_workspace_that_are_none(place: Place, text: str, said: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.file_journal import FileJournal
 from vetro.engine.worker.decisions import resolve
 from vetro.engine.worker.journal import (
     Ended,
@@ -21,7 +22,6 @@ from vetro.engine.worker.journal import (
     OtherTask,
     about,
 )
-from vetro.engine.worker.sqlite_journal import SqliteJournal
 
 TASK = {"id": "t", "model": {"a": [1, None]}}
 
@@ -30,13 +30,13 @@ def entry(number: int) -> Entry:
     return Entry(f"0/{number}", "clock", f"digest {number}", {"n": number}, float(number))
 
 
-def fresh(path: Path, task: str = "t") -> SqliteJournal:
-    journal = SqliteJournal(path / "journal.db", task)
+def fresh(path: Path, task: str = "t") -> FileJournal:
+    journal = FileJournal(path / "journal.db", task)
     journal.begin({**TASK, "id": task}, "1.0", 5.0)
     return journal
 
 
-def filled(path: Path, task: str = "t") -> SqliteJournal:
+def filled(path: Path, task: str = "t") -> FileJournal:
     journal = fresh(path, task)
     for number in (1, 2, 3):
         journal.intent(entry(number))
@@ -54,7 +54,7 @@ def filled(path: Path, task: str = "t") -> SqliteJournal:
 
 def test_what_was_committed_is_read_back(tmp_path: Path) -> None:
     filled(tmp_path).close()
-    with SqliteJournal(tmp_path / "journal.db", "t") as journal:
+    with FileJournal(tmp_path / "journal.db", "t") as journal:
         progress = journal.progress()
         assert (progress.task, progress.engine, progress.begun) == (TASK, "1.0", 5.0)
         assert (progress.attempts, progress.deaths, progress.cancelled, progress.ended) == (1, 1, "enough", None)
@@ -74,7 +74,7 @@ def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
     journal.commit()
     journal.intent(entry(1))
     journal.close()
-    with SqliteJournal(tmp_path / "journal.db", "t") as again:
+    with FileJournal(tmp_path / "journal.db", "t") as again:
         assert again.entries() == []
 
 
@@ -120,7 +120,7 @@ def test_one_file_holds_many_tasks(tmp_path: Path) -> None:
         other.commit()
         assert other.entries() == []
         assert other.model() is None
-    with SqliteJournal(tmp_path / "journal.db", "v") as none, pytest.raises(NoSuchTask):
+    with FileJournal(tmp_path / "journal.db", "v") as none, pytest.raises(NoSuchTask):
         none.progress()
 
 
@@ -131,7 +131,7 @@ def test_a_killed_writer_leaves_its_last_commit(tmp_path: Path) -> None:
         journal.intent(entry(9))  # never committed
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(pid, 0)
-    with SqliteJournal(tmp_path / "journal.db", "t") as journal:
+    with FileJournal(tmp_path / "journal.db", "t") as journal:
         assert [e.key for e in journal.entries()] == ["0/1", "0/2", "0/3"]
 
 
@@ -156,7 +156,7 @@ def test_a_torn_write_is_as_if_it_never_was(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "journal.db").write_bytes(main)
         (folder / "journal.db-wal").write_bytes(log[:size])
-        with SqliteJournal(folder / "journal.db", "t") as journal:
+        with FileJournal(folder / "journal.db", "t") as journal:
             found = len(journal.entries())
         assert found % 2 == 0
         seen.add(found)
@@ -167,15 +167,15 @@ def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     path.write_text("this is a text of some length, and no database at all" * 50)
     with pytest.raises(JournalDamaged, match=r"journal\.db"):
-        SqliteJournal(path, "t")
+        FileJournal(path, "t")
     with pytest.raises(JournalDamaged):
-        SqliteJournal(tmp_path / "missing" / "journal.db", "t")
+        FileJournal(tmp_path / "missing" / "journal.db", "t")
     newer = tmp_path / "newer.db"
     connection = sqlite3.connect(newer)
     connection.execute("PRAGMA user_version=99")
     connection.close()
     with pytest.raises(JournalDamaged, match="format 99"):
-        SqliteJournal(newer, "t")
+        FileJournal(newer, "t")
 
 
 def test_size_follows_the_effects_not_the_checkpoints(tmp_path: Path) -> None:

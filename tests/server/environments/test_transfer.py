@@ -12,27 +12,28 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.environments.conftest import exported, plant
-from vetro.engine.workspace import Workspace
 from vetro.server.environments import drafts, history, queries, transfer
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.errors import Conflict, Invalid
+from vetro.server.local.old_folders import OldEnvironment
 
 pytestmark = pytest.mark.database
 
 
-def test_an_archive_is_an_environment_of_a_workspace(planting: Any, tmp_path: Path) -> None:
+def test_an_archive_is_an_environment_of_the_first_versions_of_workspaces(planting: Any, tmp_path: Path) -> None:
     garden = planting(plant())
     data = exported(garden.caller, garden.id)
     target = tmp_path / "environments" / "garden"
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         archive.extractall(target)
-    folder = Workspace(tmp_path).get("garden")
-    assert (folder.id, folder.latest(), folder.status()) == (garden.id, 1, "ready")
-    assert [app["name"] for app in folder.model().applications] == ["p1"]
-    assert all(Path(path).exists() for path in folder.package_paths())
-    assert "growing" in [entry["text"] for entry in folder.reports()]
-    assert folder.tasks()[0].task().kind == "deploy"
+    folder = OldEnvironment(target)
+    assert (folder.id, folder.name, max(folder.models())) == (garden.id, "garden", 1)
+    assert [app["name"] for app in folder.models()[1]["Objects"]["applications"]] == ["p1"]
+    assert all(folder.archive(entry["digest"]) for entry in folder.packages)
+    (task,) = folder.tasks()
+    assert task.task is not None and task.task["kind"] == "deploy"
+    assert "growing" in [entry["text"] for entry in task.reports]
 
 
 def test_an_environment_comes_back_as_it_was(planting: Any, eve: Any) -> None:

@@ -1,4 +1,6 @@
-"""`follow`: a task of a server, watched until it has ended. The task goes on whatever becomes of the watching."""
+"""`follow`: a task, watched until it has ended. One of a server goes on whatever becomes of the watching; one of this
+machine's workspace belongs to the command that follows it, which runs it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ from typing import Any, NoReturn
 
 from vetro.cli import output as out
 from vetro.cli.client.requests import Client, Refused, SignedOut, Unreachable
+from vetro.cli.client_local import LocalClient
+from vetro.cli.differences import UNCHANGED
 
 #: Seconds between two looks: at first, and at most when nothing happens.
 QUICK, SLOW = 0.08, 1.0
@@ -27,14 +31,21 @@ def follow(
     verbose: bool = False,
     timeout: float | None = None,
     what: str = "deploying",
+    environment: str = "",
 ) -> dict[str, Any]:
     """The task as it has ended or needs a person. Ctrl-C ends the command with status 130, not the task.
 
-    ``names`` labels ids of objects. After ``timeout`` seconds the task is cancelled.
+    A task of this machine's workspace runs meanwhile, in here: Ctrl-C cancels it. ``names`` labels ids of objects,
+    ``environment`` is what messages call the environment. After ``timeout`` seconds the task is cancelled.
     """
     from vetro.cli.live_view import Watch
 
     id = str(task["id"])
+    if isinstance(client, LocalClient):
+        second = "stop at once" if task["kind"] == "plan" else "leave it interrupted (vetro env resume goes on)"
+        with Watch(names or {}, quiet=quiet, verbose=verbose, what=what) as watch:
+            client.run(id, environment, watch, timeout, second)
+        return dict(client.get(f"/tasks/{id}"))
     watcher = _Watcher(client, id, timeout)
     try:
         with Watch(names or {}, quiet=quiet, verbose=verbose, what=what) as watch:
@@ -126,7 +137,8 @@ def _left(client: Client, id: str, why: str, status: int) -> NoReturn:
 
 def command(client: Client, *words: str) -> str:
     """A command of `vetro env` that acts on this server whatever context is in use by then."""
-    return f"vetro env {' '.join(out.quoted(w) for w in words)} --context {client.context.name}"
+    said = f"vetro env {' '.join(out.quoted(w) for w in words)}"
+    return said if client.local else f"{said} --context {client.context.name}"
 
 
 def conclude(client: Client, task: Mapping[str, Any], environment: str) -> None:
@@ -140,12 +152,12 @@ def conclude(client: Client, task: Mapping[str, Any], environment: str) -> None:
             out.note(f"  {effect['key']}  {effect['kind']}  {effect['args']}")
         out.note(f"hint: {command(client, 'resolve', environment, 'KEY')} --done|--redo")
         sys.exit(out.FAILED)
-    from types import SimpleNamespace
-
     from vetro.cli.task_run import show_error
 
     error = task.get("error") or {"message": task.get("cancel") or "the task did not end well"}
-    show_error(SimpleNamespace(packages=()), state, error)
-    if task["kind"] in ("deploy", "destroy"):
+    show_error(task.get("packages") or (), state, error)
+    if task["kind"] == "plan":
+        out.note(out.style(UNCHANGED, fg="green"))
+    elif client.local or task["kind"] in ("deploy", "destroy"):
         out.note(f"environment '{environment}' keeps what was made: change it and deploy again, or vetro env destroy")
     sys.exit(out.FAILED)

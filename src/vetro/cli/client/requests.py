@@ -76,6 +76,9 @@ class NoServer(ClientError):
 class Client:
     """One server. A context manager; `get`, `post`… give the data of the answer and raise `ClientError`."""
 
+    #: Whether this is no server but a workspace of this machine (`vetro.cli.client_local`).
+    local = False
+
     def __init__(self, context: Context, *, timeout: float = ANSWER, connect: float = CONNECT, again: bool = True):
         import httpx
 
@@ -180,10 +183,17 @@ class Client:
             raise _stranger(self.context, "it does not answer with JSON") from None
 
 
-def server(workspace: str | None = None) -> Client | None:
-    """A client for the context in force; None when that is this machine. Raises `ContextError`."""
+def server(workspace: str | None = None, *, scratch: bool = False) -> Client:
+    """A client for the context in force: of a server, or of this machine's workspace. Raises `ContextError`.
+
+    ``scratch``: nothing that is done in a workspace of this machine is to stay.
+    """
     context = chosen(workspace)
-    return None if context is None else signed_in(context)
+    if context is not None:
+        return signed_in(context)
+    from vetro.cli.client_local import open_local
+
+    return open_local(workspace, scratch=scratch)
 
 
 def signed_in(context: Context, **options: Any) -> Client:
@@ -195,13 +205,13 @@ def signed_in(context: Context, **options: Any) -> Client:
 
 def need_server(what: str) -> Client:
     """A client for the context in force. Raises `NoServer` when that is this machine; ``what`` is on servers only."""
-    client = server()
-    if client is None:
+    context = chosen()
+    if context is None:
         raise NoServer(
             f"{what}, and the present context is '{LOCAL}', the workspace of this machine",
             "vetro login URL adds a server; vetro context use NAME or --context NAME chooses one",
         )
-    return client
+    return signed_in(context)
 
 
 def _login_again(context: Context) -> str:

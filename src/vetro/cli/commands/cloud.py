@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
 
 import click
 
 from vetro.cli import output as out
 from vetro.cli.groups import Commands
-from vetro.cli.task_run import open_workspace, workspace_option
+from vetro.cli.task_run import workspace_option
 
 
 @click.group("cloud", cls=Commands)
@@ -34,7 +33,7 @@ def status(workspace: str | None, output: str) -> None:
     from vetro.clouds.overview import overview
 
     with out.explained():
-        found = overview(open_workspace(workspace).cloud)
+        found = overview(_folder(workspace))
     if output != "text":
         out.print_data(asdict(found), output)
         return
@@ -78,7 +77,7 @@ def start(workspace: str | None) -> None:
 
     count = 0
     with out.explained():
-        for name in start_all(open_workspace(workspace).cloud):
+        for name in start_all(_folder(workspace)):
             out.echo(f"server {name} is started")
             count += 1
     out.note("all servers that should run do so" if not count else f"{out.plural(count, 'server')} started")
@@ -92,32 +91,37 @@ def clean(workspace: str | None, yes: bool) -> None:
 
     Environments stay in the workspace, as new ones: 'vetro env deploy' makes everything anew. Images stay, too.
     """
-    from vetro.cli.local_fresh import forget_resources
+    from vetro.cli.client_local import open_local
     from vetro.clouds.overview import clean as remove_all
 
-    place = open_workspace(workspace)
-    if not yes and not click.confirm(f"Remove everything that is deployed from {place.root}?", err=True):
-        out.fail("nothing was removed")
-    count = 0
-    with out.explained(), ExitStack() as locks:
-        for name in place.names():
-            locks.enter_context(place.get(name).lock())
-        for line in remove_all(place.cloud):
-            out.echo(line)
-            count += 1
-        for name in place.names():
-            folder = place.get(name)
-            if _is_kept_here(folder) and forget_resources(folder):
-                out.note(f"environment '{name}' is not deployed any more")
+    with out.explained(), open_local(workspace) as client:
+        place = client.workspace
+        if not yes and not click.confirm(f"Remove everything that is deployed from {place.root}?", err=True):
+            out.fail("nothing was removed")
+        count = 0
+        with client.all_held() as rows:
+            for line in remove_all(place.config.path("cloud.directory")):
+                out.echo(line)
+                count += 1
+            for row in rows:
+                if _is_kept_here(row["driver"]) and client.forget_resources(row["id"]):
+                    out.note(f"environment '{row['name']}' is not deployed any more")
     out.note("there was nothing to remove" if not count else f"{out.plural(count, 'thing')} removed")
 
 
-def _is_kept_here(folder: Any) -> bool:
-    """Whether the state of the environment's cloud is in this workspace."""
+def _folder(root: str | None) -> Path:
+    """The local cloud of a workspace."""
+    from vetro.server.local.workspace import Workspace
+
+    return Workspace(root).config.path("cloud.directory")
+
+
+def _is_kept_here(name: str) -> bool:
+    """Whether the state of clouds of this kind is in the workspace."""
     from vetro.clouds import kinds
     from vetro.clouds.stacks.kind import DriverKind
 
     try:
-        return isinstance(kinds.find(folder.setting("driver") or kinds.RECORD), DriverKind)
+        return isinstance(kinds.find(name or kinds.RECORD), DriverKind)
     except kinds.KindMissing:
         return False

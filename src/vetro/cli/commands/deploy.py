@@ -84,6 +84,7 @@ def command(
       vetro deploy com.example.Web/1.2 --context vetro.example.com --plan
       vetro env show shop; vetro env destroy shop
     """
+    from vetro.cli import remote_deploy
     from vetro.cli.client.requests import server
 
     given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
@@ -92,21 +93,15 @@ def command(
         chosen = {"--detach": detach, "--plan": plan, "--dry-run": dry_run}
         if chosen[one] and chosen[other]:
             raise click.UsageError(f"use one of {one} and {other}")
-    with out.explained():
-        client = server(workspace)
-        if client is not None:
-            from vetro.cli import remote_deploy
-
-            if driver != "auto" or script is not None:
-                raise click.UsageError("--driver and --script are for this machine: the server's settings say how")
-            with client:
-                remote_deploy.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
-            return
-    if detach:
-        raise click.UsageError("--detach is for servers: on this machine a task belongs to the command that began it")
-    from vetro.cli import local_deploy
-
-    local_deploy.deploy(workspace, paths, answers=answers, driver=driver, script=script, plan=plan, **given, **options)
+    with out.explained(), server(workspace, scratch=plan or dry_run) as client:
+        if detach and client.local:
+            raise click.UsageError(
+                "--detach is for servers: on this machine a task belongs to the command that began it"
+            )
+        if not client.local and (driver != "auto" or script is not None):
+            raise click.UsageError("--driver and --script are for this machine: the server's settings say how")
+        given |= {"driver": driver, "script": script}
+        remote_deploy.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
 
 
 def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import click
@@ -18,7 +19,7 @@ _NUMBERS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 @click.command("history")
 @click.argument("name", shell_complete=environments)
 @click.option("--diff", metavar="N[..M]", help="What changed from state N to state M, the newest without M.")
-@click.option("--restore", type=click.IntRange(0), metavar="N", help="Begin a draft that is state N (on a server).")
+@click.option("--restore", type=click.IntRange(0), metavar="N", help="Begin a draft that is state N.")
 @context_option
 @workspace_option
 @out.output_option("table", "json", "yaml")
@@ -31,6 +32,7 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
       vetro history shop --diff 3..5
       vetro history shop --restore 3; vetro env deploy shop
     """
+    from vetro.cli import remote_history
     from vetro.cli.client.requests import server
 
     if diff is not None and restore is not None:
@@ -40,27 +42,13 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
         raise click.BadParameter(f"'{diff}' is not of the form N or N..M", param_hint="--diff")
     older = int(numbers[1]) if numbers else 0
     newer = int(numbers[2]) if numbers and numbers[2] else None
-    with out.explained():
-        client = server(workspace)
-        if client is None:
-            from vetro.cli import local_history
-
-            if restore is not None:
-                raise click.UsageError("--restore is for servers; 'vetro env show NAME --model N' prints a model")
-            if numbers:
-                local_history.difference(workspace, name, older, newer, output)
-            else:
-                local_history.states(workspace, name, output)
-            return
-        from vetro.cli import remote_history
-
-        with client:
-            if numbers:
-                remote_history.difference(client, name, older, newer, output)
-            elif restore is not None:
-                remote_history.restore(client, name, restore)
-            else:
-                remote_history.states(client, name, output)
+    with out.explained(), server(workspace) as client:
+        if numbers:
+            remote_history.difference(client, name, older, newer, output)
+        elif restore is not None:
+            remote_history.restore(client, name, restore)
+        else:
+            remote_history.states(client, name, output)
 
 
 @click.command("plan")
@@ -68,7 +56,7 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
 @click.option(
     "--session",
     metavar="ID",
-    help="Plan this draft, on a server.  [default: your own, else the environment as it is]",
+    help="Plan this draft.  [default: your own, else the environment as it is]",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show the log lines of the packages, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -86,21 +74,11 @@ def plan_command(name: str, session: str | None, workspace: str | None, output: 
       vetro plan shop
       vetro deploy ./my.app --env shop --set port=8080 --plan
     """
+    from vetro.cli import remote_history
     from vetro.cli.client.requests import server
 
-    with out.explained():
-        client = server(workspace)
-        if client is None:
-            from vetro.cli import local_env
-
-            if session is not None:
-                raise click.UsageError("--session is for servers: on this machine there are no drafts")
-            local_env.plan(workspace, name, output, **options)
-            return
-        from vetro.cli import remote_history
-
-        with client:
-            remote_history.plan(client, name, session, output, **options)
+    with out.explained(), server(workspace, scratch=True) as client:
+        remote_history.plan(client, name, session, output, **options)
 
 
 @click.command("export")
@@ -117,20 +95,13 @@ def export_command(name: str, target: str | None, force: bool, workspace: str | 
     """
     import os
 
+    from vetro.cli.client import find
     from vetro.cli.client.requests import server
 
     with out.explained():
-        client = server(workspace)
-        if client is None:
-            from vetro.cli import local_transfer
-
-            data, label = local_transfer.export(workspace, name)
-        else:
-            from vetro.cli.client import find
-
-            with client:
-                row = find.environment(client, name)
-                data, label = client.content(f"/environments/{row['id']}/export"), str(row["name"])
+        with server(workspace) as client:
+            row = find.environment(client, name)
+            data, label = client.content(f"/environments/{row['id']}/export"), str(row["name"])
         path = target or re.sub(r"[^\w.-]+", "-", label).lstrip(".-") + ".zip"
         flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
         try:
@@ -146,7 +117,7 @@ def export_command(name: str, target: str | None, force: bool, workspace: str | 
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--name", metavar="NAME", help="Another name than it has.")
-@click.option("--fresh", is_flag=True, help="With new ids, as if nothing were deployed; on a server as a draft.")
+@click.option("--fresh", is_flag=True, help="With new ids, as a draft of which nothing is deployed.")
 @context_option
 @workspace_option
 def import_command(file: str, name: str | None, fresh: bool, workspace: str | None) -> None:
@@ -158,25 +129,26 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
     from pathlib import Path
 
     from vetro.cli.client.requests import server
+    from vetro.cli.client_local import LocalClient
 
     with out.explained():
-        client = server(workspace)
         data = Path(file).read_bytes()
-        if client is None:
-            from vetro.cli import local_transfer
+        with server(workspace) as client:
+            if isinstance(client, LocalClient):
+                from vetro.cli.task_run import local_cloud
 
-            made_here = local_transfer.import_archive(workspace, data, name, fresh)
-            out.note(f"environment '{made_here}' is imported")
-            if fresh:
-                out.note(f"nothing of it is deployed yet: 'vetro env deploy {made_here}' does it")
-            return
-        with client:
-            made = _uploaded(client, Path(file).name, data, {"name": name, "fresh": fresh})
+                choose = partial(local_cloud, client, "auto", None)
+                made = client.import_environment(data, name, fresh, choose)
+            else:
+                made = _uploaded(client, Path(file).name, data, {"name": name, "fresh": fresh})
             found = client.get(f"/environments/{made['environment_id']}")
             out.note(f"environment '{found['name']}' is imported")
             for note in made.get("notes") or ():
-                out.note(out.shown(note))
-            if made.get("session_id"):
+                if not (client.local and fresh):
+                    out.note(out.shown(note))
+            if client.local and fresh:
+                out.note(f"nothing of it is deployed yet: 'vetro env deploy {found['name']}' does it")
+            elif made.get("session_id"):
                 out.note(f"its applications are a draft: 'vetro env deploy {found['name']}' deploys it")
 
 

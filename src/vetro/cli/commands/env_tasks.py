@@ -36,27 +36,19 @@ def log_command(
       vetro log shop --level warning
       vetro log shop --follow
     """
+    from vetro.cli import remote_history
     from vetro.cli.client.requests import server
 
-    with out.explained():
-        client = server(workspace)
-        if client is None:
-            from vetro.cli import local_env
-
-            if follow:
-                raise click.UsageError("--follow is for servers: on this machine the deployment itself shows its lines")
-            if task is not None and not task.isdecimal():
-                raise click.BadParameter(f"'{task}' is no number", param_hint="--task")
-            local_env.log(workspace, name, None if task is None else int(task), level, effects, output)
-            return
-        from vetro.cli import remote_history
-
-        if effects:
+    with out.explained(), server(workspace) as client:
+        if client.local and follow:
+            raise click.UsageError("--follow is for servers: on this machine the deployment itself shows its lines")
+        if client.local and task is not None and not task.isdecimal():
+            raise click.BadParameter(f"'{task}' is no number", param_hint="--task")
+        if effects and not client.local:
             raise click.UsageError("--effects is for this machine: the journals of a server stay there")
         if follow and output != "text":
             raise click.UsageError("--follow goes with '-o text' only")
-        with client:
-            remote_history.log(client, name, task, level, follow, output)
+        remote_history.log(client, name, task, level, effects, follow, output)
 
 
 @click.command("watch")
@@ -99,24 +91,18 @@ def resume_command(name: str, cancel: bool, abandon: bool, workspace: str | None
     destroyed again, from the task's last checkpoint where there is one. A server continues interrupted tasks by itself:
     there a running one is watched, and one that failed is tried again from where it was.
     """
+    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
 
-    with out.explained():
-        client = server(workspace)
-        if client is None:
-            from vetro.cli import local_env
-
-            local_env.resume(workspace, name, cancel, abandon, **options)
-            return
-        from vetro.cli import remote_env
-
-        if abandon:
+    with out.explained(), server(workspace) as client:
+        if client.local:
+            remote_env.go_on(client, name, cancel, abandon, **options)
+        elif abandon:
             raise click.UsageError("--abandon is for this machine; on a server use 'vetro env cancel'")
-        with client:
-            if cancel:
-                remote_env.cancel(client, name, "cancelled by vetro env resume --cancel")
-            else:
-                remote_env.resume(client, name, **options)
+        elif cancel:
+            remote_env.cancel(client, name, "cancelled by vetro env resume --cancel")
+        else:
+            remote_env.resume(client, name, **options)
 
 
 @click.command("resolve")
@@ -131,21 +117,13 @@ def resolve_command(name: str, key: str, answer: str | None, workspace: str | No
 
     Then 'vetro env resume' goes on; a server goes on by itself, and 'vetro env watch' shows it.
     """
+    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
 
     if answer is None:
         raise click.UsageError("Say --done or --redo.")
-    with out.explained():
-        client = server(workspace)
-        if client is None:
-            from vetro.cli import local_env
-
-            local_env.resolve(workspace, name, key, answer)
-            return
-        from vetro.cli import remote_env
-
-        with client:
-            remote_env.resolve(client, name, key, answer)
+    with out.explained(), server(workspace) as client:
+        remote_env.resolve(client, name, key, answer)
 
 
 COMMANDS = (log_command, watch_command, cancel_command, resume_command, resolve_command)

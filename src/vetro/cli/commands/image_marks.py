@@ -42,11 +42,12 @@ class Marks(Protocol):
 @contextmanager
 def marks_of(workspace: str | None, region: str) -> Iterator[Marks]:
     """The images of the context in force. Raises `ContextError`, what opening a workspace raises."""
-    from vetro.cli.client.requests import server
+    from vetro.cli.client.contexts import chosen
+    from vetro.cli.client.requests import signed_in
 
-    client = server(workspace)
-    if client is not None:
-        with client:
+    context = chosen(workspace)
+    if context is not None:
+        with signed_in(context) as client:
             yield _Served(client, region)
         return
     marks = _Local(workspace, region)
@@ -125,18 +126,18 @@ class _Local:
 
     def _listing(self) -> Any:
         if self._opened is None:
-            from vetro.cli.task_run import open_workspace
             from vetro.clouds.stacks.listing import Listing
             from vetro.clouds.stacks.settings import StackSettings
+            from vetro.server.local.workspace import Workspace
 
-            workspace = open_workspace(self._workspace)
-            self._opened = Listing(workspace.cloud, StackSettings.from_json(workspace.settings().cloud or {}))
+            config = Workspace(self._workspace).config
+            self._opened = Listing(config.path("cloud.directory"), StackSettings.from_json(config["cloud.settings"]))
         return self._opened
 
     @staticmethod
     def _owner() -> Any:
         from vetro.clouds.interface import Owner
-        from vetro.engine.workspace.running import PROJECT
+        from vetro.server.local.workspace import PROJECT
 
         return Owner(PROJECT, "forms", "forms")
 

@@ -36,10 +36,11 @@ def show_command(project: str | None, output: str) -> None:
 
     Without a server these are the limits of this machine's workspace.
     """
-    from vetro.cli.client.requests import need_server, server
+    from vetro.cli.client.contexts import chosen
+    from vetro.cli.client.requests import need_server
 
     with out.explained():
-        if server() is None and project is None:
+        if chosen() is None and project is None:
             print_quotas(_of_workspace(), output)
             return
         with need_server(_WHAT) as client:
@@ -98,14 +99,13 @@ def _path(project: str | None) -> str:
 
 def _of_workspace() -> list[dict[str, Any]]:
     """Those of the local cloud; the state of the cloud is read, not opened."""
-    from vetro.cli.task_run import open_workspace
     from vetro.clouds.quotas import OF_CLOUD, QUOTAS, UNLIMITED
     from vetro.clouds.stacks.reservations import used_in
-    from vetro.engine.workspace.running import PROJECT
+    from vetro.server.local.workspace import PROJECT, Workspace
 
-    workspace = open_workspace(None)
-    limits = workspace.settings().quotas
-    used = used_in(workspace.cloud, PROJECT)
+    config = Workspace().config
+    limits = {name: config[f"quotas.{name}"] for name in OF_CLOUD}
+    used = used_in(config.path("cloud.directory"), PROJECT)
     return [
         {
             "name": name,

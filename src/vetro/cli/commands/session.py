@@ -1,4 +1,4 @@
-"""`vetro session`: drafts of changes at a server."""
+"""`vetro session`: drafts of changes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from vetro.cli import output as out
 from vetro.cli.client.contexts import context_option
 from vetro.cli.groups import Commands
 from vetro.cli.name_completion import environments
+from vetro.cli.task_run import workspace_option
 
-_WHAT = "sessions are drafts on servers; on this machine 'vetro deploy' changes and deploys at once"
 _WHICH = "ENVIRONMENT|ID"
 
 
@@ -33,14 +33,15 @@ def command() -> None:
 @command.command("list")
 @click.argument("name", metavar="ENVIRONMENT", shell_complete=environments)
 @context_option
+@workspace_option
 @out.output_option("table", "json", "yaml")
-def list_command(name: str, output: str) -> None:
+def list_command(name: str, workspace: str | None, output: str) -> None:
     """List the sessions of an environment, everybody's, the newest first."""
     from vetro.cli.client import find
-    from vetro.cli.client.requests import need_server
+    from vetro.cli.client.requests import server
     from vetro.cli.remote_output import print_rows
 
-    with out.explained(), need_server(_WHAT) as client:
+    with out.explained(), server(workspace) as client:
         row = find.environment(client, name)
         rows = list(client.items(f"/environments/{row['id']}/sessions"))
     print_rows(rows, ("id", "state", "changed", "usable", "own", "updated"), output, empty="no sessions")
@@ -49,14 +50,15 @@ def list_command(name: str, output: str) -> None:
 @command.command("open")
 @click.argument("name", metavar="ENVIRONMENT", shell_complete=environments)
 @context_option
+@workspace_option
 @out.output_option("table", "json", "yaml")
-def open_command(name: str, output: str) -> None:
+def open_command(name: str, workspace: str | None, output: str) -> None:
     """Begin a draft of an environment as it is now."""
     from vetro.cli.client import find
-    from vetro.cli.client.requests import need_server
+    from vetro.cli.client.requests import server
     from vetro.cli.remote_output import print_one
 
-    with out.explained(), need_server(_WHAT) as client:
+    with out.explained(), server(workspace) as client:
         row = find.environment(client, name)
         made = client.post(f"/environments/{row['id']}/sessions")
     print_one(made, output, ("id", "environment_id", "version"))
@@ -66,13 +68,14 @@ def open_command(name: str, output: str) -> None:
 @click.argument("wanted", metavar=_WHICH, shell_complete=environments)
 @click.option("--model", is_flag=True, help="Print the object model of the draft instead.")
 @context_option
+@workspace_option
 @out.output_option("table", "json", "yaml")
-def show_command(wanted: str, model: bool, output: str) -> None:
+def show_command(wanted: str, model: bool, workspace: str | None, output: str) -> None:
     """Show a draft."""
-    from vetro.cli.client.requests import need_server
+    from vetro.cli.client.requests import server
     from vetro.cli.remote_output import print_one
 
-    with out.explained(), need_server(_WHAT) as client:
+    with out.explained(), server(workspace) as client:
         session = _session(client, wanted)
         if model:
             out.print_data(client.get(f"/sessions/{session['id']}/model"), "yaml" if output == "table" else output)
@@ -83,13 +86,14 @@ def show_command(wanted: str, model: bool, output: str) -> None:
 @command.command("changes")
 @click.argument("wanted", metavar=_WHICH, shell_complete=environments)
 @context_option
+@workspace_option
 @out.output_option("table", "json", "yaml")
-def changes_command(wanted: str, output: str) -> None:
+def changes_command(wanted: str, workspace: str | None, output: str) -> None:
     """Show what deploying a draft would change in the model."""
-    from vetro.cli.client.requests import need_server
+    from vetro.cli.client.requests import server
     from vetro.cli.differences import print_changes
 
-    with out.explained(), need_server(_WHAT) as client:
+    with out.explained(), server(workspace) as client:
         found = client.get(f"/sessions/{_session(client, wanted)['id']}/changes")
     print_changes(found["items"], output)
 
@@ -98,11 +102,12 @@ def changes_command(wanted: str, output: str) -> None:
 @click.argument("wanted", metavar=_WHICH, shell_complete=environments)
 @click.option("--object", "object_id", metavar="ID", help="Only of this object and what it owns.")
 @context_option
-def undo_command(wanted: str, object_id: str | None) -> None:
+@workspace_option
+def undo_command(wanted: str, object_id: str | None, workspace: str | None) -> None:
     """Take back changes of a draft."""
-    from vetro.cli.client.requests import need_server
+    from vetro.cli.client.requests import server
 
-    with out.explained(), need_server(_WHAT) as client:
+    with out.explained(), server(workspace) as client:
         session = _session(client, wanted)
         client.post(f"/sessions/{session['id']}/undo", {"object_id": object_id})
     out.note(f"taken back in session {session['id']}")
@@ -111,11 +116,12 @@ def undo_command(wanted: str, object_id: str | None) -> None:
 @command.command("close")
 @click.argument("wanted", metavar=_WHICH, shell_complete=environments)
 @context_option
-def close_command(wanted: str) -> None:
+@workspace_option
+def close_command(wanted: str, workspace: str | None) -> None:
     """Throw a draft away."""
-    from vetro.cli.client.requests import need_server
+    from vetro.cli.client.requests import server
 
-    with out.explained(), need_server(_WHAT) as client:
+    with out.explained(), server(workspace) as client:
         session = _session(client, wanted)
         client.delete(f"/sessions/{session['id']}")
     out.note(f"session {session['id']} is closed")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from vetro.cli import output as out
-from vetro.cli.deploy_target import TargetError
 from vetro.cli.forms.answers import Given, filled, free_name, kept_answers, read_answers, write_answers
 from vetro.cli.forms.start import started
 from vetro.cli.forms.subject import Subject, desk_of, sorted_targets, subject_of, with_environment
@@ -37,22 +36,28 @@ def run(
     output: str,
 ) -> None:
     """See `vetro.cli.commands.form`."""
+    from vetro.cli.client import find
+    from vetro.cli.client_local import open_local
     from vetro.cli.forms.target import LocalPlace
-    from vetro.cli.forms.tasks import FormTasks, launcher
+    from vetro.cli.forms.tasks import FormTasks
     from vetro.cli.package_paths import extended, load_packages, source_finder
-    from vetro.cli.task_run import open_workspace
+    from vetro.cli.package_queries import given_of, launcher
 
-    with out.explained(), _bad_data():
-        place = open_workspace(workspace)
-        folder = place.get(env_name) if env_name is not None else None
-        paths, file, wanted = sorted_targets(targets)
-        named = load_packages(paths)
-        known = with_environment([*named, *load_packages(others)], folder)
-        everywhere, _ = extended(known)
-    with out.explained(source_finder(known)), _bad_data(), launcher(known) as processes:
-        subject = subject_of(named or known, known, file, wanted, folder, edit)
-        with FormTasks(processes, everywhere, place) as tasks:
-            local = LocalPlace(tasks, everywhere, place, folder)
+    with ExitStack() as stack:
+        with out.explained(), _bad_data():
+            client = stack.enter_context(open_local(workspace))
+            row = find.environment(client, env_name) if env_name is not None else None
+            paths, file, wanted = sorted_targets(targets)
+            named = load_packages(paths)
+            used = client.package_paths(row["id"]) if row is not None else []
+            known = with_environment([*named, *load_packages(others)], used)
+            everywhere, _ = extended(known)
+        stack.enter_context(out.explained(source_finder(known)))
+        stack.enter_context(_bad_data())
+        processes = stack.enter_context(launcher(known, client))
+        with FormTasks(processes, everywhere, given_of(client)) as tasks:
+            local = LocalPlace(tasks, everywhere, client, row)
+            subject = subject_of(named or known, known, file, wanted, local, edit)
             try:
                 desk = desk_of(local, subject, source, checked=preview is None)
                 given = read_answers(answers, pairs, texts=desk.source == "definition")
@@ -72,10 +77,11 @@ def run(
                 _author(error)
             finally:
                 local.close()
-            if folder is None:
+            if row is None:
                 out.print_data(made, output)
             else:
-                _put(local, folder, made, known, subject)
+                client.require_free(row["id"])
+                _put(local, row["name"], made, known, subject)
 
 
 # -- who fills it in ---------------------------------------------------------------------------------------------------
@@ -177,22 +183,16 @@ def _preview(desk: Desk, work: Work, given: Given, target: str) -> None:
         sys.exit(out.FAILED)
 
 
-def _put(place: Any, folder: Any, made: Any, packages: Sequence[Any], subject: Subject) -> None:
+def _put(place: Any, name: str, made: Any, packages: Sequence[Any], subject: Subject) -> None:
     from vetro.cli.deploy_target import needed_packages
     from vetro.cli.forms.target import with_object
     from vetro.engine.models.environment import class_of
 
-    with folder.lock():
-        if folder.open_task() is not None:
-            name = folder.name
-            hint = f"vetro env resume {name} goes on with it; with --cancel it is ended"
-            raise TargetError(f"environment '{name}' has a task that was interrupted", hint=hint)
-        kind = _Named(class_of(made))
-        needed = needed_packages(packages, kind, with_object(place.environment, made))
-        for change in place.put(made, needed):
-            out.note(change)
+    needed = needed_packages(packages, _Named(class_of(made)), with_object(place.environment, made))
+    for change in place.put(made, needed):
+        out.note(change)
     verb = "changed" if subject.stored is not None else "added"
-    out.note(f"{verb} {class_of(made)} in environment '{folder.name}'; vetro env deploy {folder.name} deploys it")
+    out.note(f"{verb} {class_of(made)} in environment '{name}'; vetro env deploy {name} deploys it")
 
 
 @dataclass(frozen=True, slots=True)

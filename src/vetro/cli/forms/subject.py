@@ -47,21 +47,21 @@ def _inside(target: str, folder: str) -> bool:
     return os.sep not in target and os.path.isdir(target) and Path(folder).resolve() == Path(target).resolve().parent
 
 
-def with_environment(packages: Sequence[Any], folder: Any) -> list[Any]:
-    """The packages, and those of the environment that are not among them."""
+def with_environment(packages: Sequence[Any], used: Sequence[str]) -> list[Any]:
+    """The packages, and those of an environment, at the paths ``used``, that are not among them."""
     from vetro.cli.package_paths import load_packages
 
     known = {(package.name, str(package.version)) for package in packages}
-    own = load_packages(folder.package_paths()) if folder is not None else ()
+    own = load_packages(used) if used else ()
     return [*packages, *(package for package in own if (package.name, str(package.version)) not in known)]
 
 
 def subject_of(
-    named: Sequence[Any], known: Sequence[Any], file: str | None, wanted: str | None, folder: Any, edit: str | None
+    named: Sequence[Any], known: Sequence[Any], file: str | None, wanted: str | None, place: Any, edit: str | None
 ) -> Subject:
     """The subject. ``named``: packages that the form is about, ``known``: all. Raises `TargetError`, `DataError`."""
     if edit is not None:
-        return _edited(known, folder, edit)
+        return _edited(known, place, edit)
     if file is not None:
         return Subject(_about_file(file), None, _read(file), file)
     package, class_name = _wanted(named, wanted)
@@ -90,14 +90,15 @@ def _wanted(packages: Sequence[Any], wanted: str | None) -> tuple[Any, str | Non
     raise TargetError(f"no package has a class '{wanted}'", hint=suggestion_of_class(wanted, packages))
 
 
-def _edited(known: Sequence[Any], folder: Any, name: str) -> Subject:
+def _edited(known: Sequence[Any], place: Any, name: str) -> Subject:
     from vetro.engine.models.environment import class_of
 
-    model = folder.model()
+    model = place.environment
     stored = model.application(name)
     if stored is None:
         names = ", ".join(str(a.get("name") or a["?"].get("name") or a["?"]["id"]) for a in model.applications)
-        raise TargetError(f"environment '{folder.name}' has no application '{name}'", hint=f"there are: {names or '-'}")
+        label = place.row["name"]
+        raise TargetError(f"environment '{label}' has no application '{name}'", hint=f"there are: {names or '-'}")
     class_name = class_of(stored)
     homes = [package for package in known if class_name in package.classes]
     return Subject(max(homes, key=lambda p: p.version) if homes else None, class_name, stored=stored)

@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from vetro.cli.client_local import LocalClient
 from vetro.cli.forms.catalog import LocalCatalog
+from vetro.cli.remote_model import newest, own_draft, present
+from vetro.cli.task_run import local_cloud
 from vetro.engine.models import Environment
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
@@ -30,21 +33,22 @@ class NotAsked(VetroError):
 
 
 class LocalPlace:
-    """``folder``: the environment (`EnvironmentFolder`), None for none; ``tasks``: a `FormTasks` with all packages."""
+    """``row``: the environment, None for none; ``tasks``: a `FormTasks` with all packages."""
 
-    def __init__(self, tasks: Any, packages: Sequence[Any], workspace: Any, folder: Any = None) -> None:
+    def __init__(
+        self, tasks: Any, packages: Sequence[Any], client: LocalClient, row: Mapping[str, Any] | None = None
+    ) -> None:
         self.packages = list(packages)
-        self.folder = folder
+        self.row = row
         self._tasks = tasks
-        self._workspace = workspace
+        self._client = client
         self._listing: Any = None
         self.catalog = LocalCatalog(tasks, packages)
         self.describer = Describer(self.catalog)
-        model = folder.model() if folder is not None else Environment.new("environment", "0" * 32)
-        if model.root is None:
-            model = Environment.new(folder.name, folder.id)
+        #: What is deployed.
+        self.deployed = newest(client, row) if row is not None else Environment({"Objects": None})
         #: The model as it is now, before anything is added.
-        self.environment: Environment = model
+        self.environment = present(client, row) if row is not None else Environment.new("environment", "0" * 32)
 
     def close(self) -> None:
         """Lets the cloud's file go."""
@@ -58,8 +62,8 @@ class LocalPlace:
 
     def class_desk(self, described: DescribedClass) -> ClassDesk:
         """The form of a class. Properties that a deployment fixed stay."""
-        copied = self.environment.model.get("ObjectsCopy")
-        deployed = {id_of(obj) for obj, _, _ in walk(copied)} if copied is not None else set()
+        root = self.deployed.root if self.row is not None and self.row["version"] else None
+        deployed = {id_of(obj) for obj, _, _ in walk(root)} if root is not None else set()
         return ClassDesk(
             self.describer,
             described,
@@ -101,8 +105,6 @@ class LocalPlace:
 
     def answer(self, request: Any) -> Any:
         """Effects of kind `vetro.forms.queries.EFFECT`."""
-        from vetro.engine.workspace.running import PROJECT
-
         what = request.text("what")
         if what == "cloud":
             return self._cloud(request.text("source"), request.text("region", optional=True) or None)
@@ -115,35 +117,37 @@ class LocalPlace:
                 if id_of(app) is not None
             ]
         if what == "environment_names":
-            return list(self._workspace.names())
+            return [row["name"] for row in self._client.items("/environments", limit=1000)]
         if what == "encrypt":
-            from vetro.engine.host.encryption import Seal, key_in
+            from vetro.engine.host.encryption import Seal
+            from vetro.server.local.workspace import PROJECT
+            from vetro.server.tasks.spec import secret_keys
 
-            return Seal(key_in(self._workspace.root / "secrets"), PROJECT).close(request.text("text"))
+            self._client.workspace.keep()  # with the key that opens it again
+            return Seal(secret_keys(self._client.workspace.config), PROJECT).close(request.text("text"))
         raise NotAsked(f"nobody knows what '{what}' is")
 
     def _cloud(self, source: str, region: str | None) -> list[Any]:
         from vetro.clouds.interface import Owner
-        from vetro.engine.workspace.running import PROJECT
         from vetro.forms.cloud_lists import rows
+        from vetro.server.local.workspace import PROJECT
 
         if self._listing is None:
             self._listing = self._lists()
-        owner = Owner(PROJECT, self.folder.id if self.folder is not None else "forms", "forms")
+        owner = Owner(PROJECT, self.row["id"] if self.row is not None else "forms", "forms")
         return rows(self._listing, owner, source, region)
 
     def _lists(self) -> Any:
         """What there is to choose from: of the cloud in which the environment is, or would be."""
-        from vetro.cli.task_run import choose_driver
         from vetro.clouds import kinds
         from vetro.clouds.interface import Place
         from vetro.clouds.stacks.kind import DriverKind
-        from vetro.engine.workspace.running import cloud_settings
+        from vetro.server.tasks import spec
 
-        wanted = str(self.folder.setting("driver") or kinds.RECORD) if self.folder is not None else "auto"
-        kind = kinds.find(choose_driver(wanted, self._workspace, quiet=True))
-        settings = kind.settings.from_json(cloud_settings(self._workspace.settings(), kind))
-        place = Place(directory=self._workspace.cloud)
+        config = self._client.workspace.config
+        wanted = self.row["driver"] if self.row is not None else ""
+        kind = kinds.find(wanted or local_cloud(self._client, "auto", None, quiet=True)["kind"])
+        settings, place = spec.kind_settings(config, kind), Place(directory=config.path("cloud.directory"))
         return kind.listing(settings, place) if isinstance(kind, DriverKind) else kind.open(settings, place)
 
     # -- the real contracts --------------------------------------------------------------------------------------------
@@ -174,16 +178,17 @@ class LocalPlace:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def put(self, made: Mapping[str, Any], packages: Sequence[Any]) -> list[str]:
-        """Writes a new model of the environment with the object in it; ``packages`` come along. What changed, as text.
-
-        Hold the environment's lock, and be sure that no task is open.
-        """
-        from vetro.engine.workspace.files import write_json
-
-        changes: list[str] = self.folder.add_packages(packages)
-        after = with_object(self.environment, made)
-        number = max([self.folder.latest(), *(task.number for task in self.folder.tasks())]) + 1
-        write_json(self.folder.path / f"model-{number}.json", after.model)
+        """Puts the object into the draft of the environment; ``packages`` come along. What changed, as text."""
+        assert self.row is not None
+        changes = self._client.pin(self.row["id"], packages)
+        session = own_draft(self._client, self.row)
+        if session is None:
+            session = self._client.post(f"/environments/{self.row['id']}/sessions")
+        place = f"/sessions/{session['id']}/components"
+        if any(id_of(obj) == id_of(made) for obj in self.environment.objects()):
+            self._client.put(f"{place}/{id_of(made)}", made)
+        else:
+            self._client.post(place, made)
         return changes
 
 

@@ -6,35 +6,22 @@ Expressions of packages and definitions run in these processes and nowhere else.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from vetro.cli.package_queries import TIMEOUT, Asked
+from vetro.cli.package_queries import TIMEOUT, Asked, Given
 from vetro.engine.query.query import AskFailed, Conversation
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.forms.queries import EFFECT
 from vetro.forms.sessions import FormFailed
 
-ANSWERING = ("form=vetro.forms.queries:answerer",)
-
-
-@contextmanager
-def launcher(packages: Iterable[Any]) -> Iterator[Launcher]:
-    """Starts task processes; ``packages`` are compiled first, into the cache of the command line."""
-    from vetro.cli.compile_cache import cache_folder, code_cache
-
-    cached = code_cache(packages) is not None
-    with Launcher(cache=cache_folder() if cached else None, answering=ANSWERING) as made:
-        yield made
-
 
 class FormTasks(Asked):
     """A context manager. `question` raises `AskFailed`."""
 
-    def __init__(self, processes: Launcher, packages: Iterable[Any], workspace: Any) -> None:
-        super().__init__(processes, packages, workspace)
+    def __init__(self, processes: Launcher, packages: Iterable[Any], given: Given) -> None:
+        super().__init__(processes, packages, given)
         self._talks: list[DefinitionTask] = []
 
     def __exit__(self, *error: object) -> None:
@@ -53,9 +40,7 @@ class FormTasks(Asked):
         return made
 
     def _conversation(self) -> Conversation:
-        from vetro.engine.workspace.running import settings
-
-        given = self._settings
+        given = self._given
         task = Task(
             id=secrets.token_hex(8),
             kind="questions",
@@ -63,8 +48,8 @@ class FormTasks(Asked):
             model={},
             seed=secrets.token_hex(16),
             method="form",
-            settings=settings(given, None),
-            configs=tuple(given.class_configs),
+            settings=given.settings,
+            configs=tuple(given.configs),
             plugins=given.plugins,
             budget=given.budget,
         )

@@ -148,7 +148,7 @@ def _gone(project_id: str, pinned: Pinned) -> list[Package]:
 
     found = []
     for fqn, (version, digest) in pinned.items():
-        if (fqn, version) not in there:
+        if there.get((fqn, version)) != digest:
             found.append(from_blob(project_id, fqn, version, digest))
     return [package for package in found if package is not None]
 

@@ -42,7 +42,7 @@ def collect(grace: float = GRACE) -> int:
         if at < old and name not in kept:
             store.remove(name)
             removed += 1
-            for folder in ("unpacked", "blobs"):
+            for folder in ("unpacked", "blobs", "facts"):
                 _drop(folder, name)
     return removed
 
@@ -51,6 +51,9 @@ def _drop(folder: str, digest: str) -> None:
     place = config().data / "cache" / folder
     if folder == "blobs":
         blobs.Folder(place).remove(digest)
+    elif folder == "facts":
+        for path in place.glob(f"{digest}-*"):
+            path.unlink(missing_ok=True)
     else:
         shutil.rmtree(place / digest, ignore_errors=True)
 

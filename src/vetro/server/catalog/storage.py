@@ -149,16 +149,14 @@ def from_blob(project_id: str, fqn: str, version: str, digest: str) -> Package |
 
     Its id begins with ``gone-``; it is never saved.
     """
-    from vetro.server.catalog import blobs
-    from vetro.server.catalog.inspection.client import read_archive
+    from vetro.server.catalog.inspection.client import facts_of
     from vetro.yaql.errors import VetroError
 
     try:
-        data = blobs.get(digest)
-        facts, _ = read_archive(project_id, data, str(blobs.local_file(digest)), strict=False)
+        facts, size = facts_of(project_id, digest)
     except VetroError:
         return None
-    package = row_of(facts, project_id, digest, len(data))
+    package = row_of(facts, project_id, digest, size)
     package.id = f"gone-{digest[:27]}"
     return package if package.fqn == fqn and package.version == version else None
 

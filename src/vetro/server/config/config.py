@@ -166,7 +166,13 @@ def _read(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
     found = {}
+    known = {setting.name.partition(".")[0] for setting in SETTINGS}
     for section, values in data.items():
+        if section not in known:
+            close = suggest(section, known)
+            raise ConfigError(
+                f"{path}: there is no setting '{section}'" + (f"; did you mean '{close}'?" if close else "")
+            )
         if not isinstance(values, dict):
             raise ConfigError(f"{path}: '{section}' must be a section: [{section}]")
         for name, value in values.items():

@@ -116,6 +116,7 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("dispatch.labels", dict, {}, "labels that tasks need, by region of their environment; others: the region"),
     Setting("task.cpu_seconds", int, 600, "processor time of a task", least=1),
     Setting("task.memory_mib", int, 1024, "memory of a task", least=64),
+    Setting("task.steps", int, 0, "instructions of a task; 0: as many as it has time for", least=0),
     Setting("task.reports", int, 100_000, "reports and log lines of a task", least=1),
     Setting("task.report_mib", int, 64, "size of its reports and log lines, in MiB", least=1),
     Setting("task.effects", int, 100_000, "effects (stacks, plans, queries) that a task may ask for", least=1),

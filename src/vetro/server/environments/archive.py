@@ -14,11 +14,12 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from vetro.engine.workspace.folder import FORMAT
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.environments import content, copies, limits
 from vetro.server.errors import Invalid
 
+#: Version of the layout of an archive.
+FORMAT: Final = 1
 _MODEL: Final = re.compile(r"model-(\d{1,18})\.json")
 #: Bytes of one file: the largest model, written with a line for each value.
 _LARGEST: Final = 4 * limits.LARGEST_MODEL
@@ -47,7 +48,7 @@ def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], li
         numbers = sorted(int(match[1]) for name in archive.namelist() if (match := _MODEL.fullmatch(name)))
         if not numbers:
             raise Invalid("the archive has no model", hint=_HINT)
-        picked = {key: head.get(key) for key in ("id", "name", "packages")}
+        picked = {key: head.get(key) for key in ("id", "name", "packages", "driver")}
         return {"head": picked, "numbers": sorted(set(numbers)), "besides": _besides(archive)}, []
     if question["want"] == "states":
         return _states(archive, question["numbers"], question["root_id"], bounds)

@@ -86,6 +86,20 @@ def _destroy(caller: Caller, environment_id: str) -> Task | None:
 
 
 @transaction.atomic
+def empty(caller: Caller, environment_id: str) -> Task:
+    """Starts the destruction of everything in an environment, which stays: as a new one, with its history.
+
+    Raises `Busy`.
+    """
+    found = sessions.locked(caller, environment_id, model=True)
+    if found.busy:
+        raise Busy(f"a task works on environment <EnvId: {environment_id}>")
+    session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
+    model = {**(found.model or {}), "Objects": None, "ObjectsCopy": content.deployed_objects(found.model or {})}
+    return _start(caller, found, "deploy", session, model, Session.DEPLOYING)
+
+
+@transaction.atomic
 def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) -> str:
     """Calls an action of a deployed object (``<object id>_<method>``); the id of the task.
 

@@ -10,7 +10,7 @@ from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
 from vetro.server.environments import content, packages, removal, usage
 from vetro.server.environments.models import Environment, Session, State
-from vetro.server.environments.service import announce
+from vetro.server.environments.service import announce, model_of
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
@@ -42,7 +42,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     row.version += 1
     row.failure = "" if well else Session.DELETE_FAILED if task.kind == "destroy" else Session.FAILED
     row.save(update_fields=["version", "failure"])
-    model = _model(task, outcome, before)
+    model = _model(row, task, outcome, before)
     answers = session.answers if session is not None and session.answers is not None else None
     if answers is None and before is not None:
         answers = before.answers
@@ -59,15 +59,17 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     announce(row.project_id, row.id, row.failure or "deployed", task=task.id, version=row.version)
 
 
-def _model(task: Task, outcome: Outcome, before: State | None) -> dict[str, Any]:
+def _model(row: Environment, task: Task, outcome: Outcome, before: State | None) -> dict[str, Any]:
     present = dict(before.model) if before is not None else {}
     if task.kind == "destroy":
         # Nobody knows what of it is gone: all of it is wanted until it is deleted for good.
         return present
     if outcome.model is not None and outcome.model.get("Objects") is not None:
         return {key: value for key, value in outcome.model.items() if key != "ObjectsCopy"}
-    # It did not get as far as loading: what was wanted stays, so that it can be mended, beside what exists.
     wanted = ((task.spec or {}).get("model") or {}).get("Objects")
+    if wanted is None and outcome.state == "done":  # `deploying.empty`
+        return {"Objects": model_of(row.id, row.name, {"region": row.region} if row.region else {})}
+    # It did not get as far as loading: what was wanted stays, so that it can be mended, beside what exists.
     return {**present, "Objects": wanted, "ObjectsCopy": content.deployed_objects(present)}
 
 

@@ -28,8 +28,8 @@ _ASSIGNED = ("id", "version")
 _IGNORED = ("tenant_id", "description", "created", "updated", "status", "?")
 
 
-def create(caller: Caller, given: Any) -> dict[str, Any]:
-    """Makes an environment; what was given with its id, version and times.
+def create(caller: Caller, given: Any, cloud: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Makes an environment; what was given with its id, version and times. ``cloud``: see `Environment.cloud`.
 
     Keys that are unknown are stored in the model. Raises `Invalid`, `Conflict` for a name that the project has.
     """
@@ -42,7 +42,7 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
     id = new_id()
     model = model_of(id, name, given)
     with transaction.atomic():
-        row = insert(caller, id, name, given, {"Objects": model, "ObjectsCopy": None})
+        row = insert(caller, id, name, given, {"Objects": model, "ObjectsCopy": None}, cloud)
         record(caller, "environment.create", row.id, name)
     kept = {key: value for key, value in given.items() if key not in _IGNORED}
     return {**kept, **described(row)}
@@ -73,7 +73,14 @@ def model_of(id: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return model
 
 
-def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: Any) -> Environment:
+def insert(
+    caller: Caller,
+    id: str,
+    name: str,
+    given: Mapping[str, Any],
+    model: Any,
+    cloud: Mapping[str, Any] | None = None,
+) -> Environment:
     """Stores a new environment with its first state, a mapping or `CompressedJSON`; inside a transaction.
 
     Raises `Conflict`, `Invalid`, `QuotaExceeded`.
@@ -89,6 +96,7 @@ def insert(caller: Caller, id: str, name: str, given: Mapping[str, Any], model: 
                 name=name,
                 description_text=text,
                 region=given.get("region") or "",
+                cloud=dict(cloud or {}),
             )
     except IntegrityError:
         raise Conflict("Environment with specified name already exists") from None

@@ -1,14 +1,14 @@
-"""Environments as archives in the format of workspaces (`vetro.engine.workspace`): `export_environment` and back.
+"""Environments as archives: `export_environment` and back.
 
 ::
 
-    environment.json   {format, id, name, created, packages: [{name, version, digest}]}
+    environment.json   {format, id, name, created, packages: [{name, version, digest}], driver: of its servers}
     packages/          the archives of those packages, named by their digests
     model-<n>.json     the kept states of the model
     tasks/<n>/         task.json, outcome.json of the task that left state n, as far as it is known
     reports.jsonl      their status lines
 
-Unpacked into ``environments/<name>`` of a workspace it is an environment there. Models are in clear: whoever may read
+Workspaces of the first versions kept an environment so. Models are in clear: whoever may read
 the environment may have its archive, nobody else.
 """
 
@@ -25,7 +25,6 @@ from typing import IO, Any, Final, cast
 
 from django.db import transaction
 
-from vetro.engine.workspace.folder import FORMAT
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
@@ -33,6 +32,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.inspection.client import PREFIX
 from vetro.server.catalog.inspection.pool import pool
 from vetro.server.environments import fixed_properties, history, limits, packages, queries, removal, service
+from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.errors import Invalid
@@ -76,6 +76,7 @@ def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
 def _write(target: Any, found: queries.Found) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         listed = _write_packages(archive, found)
+        driver = (Environment.objects.values_list("cloud", flat=True).get(id=found.id) or {}).get("kind")
         _write_json(
             archive,
             "environment.json",
@@ -85,6 +86,7 @@ def _write(target: Any, found: queries.Found) -> None:
                 "name": found.name,
                 "created": found.created.timestamp(),
                 "packages": listed,
+                **({"driver": driver} if driver else {}),
             },
         )
         numbers = {}
@@ -105,18 +107,27 @@ def _write(target: Any, found: queries.Found) -> None:
 
 
 def import_environment(
-    caller: Caller, data: bytes | memoryview, *, name: str | None = None, fresh: bool = False
+    caller: Caller,
+    data: bytes | memoryview,
+    *,
+    name: str | None = None,
+    fresh: bool = False,
+    into_catalog: bool = True,
 ) -> dict[str, Any]:
-    """An environment from such an archive: {environment_id, session_id, notes}; ``notes`` say what was left out.
+    """An environment from such an archive: {environment_id, session_id, notes, driver}.
+
+    ``notes`` say what was left out, ``driver`` what made its servers, where the archive says so.
 
     It has the newest states of the archive (``retention.states``) and counts as deployed as they say: right where it
     comes back as itself.
     ``fresh``: its applications become a draft with new ids instead, and nothing counts as deployed. Packages that the
-    project does not see are imported. Raises `Invalid` for an archive that is not one of ours, `Conflict` for a name
+    project does not see are imported; without ``into_catalog`` the environment uses those of the archive, and nobody
+    else sees them. Raises `Invalid` for an archive that is not one of ours, `Conflict` for a name
     that is taken and for a copy whose model knows resources that are another environment's, and what importing
     packages raises.
     """
     ask = _Archive(caller, data)
+    read = _read_packages if into_catalog else _stored_packages
     told = ask.facts(want="head")
     # No more than would be kept: each is a row, and others wait while they are written.
     kept = 1 if fresh else int(config()["retention.states"]) or _MOST_STATES
@@ -128,27 +139,31 @@ def import_environment(
         root = loads_compressed(found[0], limits.LARGEST_MODEL * 4).get("Objects")
         if not isinstance(root, dict):
             raise Invalid("the newest model of the archive has no objects")
-        used = _read_packages(caller, ask, head.get("packages"))
+        used = read(caller, ask, head.get("packages"))
         with transaction.atomic():
             made = history.begin(
                 caller, wanted, root, fixed_properties.classes_of([e["digest"] for e in used]), imported=True
             )
-        return {"environment_id": made["environment_id"], "session_id": made["session_id"], "notes": notes}
+            if not into_catalog:
+                _pin(made["environment_id"], used)
+        told = {"notes": notes, "driver": head.get("driver")}
+        return {"environment_id": made["environment_id"], "session_id": made["session_id"], **told}
     # Its root object has the environment's id: a second copy beside the first one gets another.
     own = str(head["id"]) if _is_free(caller, head.get("id")) else new_id()
     facts, models = ask.of(want="states", numbers=numbers, root_id=own)
     if own != head.get("id") and facts["resources"]:
         raise ResourcesElsewhere(
             "the environment of the archive has resources in a cloud, and they stay those of the environment that made"
-            " them: a copy that counts as deployed would have none"
+            " them: a copy that counts as deployed would have none",
+            details={"id": head.get("id")},
         )
-    used = _read_packages(caller, ask, head.get("packages"))
+    used = read(caller, ask, head.get("packages"))
     removal.drop_rows(own)  # of one with this id that was removed a moment ago
     states = dict(zip(numbers, models, strict=True))
     with transaction.atomic():
         _restore(caller, wanted, own, states, used)
     _restore_older(own, states)
-    return {"environment_id": own, "session_id": None, "notes": notes}
+    return {"environment_id": own, "session_id": None, "notes": notes, "driver": head.get("driver")}
 
 
 def _left_out(told: Mapping[str, Any], kept: int) -> Iterator[str]:
@@ -210,9 +225,7 @@ def _restore(
     row.save(update_fields=["version"])
     older = (len(dumps(CompressedJSON(model))) for number, model in states.items() if number != newest)
     enforcement.check_space(caller.project_id, "states", sum(older))
-    EnvironmentPackage.objects.bulk_create(
-        EnvironmentPackage(environment=row, fqn=e["fqn"], version=e["version"], digest=e["digest"]) for e in used
-    )
+    _pin(own, used)
     record(caller, "environment.import", own, name)
 
 
@@ -226,6 +239,10 @@ def _restore_older(own: str, states: Mapping[int, bytes | memoryview]) -> None:
             if not Environment.objects.filter(id=own).exists():
                 return
             State.objects.create(environment_id=own, number=number, model=CompressedJSON(states[number]))
+
+
+def _pin(environment_id: str, used: list[dict[str, str]]) -> None:
+    EnvironmentPackage.objects.bulk_create(EnvironmentPackage(environment_id=environment_id, **e) for e in used)
 
 
 def _is_free(caller: Caller, id: Any) -> bool:
@@ -295,15 +312,8 @@ def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[
     from vetro.server.catalog.models import Package
     from vetro.server.catalog.service import visible
 
-    entries = listed if isinstance(listed, list) else []
-    if len(entries) > _MOST_PACKAGES:
-        raise Invalid(f"environment.json: 'packages' lists {len(entries):,}, {_MOST_PACKAGES} at most")
     used, missing = [], []
-    for entry in entries:
-        if not isinstance(entry, dict) or not all(isinstance(entry.get(k), str) for k in ("name", "version", "digest")):
-            raise Invalid("environment.json: 'packages' must list objects with name, version and digest")
-        for key in ("name", "version", "digest"):
-            limits.writable(entry[key], f"environment.json: '{key}' of a package")
+    for entry in _listed_packages(listed):
         row = visible(caller, everything=False).filter(fqn=entry["name"], version=entry["version"]).first()
         if row is None:
             missing.append(entry)
@@ -315,6 +325,32 @@ def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[
         rows: list[Package] = list(result.packages)
         used += [_entry(row) for row in rows]
     return used
+
+
+def _stored_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[str, str]]:
+    """The archive's packages, {fqn, version, digest}, stored. Raises `Invalid` where one is missing or changed."""
+    from vetro.server.catalog import blobs
+
+    entries = list(_listed_packages(listed))
+    _, files = archive.files(want="files", paths=[f"packages/{e['digest']}.zip" for e in entries])
+    used = []
+    for entry, data in zip(entries, files, strict=True):
+        if blobs.put(data) != entry["digest"]:
+            raise Invalid(f"the archive has package {entry['name']} {entry['version']} changed")
+        used.append({"fqn": entry["name"], "version": entry["version"], "digest": entry["digest"]})
+    return used
+
+
+def _listed_packages(listed: Any) -> Iterator[dict[str, str]]:
+    entries = listed if isinstance(listed, list) else []
+    if len(entries) > _MOST_PACKAGES:
+        raise Invalid(f"environment.json: 'packages' lists {len(entries):,}, {_MOST_PACKAGES} at most")
+    for entry in entries:
+        if not isinstance(entry, dict) or not all(isinstance(entry.get(k), str) for k in ("name", "version", "digest")):
+            raise Invalid("environment.json: 'packages' must list objects with name, version and digest")
+        for key in ("name", "version", "digest"):
+            limits.writable(entry[key], f"environment.json: '{key}' of a package")
+        yield entry
 
 
 def _entry(row: Any) -> dict[str, str]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F
+from django.db.models import Case, F, Value, When
+from django.db.models.functions import Coalesce
 
 from vetro.engine.version import engine_version
 from vetro.engine.worker.ports import LeaseLost
@@ -95,6 +96,27 @@ def _claimed(statement: str, values: Mapping[str, Any]) -> tuple[str, int] | Non
         except IntegrityError:  # two tasks of one environment at the same moment: the other one runs
             continue
     return None
+
+
+def take(task_id: str, owner: str, seconds: float) -> Lease | None:
+    """A certain task for ``owner``, whoever had it; None for one that has ended or waits for a person.
+
+    For those who know that nobody else works on it (`vetro.server.local.tasks`).
+    """
+    with transaction.atomic():
+        mine = Task.objects.filter(id=task_id, state__in=(Task.QUEUED, Task.RUNNING))
+        taken = mine.update(
+            state=Task.RUNNING,
+            owner=owner,
+            fence=F("fence") + 1,
+            attempts=F("attempts") + 1,
+            lease_until=clock.after(seconds),
+            started=Coalesce(F("started"), Value(clock.read())),
+            engine=Case(When(engine="", then=Value(engine_version())), default=F("engine")),
+        )
+        if not taken:
+            return None
+        return Lease(task_id, owner, mine.values_list("fence", flat=True).get(), seconds)
 
 
 def renew(leases: Collection[Lease]) -> list[Lease]:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from vetro.engine.outcome import Outcome
 from vetro.server.secrets.key_file import KeysUnusable
-from vetro.server.tasks import clock, notifications, package_places, reports
+from vetro.server.tasks import clock, log, notifications, package_places, reports
 from vetro.server.tasks.dispatcher import dispatcher
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.wait import tell_waiting
@@ -93,10 +93,10 @@ def _tell_the_next(task: Task) -> None:
 def first_report(task: Task) -> None:
     """What the history of a deployment begins with (API.md 8)."""
     if task.kind == "destroy":
-        reports.add(task, "begin", "Deletion of the environment is scheduled")
+        reports.add(task, log.BEGIN, "Deletion of the environment is scheduled")
     elif task.kind in LASTING:
         method = str((task.spec or {}).get("method") or "deploy") if task.kind == "action" else "deploy"
-        reports.add(task, "begin", f"Action {method} is scheduled")
+        reports.add(task, log.BEGIN, f"Action {method} is scheduled")
 
 
 def _last_reports(task: Task) -> None:
@@ -107,7 +107,7 @@ def _last_reports(task: Task) -> None:
         reports.add(task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None)
     if task.kind in LASTING:
         how = " with errors" if task.errors else " with warnings" if task.warnings else ""
-        reports.add(task, "end", f"Deployment finished{how}")
+        reports.add(task, log.END, f"Deployment finished{how}")
 
 
 def text_of(error: Mapping[str, Any]) -> str:

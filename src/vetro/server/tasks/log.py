@@ -14,6 +14,10 @@ BUDGET: Final = 1 << 20
 #: Characters of texts that a list without pages has (/v1).
 UNPAGED: Final = 4 << 20
 
+#: Names of the lines of the service itself with which the log of a deployment begins and ends (`reports.add`).
+BEGIN: Final = "begin"
+END: Final = "end"
+
 
 def lines(task_id: str) -> QuerySet[Report]:
     """The lines of a task, oldest first; what is asked further is asked of the result."""

@@ -78,7 +78,13 @@ def result(task: Task, outcome: Outcome, journal: Journal, config: Config, folde
     owner = Owner(task.project_id, _environment(task), task.user_id or "system")
     secret = redaction.as_diff(redaction.secrets_of(used["digest"] for used in spec.packages_of(task)))
     return planning.told(
-        outcome, journal, model=task.spec["model"], owner=owner, real=spec.cloud(config), folder=folder, secret=secret
+        outcome,
+        journal,
+        model=task.spec["model"],
+        owner=owner,
+        real=spec.cloud(config, task.spec.get("cloud")),
+        folder=folder,
+        secret=secret,
     )
 
 

@@ -2,9 +2,9 @@
 
 ``Task.spec`` is the engine's task as plain data (`vetro.engine.task.task.Task.as_json`) with two differences:
 ``packages`` is a list of ``{fqn, version, digest}``, and ``identities`` (who asks, whose environment it is;
-`vetro.engine.host`), ``environment`` (id of the environment that a plan is about) and ``trace`` (what its spans belong
-to) stand beside. Settings that a run depends on are part of it: a task that is continued after a death sees what it saw
-before.
+`vetro.engine.host`), ``environment`` (id of the environment that a plan is about), ``trace`` (what its spans belong to)
+and ``cloud`` (where its servers are made, where that is not what the settings say) stand beside. Settings that a run
+depends on are part of it: a task that is continued after a death sees what it saw before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vetro.clouds import kinds
 from vetro.clouds.interface import Capabilities, CloudKind, Owner, Place
 from vetro.clouds.quotas import OF_CLOUD
 from vetro.clouds.stacks.kind import DriverKind
-from vetro.engine.host.encryption import derived
+from vetro.engine.host.encryption import derived, key_in
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.engine.version import engine_version
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
 #: Settings that are those of one kind of clouds.
 _SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
-_BESIDE = frozenset({"identities", "environment", "trace"})
+_BESIDE = frozenset({"identities", "environment", "trace", "cloud"})
 #: What servers are told of their logins, which no setting changes.
 _LOGINS = ("login", "password", "virtual_host", "server_login", "server_password", "server_exchange")
 #: How guests reach the agent's socket where no broker is configured.
@@ -88,6 +88,8 @@ def make(
         data["trace"] = trace
     if kind == "plan" and environment is not None:
         data["environment"] = environment.id
+    if environment is not None and environment.cloud:
+        data["cloud"] = environment.cloud
     return data
 
 
@@ -124,6 +126,7 @@ def packages_of(task: Task) -> list[dict[str, str]]:
 def budget(config: Config) -> Budget:
     """What a task may use."""
     return Budget(
+        steps=config["task.steps"] or None,
         cpu_seconds=config["task.cpu_seconds"],
         memory_mib=config["task.memory_mib"],
         grace_seconds=config["task.grace_seconds"],
@@ -186,11 +189,11 @@ def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:
     return {"caller": {"user": user, "project": project}, "environment": {"user": user, "project": theirs}}
 
 
-def kind(config: Config) -> CloudKind | None:
-    """The kind of the cloud: the one that is configured, else the best that works here (looked for once); None for one
-    that a function makes. Raises `vetro.clouds.kinds.KindMissing`.
+def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | None:
+    """The kind of the cloud: the one of an environment's ``own`` (`Environment.cloud`), or that is configured, else the
+    best that works here (looked for once); None for one that a function makes. Raises `vetro.clouds.kinds.KindMissing`.
     """
-    name = kinds.named(config["cloud.kind"], config["cloud.driver"])
+    name = (own or {}).get("kind") or kinds.named(config["cloud.kind"], config["cloud.driver"])
     if ":" in name:
         return None
     if name:
@@ -202,9 +205,9 @@ def kind(config: Config) -> CloudKind | None:
         return _chosen[directory]
 
 
-def capabilities(config: Config) -> Capabilities | None:
+def capabilities(config: Config, own: Mapping[str, Any] | None = None) -> Capabilities | None:
     """What the cloud can do; None for one that a function makes."""
-    found = kind(config)
+    found = kind(config, own)
     return None if found is None else found.capabilities(kind_settings(config, found))
 
 
@@ -213,15 +216,15 @@ def kind_settings(config: Config, kind: CloudKind) -> Any:
     return kind.settings.from_json(_settings(config, kind))
 
 
-def cloud(config: Config) -> dict[str, Any]:
+def cloud(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
-    found = kind(config)
+    found = kind(config, own)
     if found is None:
         return {"kind": config["cloud.kind"], **config["cloud.settings"]}
     made = {
         "kind": found.name,
         "directory": str(config.path("cloud.directory")),
-        "settings": _settings(config, found),
+        "settings": _settings(config, found, (own or {}).get("script") or ""),
     }
     broker = _broker(config)
     if broker and broker.get("management"):
@@ -229,15 +232,33 @@ def cloud(config: Config) -> dict[str, Any]:
     return made
 
 
-def _settings(config: Config, kind: CloudKind) -> dict[str, Any]:
+def named_kind(config: Config) -> tuple[str, str]:
+    """The kind that the settings name, by a word or by a section of its own for clouds that are on no machine, and what
+    says so; '' where they name none."""
+    name = kinds.named(config["cloud.kind"], config["cloud.driver"])
+    if name:
+        return name, "cloud.kind in the settings"
+    sections = (name.removeprefix("cloud.") for name in sorted(_SECTIONS - {"cloud.settings"}) if config[name])
+    name = next((name for name in sections if kinds.find(name).rank is None), "")
+    return name, f"cloud.{name} in the settings"
+
+
+def check_kind(config: Config, name: str) -> None:
+    """Raises `ConfigError` for clouds of which the settings say too little, `KindMissing` for a kind that is missing."""
+    found = kinds.find(name)
+    if not isinstance(found, DriverKind) and f"cloud.{name}" in _SECTIONS and not config[f"cloud.{name}"]:
+        raise ConfigError(f"the settings know no {found.title}: write the section cloud.{name} into vetro.toml")
+
+
+def _settings(config: Config, kind: CloudKind, script: str = "") -> dict[str, Any]:
     """Plain settings of the cloud: what holds for networks of all kinds, then its section, or ``cloud.settings``."""
     known = {item.name for item in fields(kind.settings)}  # type: ignore[arg-type]
     own = f"cloud.{kind.name}"
     general = {name: value for name, value in _networking(config).items() if name in known}
     if "home_region" in known:
         general["home_region"] = config["engine.home_region"]
-    if config["cloud.script"] and "script" in known:
-        general["script"] = str(config.path("cloud.script"))
+    if (script or config["cloud.script"]) and "script" in known:
+        general["script"] = script or str(config.path("cloud.script"))
     return {**general, **config[own if own in _SECTIONS else "cloud.settings"]}
 
 
@@ -302,14 +323,16 @@ def plugins(config: Config) -> list[str] | None:
 
 
 def secret_keys(config: Config) -> list[str]:
-    """Keys for `vetro.engine.host.encryption.Seal`: the same on each machine with the keys of the installation."""
-    return derived(read_keys(config.path("secrets.key_file")))
+    """Keys for `vetro.engine.host.encryption.Seal`: the same on each machine with the keys of the installation, and the one
+    that a workspace of an earlier version sealed with."""
+    return [*derived(read_keys(config.path("secrets.key_file"))), *key_in(config.data / "secrets", make=False)]
 
 
 def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
-    settings = cloud(config)
-    found = capabilities(config)
+    own = task.spec.get("cloud")
+    settings = cloud(config, own)
+    found = capabilities(config, own)
     if found is not None and found.quota:
         allowed = limits(task.project_id, fresh=True)  # an administrator may just have raised one for this
         settings["quotas"] = {name: allowed[name] for name in OF_CLOUD}

@@ -63,20 +63,38 @@ def no_step(name: str, key: str) -> None:
     """For workers that nobody watches."""
 
 
+def no_event(event: Mapping[str, Any]) -> None:
+    """For tasks that nobody watches here."""
+
+
 class TaskRunner:
-    """``hosts`` makes effects hosts out of their settings; ``step`` is for tests (`vetro.engine.worker.worker`)."""
+    """``hosts`` makes effects hosts out of their settings; ``step`` is for tests (`vetro.engine.worker.worker`).
+
+    ``events`` is called with what the tasks report, as they report it. ``timeout``: seconds after which a task is
+    cancelled, in place of setting ``worker.timeout``.
+    """
 
     def __init__(
-        self, config: Config, launcher: ProcessLauncher, hosts: Hosts = HostProcess, step: Step = no_step
+        self,
+        config: Config,
+        launcher: ProcessLauncher,
+        hosts: Hosts = HostProcess,
+        step: Step = no_step,
+        events: Callable[[Mapping[str, Any]], None] = no_event,
+        timeout: float | None = None,
     ) -> None:
         self._config = config
+        self._timeout = config["worker.timeout"] if timeout is None else timeout
         self._launcher = launcher
         self._hosts = hosts
         self._step = step
-        self._lock = threading.Lock()
+        self._events = events
+        self._lock = threading.RLock()  # handlers of signals cancel, in the thread that runs
         self._running: dict[Lease, Worker] = {}
         self._held: list[Lease] = []
         self._lost: set[Lease] = set()
+        #: What failed around the task that stumbled last.
+        self.stumbled = ""
         #: The file of the worker's pulse (`vetro.engine.host.heartbeat`); None: its leases are never renewed.
         self.pulse: Path | None = None
 
@@ -98,6 +116,13 @@ class TaskRunner:
             workers = [self._running[lease] for lease in self._lost if lease in self._running]
         for worker in workers:
             worker.wake.set()
+
+    def cancel(self, reason: str) -> None:
+        """Cancels all tasks that run here. May be called by a handler of a signal."""
+        with self._lock:
+            workers = list(self._running.values())
+        for worker in workers:
+            worker.cancel(reason)
 
     def look_for_cancels(self) -> None:
         """Cancels the running tasks that somebody wants to end."""
@@ -209,9 +234,9 @@ class TaskRunner:
                 told = event["report"]
                 key = f"{event['key']} {told['level']}"  # told again when the task is begun again
                 reports.add(task, key, told["text"], level=told["level"], entity_id=told["id"])
+            self._events(event)
 
         engine_task = spec.engine_task(task)
-        timeout = self._config["worker.timeout"]
         with self._host(task) as (host, folder):
             worker = Worker(
                 engine_task,
@@ -221,7 +246,7 @@ class TaskRunner:
                 heard,
                 engine=engine_version(),
                 limits=Limits(
-                    timeout=timeout or None,
+                    timeout=self._timeout or None,
                     notes=self._config["task.reports"],
                     note_characters=self._config["task.report_mib"] << 20,
                     effects=self._config["task.effects"],
@@ -273,6 +298,7 @@ class TaskRunner:
         journal.close()
         known = error if isinstance(error, VetroError) else None
         message = known.message if known else _said(error)
+        self.stumbled = message
         _log.error("task %s stumbled: %s", task.id, message, exc_info=None if known else error)
         lease.hold(failures=F("failures") + 1)
         reason = Task.objects.values_list("cancel", flat=True).get(id=task.id)

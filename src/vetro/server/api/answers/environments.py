@@ -58,8 +58,9 @@ def create_environment(
     description: str = "",
     region: str | None = None,
     default_networks: dict[str, Any] | None = None,
+    cloud: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Makes an environment, empty."""
+    """Makes an environment, empty. ``cloud``: where its servers are made, for who may say so (`Environment.cloud`)."""
     from vetro.server.environments import service
 
     wanted: dict[str, Any] = {"name": name, "description_text": description}
@@ -67,7 +68,7 @@ def create_environment(
         wanted["region"] = region
     if default_networks is not None:
         wanted["defaultNetworks"] = default_networks
-    made = service.create(caller, wanted)
+    made = service.create(caller, wanted, cloud)
     return environment_json(queries.get(caller, made["id"]))
 
 

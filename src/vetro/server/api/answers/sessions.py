@@ -11,7 +11,6 @@ from vetro.server.api.paging import page
 from vetro.server.caller import Caller
 from vetro.server.environments import components, content, drafts, history, lookup, queries, redaction, sessions
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import plan as planning
 from vetro.server.environments.models import Session
 from vetro.server.errors import Forbidden
 from vetro.server.tasks.models import Task
@@ -112,6 +111,8 @@ def deploy_session(caller: Caller, session_id: str) -> dict[str, Any]:
 
 def plan_session(caller: Caller, session_id: str) -> dict[str, Any]:
     """Finds out what deploying the draft would do, changing nothing: the task whose result says it."""
+    from vetro.server.environments import plan as planning  # it loads the cloud of plans, which takes long
+
     task = planning.plan(caller, lookup.session(caller, session_id), session_id)
     return task_json(Task.objects.get(id=task.id))
 

@@ -130,12 +130,18 @@ def read_log(
     kind: str | None = None,
     object: str | None = None,
     limit: int = 200,
+    frame: bool = True,
 ) -> dict[str, Any]:
-    """What a task reported and logged, oldest first; fewer lines than ``limit`` where they are long."""
+    """What a task reported and logged, oldest first; fewer lines than ``limit`` where they are long.
+
+    ``frame``: with what the service says of its beginning and end.
+    """
     lookup.task(caller, task_id)
     # Read before the lines: what ended before them can have written no more.
     state = Task.objects.values_list("state", flat=True).get(id=task_id)
     rows = log.lines(task_id).filter(seq__gt=after)
+    if not frame:
+        rows = rows.exclude(key__in=(f'"{log.BEGIN}', f'"{log.END}'))
     if level:
         rows = rows.filter(level__in=level)
     if kind is not None:

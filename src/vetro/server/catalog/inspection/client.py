@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
+import threading
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from vetro.engine.version import engine_version
 from vetro.muranopl.compiler.cache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog.inspection.pool import pool
@@ -36,6 +40,26 @@ def read_archive(
     if "refused" in facts:
         raise refusal(facts["refused"])
     return facts, changed[0] if changed else data
+
+
+def facts_of(owner: str, digest: str) -> tuple[dict[str, Any], int]:
+    """Facts about an archive that is stored, and its size. They are kept beside it: tasks of an environment want those
+    of packages that are not in the catalog, time and again. Raises what `blobs.get` raises, and `ArchiveRefused`.
+    """
+    from vetro.server.catalog import blobs
+
+    file = blobs.local_file(digest)
+    kept = config().data / "cache" / "facts" / f"{digest}-{engine_version()}.json"
+    with suppress(OSError, ValueError):
+        return json.loads(kept.read_text("utf-8")), file.stat().st_size
+    data = blobs.get(digest)
+    facts, _ = read_archive(owner, data, str(file), strict=False)
+    with suppress(OSError):  # a full disk is no reason to stop
+        kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+        draft.write_text(json.dumps(facts), "utf-8")
+        draft.replace(kept)
+    return facts, len(data)
 
 
 def check_archives(

@@ -1,4 +1,4 @@
-"""`SqliteJournal`: the journal of a task in an SQLite file, which may hold the journals of many tasks.
+"""`FileJournal`: the journal of a task in an SQLite file, which may hold the journals of many tasks.
 
 Write-ahead logging with ``synchronous=FULL``: a commit is one append and one fsync, a killed process leaves a file that
 opens as of its last commit, and readers (`vetro env log`) never wait. The size is that of the effects and notes plus
@@ -84,7 +84,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-class SqliteJournal:
+class FileJournal:
     """See `vetro.engine.worker.journal.Journal`. ``task`` is the id of the task; the file is made when it is missing.
 
     Raises `JournalDamaged` for a file that is no journal.
@@ -248,7 +248,7 @@ class SqliteJournal:
             self._collecting = False
         self._db.close()
 
-    def __enter__(self) -> SqliteJournal:
+    def __enter__(self) -> FileJournal:
         return self
 
     def __exit__(self, *error: object) -> None:

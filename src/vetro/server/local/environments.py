@@ -1,0 +1,114 @@
+"""Environments of a workspace as its commands see them: their state in one word, their packages, giving a task up.
+
+What runs and ends tasks is imported inside functions: with it a list takes twice the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import transaction
+
+from vetro.server.environments import content, queries
+from vetro.server.environments.models import Environment, EnvironmentPackage, State
+from vetro.server.local.workspace import Workspace
+from vetro.server.tasks.models import Task
+
+#: Seconds of a lease that is ended at once.
+_SHORT = 60.0
+
+
+def described(workspace: Workspace, environment_id: str) -> dict[str, Any]:
+    """{status, applications, driver}. ``status``: new, deploying, interrupted, ready, destroyed, or how the last task
+    ended: failed, cancelled…"""
+    found = queries.get(workspace.caller, environment_id, model=True)
+    applications = content.services_of((found.model or {}).get("Objects") or {})
+    own = Environment.objects.values_list("cloud", flat=True).get(id=environment_id)
+    return {
+        "status": _status(workspace, environment_id, bool(applications)),
+        "applications": len(applications),
+        "driver": own.get("kind") or "",
+    }
+
+
+def open_task(environment_id: str) -> Task | None:
+    """The task of an environment that was begun and has not ended."""
+    rows = Task.objects.filter(environment_id=environment_id).exclude(state__in=Task.FINAL)
+    return rows.order_by("created", "id").first()
+
+
+def _status(workspace: Workspace, environment_id: str, filled: bool) -> str:
+    if open_task(environment_id) is not None:
+        return "deploying" if workspace.lock(environment_id).holder() is not None else "interrupted"
+    last = Task.objects.filter(environment_id=environment_id).order_by("-created", "-id").values("state").first()
+    newest = State.objects.filter(environment_id=environment_id).order_by("-number").values("task_id", "number").first()
+    if last is None or newest is None or (newest["number"] and not newest["task_id"]):
+        imported = last is None and newest is not None and newest["number"] and filled
+        return "ready" if imported else "new"
+    if last["state"] != "done":
+        return str(last["state"])
+    return "ready" if filled else "destroyed"
+
+
+@transaction.atomic
+def pin(environment_id: str, packages: Iterable[Any]) -> list[str]:
+    """Has the next task of an environment use these packages, whatever the catalog has; those of the same name are
+    replaced. What changed, as text. ``packages`` are loaded ones (`vetro.packages`)."""
+    from vetro.server.catalog import blobs
+
+    rows = EnvironmentPackage.objects.filter(environment_id=environment_id)
+    there = {fqn: (version, digest) for fqn, version, digest in rows.values_list("fqn", "version", "digest")}
+    changed = []
+    for package in packages:
+        version, digest = str(package.version), blobs.put(package.blob)
+        before = there.get(package.name)
+        if before == (version, digest):
+            continue
+        changed.append(f"{'changed' if before and before[0] == version else 'added'} {package.name} {version}")
+        rows.filter(fqn=package.name).delete()
+        EnvironmentPackage.objects.create(
+            environment_id=environment_id, fqn=package.name, version=version, digest=digest
+        )
+    return changed
+
+
+@transaction.atomic
+def forget_resources(workspace: Workspace, environment_id: str) -> bool:
+    """Takes out of the newest state that anything of it is deployed, for a cloud that was cleaned; whether there was
+    something. The history stays; nothing is done while a task is open, which goes on from what it knows."""
+    from vetro.server.environments import copies, fixed_properties, packages
+
+    found = queries.get(workspace.caller, environment_id, model=True)
+    model = found.model or {}
+    if open_task(environment_id) is not None or not copies.has_resources(model):
+        return False
+    classes = fixed_properties.classes_of([digest for _, digest in packages.pinned(environment_id).values()])
+    row = Environment.objects.get(id=environment_id)
+    row.version += 1
+    row.save(update_fields=["version"])
+    State.objects.create(
+        environment=row, number=row.version, model={"Objects": copies.undeployed(model["Objects"], classes)}
+    )
+    return True
+
+
+def give_up(task: Task) -> bool:
+    """Ends an interrupted task without running it; whether its last checkpoint, if it has one, became the newest state.
+
+    Nothing is done outside: what the task had made stays as it is. Hold the lock of the environment.
+    """
+    from vetro.engine.outcome import Outcome
+    from vetro.server.tasks.claim import take
+    from vetro.server.tasks.completion import finish
+    from vetro.server.tasks.journal import DbJournal
+
+    error: Mapping[str, Any] = {"kind": "cancelled", "message": "the task was given up", "names": []}
+    model = DbJournal(task.id).model()
+    lease = take(task.id, "abandoned", _SHORT)
+    if lease is None:  # it waited for a person
+        Task.objects.filter(id=task.id, state=Task.NEEDS_PERSON).update(state=Task.QUEUED)
+        lease = take(task.id, "abandoned", _SHORT)
+    if lease is not None:
+        finish(task.id, Outcome("cancelled", model=model, error=error), lease.hold)
+    return model is not None
