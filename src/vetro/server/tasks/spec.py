@@ -244,7 +244,7 @@ def named_kind(config: Config) -> tuple[str, str]:
 
 
 def check_kind(config: Config, name: str) -> None:
-    """Raises `ConfigError` for clouds of which the settings say too little, `KindMissing` for a kind that is missing."""
+    """Raises `ConfigError` where the settings say too little of a cloud, `KindMissing` where its kind is missing."""
     found = kinds.find(name)
     if not isinstance(found, DriverKind) and f"cloud.{name}" in _SECTIONS and not config[f"cloud.{name}"]:
         raise ConfigError(f"the settings know no {found.title}: write the section cloud.{name} into vetro.toml")
@@ -323,8 +323,8 @@ def plugins(config: Config) -> list[str] | None:
 
 
 def secret_keys(config: Config) -> list[str]:
-    """Keys for `vetro.engine.host.encryption.Seal`: the same on each machine with the keys of the installation, and the one
-    that a workspace of an earlier version sealed with."""
+    """Keys for `vetro.engine.host.encryption.Seal`: the same on each machine with the keys of the installation, and the
+    one that a workspace of an earlier version sealed with."""
     return [*derived(read_keys(config.path("secrets.key_file"))), *key_in(config.data / "secrets", make=False)]
 
 
