@@ -63,7 +63,7 @@ def test_settings_are_those_of_a_server(tmp_path: Path) -> None:
         ("[engine]\nplugins = 'x'", "'engine.plugins' must be list"),
         ("[engine]\nclass_configs = [{values = {}}]", "a table with 'class'"),
         ("[engine]\nclass_configs = [{class = 'a', version = 'x'}]", "engine.class_configs"),
-        ("[engine]\nclass_configs = [{class = 'a', port = 1}]", "has no 'port'"),
+        ("[engine]\nclass_configs = [{class = 'a', port = 1}]", "there is no 'port'"),
         ("[engine]\nclass_configs = 'nowhere'", "the folder of class configurations"),
         ("[engine.broker]\nhots = 'x'", "engine.broker: "),
         ("[cloud.settings]\nrouters = 'x'", "cloud.settings: the local cloud has no setting 'routers'"),

@@ -173,6 +173,8 @@ def import_environment(
             check_name(row.name)
             cloud = {"kind": kinds.RECORD} if made["driver"] == kinds.RECORD else choose()
             Environment.objects.filter(id=id).update(cloud=dict(cloud))
+            if fresh:
+                _settle(workspace, id, made["session_id"])
             newest = queries.get(workspace.caller, id, model=True).model or {}
             if copies.has_resources(newest) and isinstance(kinds.find(cloud["kind"]), DriverKind):
                 stacks = overview(workspace.config.path("cloud.directory")).stacks
@@ -187,6 +189,15 @@ def import_environment(
             hint="--fresh imports a copy in which nothing counts as deployed",
         ) from None
     return made
+
+
+def _settle(workspace: Workspace, environment_id: str, session_id: str) -> None:
+    """Makes of a draft the newest state, of which nothing is deployed: what goes into archives again."""
+    found = queries.get(workspace.caller, environment_id, model=True)
+    root = drafts.root_of(sessions.readable(workspace.caller, found, session_id), found)
+    State.objects.create(environment_id=environment_id, number=1, model={"Objects": root, "ObjectsCopy": None})
+    Environment.objects.filter(id=environment_id).update(version=1)
+    sessions.close(workspace.caller, environment_id, session_id)
 
 
 def _numbers(environment_id: str) -> dict[str, int]:

@@ -26,7 +26,7 @@ def described(workspace: Workspace, environment_id: str) -> dict[str, Any]:
     applications = content.services_of((found.model or {}).get("Objects") or {})
     own = Environment.objects.values_list("cloud", flat=True).get(id=environment_id)
     return {
-        "status": _status(workspace, environment_id, bool(applications)),
+        "status": _status(workspace, environment_id, found.model or {}),
         "applications": len(applications),
         "driver": own.get("kind") or "",
     }
@@ -38,17 +38,20 @@ def open_task(environment_id: str) -> Task | None:
     return rows.order_by("created", "id").first()
 
 
-def _status(workspace: Workspace, environment_id: str, filled: bool) -> str:
+def _status(workspace: Workspace, environment_id: str, model: Mapping[str, Any]) -> str:
     if open_task(environment_id) is not None:
         return "deploying" if workspace.lock(environment_id).holder() is not None else "interrupted"
-    last = Task.objects.filter(environment_id=environment_id).order_by("-created", "-id").values("state").first()
-    newest = State.objects.filter(environment_id=environment_id).order_by("-number").values("task_id", "number").first()
-    if last is None or newest is None or (newest["number"] and not newest["task_id"]):
-        imported = last is None and newest is not None and newest["number"] and filled
-        return "ready" if imported else "new"
-    if last["state"] != "done":
-        return str(last["state"])
-    return "ready" if filled else "destroyed"
+    tasks = Task.objects.filter(environment_id=environment_id).order_by("-created", "-id")
+    last = tasks.values_list("state", flat=True).first()
+    states = State.objects.filter(environment_id=environment_id).order_by("-number")
+    made_by = states.values_list("task_id", flat=True).first()
+    if last is None:  # a new one, or one that came in an archive, and counts as deployed as that says
+        return "ready" if content.services_of(content.deployed_objects(model)) else "new"
+    if not made_by:  # its cloud was cleaned
+        return "new"
+    if last != "done":
+        return last
+    return "ready" if content.services_of(model.get("Objects")) else "destroyed"
 
 
 @transaction.atomic
