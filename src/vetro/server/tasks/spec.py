@@ -247,7 +247,7 @@ def check_kind(config: Config, name: str) -> None:
     """Raises `ConfigError` where the settings say too little of a cloud, `KindMissing` where its kind is missing."""
     found = kinds.find(name)
     if not isinstance(found, DriverKind) and f"cloud.{name}" in _SECTIONS and not config[f"cloud.{name}"]:
-        raise ConfigError(f"the settings know no {found.title}: write the section cloud.{name} into vetro.toml")
+        raise ConfigError(f"the configuration knows no {found.title}: write the section cloud.{name} into vetro.toml")
 
 
 def _settings(config: Config, kind: CloudKind, script: str = "") -> dict[str, Any]:
