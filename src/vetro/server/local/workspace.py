@@ -24,6 +24,7 @@ from typing import Any
 
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config, ConfigError, make_data
+from vetro.server.config.table import SETTINGS
 from vetro.server.local import database, locks
 from vetro.yaql.errors import VetroError
 
@@ -173,16 +174,19 @@ def _copy(root: Path, target: Path) -> None:
 def _check(config: Config) -> None:
     """Raises `ConfigError` for what would only show when a task begins: fields of settings that are tables."""
     from vetro.agent.broker_accounts import broker_of
-    from vetro.clouds.openstack import OpenStackSettings
+    from vetro.clouds import kinds
     from vetro.clouds.stacks.settings import StackSettings
     from vetro.engine.class_configs import rows_of
 
     readers: dict[str, Callable[[Any], Any]] = {
         "cloud.settings": StackSettings.from_json,
-        "cloud.openstack": OpenStackSettings.from_json,
         "engine.broker": broker_of,
         "engine.class_configs": lambda given: rows_of(given, config.data),
     }
+    for item in SETTINGS:
+        section, _, name = item.name.partition(".")
+        if section == "cloud" and item.type is dict and name != "settings" and config[item.name]:
+            readers[item.name] = kinds.find(name).settings.from_json
     for name, read in readers.items():
         try:
             if config[name]:
