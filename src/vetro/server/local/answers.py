@@ -14,7 +14,7 @@ from django.db import transaction
 from vetro.server.api.answers import environments as service_environments
 from vetro.server.api.answers import history as service_history
 from vetro.server.api.answers import tasks as service_tasks
-from vetro.server.environments import content, drafts, history, packages, queries, sessions
+from vetro.server.environments import content, drafts, history, lookup, packages, queries, sessions
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
 from vetro.server.local import environments
@@ -66,9 +66,7 @@ def list_packages(workspace: Workspace, environment_id: str) -> list[dict[str, s
 
 def read_model(workspace: Workspace, session_id: str) -> dict[str, Any]:
     """The model of a draft, with its secrets."""
-    from vetro.server.api import own
-
-    found = queries.get(workspace.caller, own.session(workspace.caller, session_id), model=True)
+    found = queries.get(workspace.caller, lookup.session(workspace.caller, session_id), model=True)
     return content.view_of(drafts.root_of(sessions.readable(workspace.caller, found, session_id), found))
 
 
