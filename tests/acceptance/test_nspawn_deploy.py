@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,16 +90,17 @@ Methods:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any) -> Iterator[Place]:
     """A workspace whose servers are real; afterwards nothing of it is left on this machine."""
     monkeypatch.setenv("VETRO_IMAGES", str(real_servers().folder))
     monkeypatch.chdir(tmp_path)
     place = Place(tmp_path)
-    try:
-        yield place
-    finally:
-        place.run("cloud", "clean", "--yes")
-    assert not any(used(place).values()), "cleaning left something behind"
+    with django_db_blocker.unblock():  # the workspace brings a database of its own
+        try:
+            yield place
+        finally:
+            place.run("cloud", "clean", "--yes")
+        assert not any(used(place).values()), "cleaning left something behind"
 
 
 def cloud_of(place: Place) -> str:
