@@ -114,7 +114,9 @@ def get(caller: Caller, task_id: str, *, locked: bool = False) -> Task:
 def result_of(caller: Caller, task: Task) -> Any:
     """What a task returned. None where the caller may not read it: results of actions are for those who may call
     actions (rule ``execute_action``)."""
-    return task.result if task.kind not in ("action", "static") or allows(caller, "execute_action") else None
+    # Administrators see everything, and the rules take a command on a workspace half a second to load.
+    readable = task.kind not in ("action", "static") or caller.is_admin or allows(caller, "execute_action")
+    return task.result if readable else None
 
 
 @transaction.atomic
