@@ -23,6 +23,13 @@ elif "VETRO_DATA" not in os.environ:
     atexit.register(_remove)
     os.environ["VETRO_DATA"] = _folder
 
+# Each process of pytest-xdist has a database of its own, and so a data directory: a sweep in one would remove the
+# archives of packages that only the database of another one names.
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+if _worker and Path(os.environ["VETRO_DATA"]).name != _worker:
+    os.environ["VETRO_DATA"] = str(Path(os.environ["VETRO_DATA"], _worker))
+    Path(os.environ["VETRO_DATA"]).mkdir(exist_ok=True)
+
 from vetro.server.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # argon2 is slow on purpose
