@@ -30,7 +30,7 @@ if _worker and Path(os.environ["VETRO_DATA"]).name != _worker:
     os.environ["VETRO_DATA"] = str(Path(os.environ["VETRO_DATA"], _worker))
     Path(os.environ["VETRO_DATA"]).mkdir(exist_ok=True)
 
-from vetro.server.settings import *  # noqa: F403
+from vetro.server.settings import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # argon2 is slow on purpose
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":  # noqa: F405
