@@ -16,8 +16,8 @@ from amqp import Connection as RawConnection
 
 from tests.agent.agentworld import AgentProcess, body_plan
 from tests.agent.broker import Broker
-from tests.clouds.openstack.fake import Fake
 from tests.library.deploying import Deployed, server
+from tests.plugins.openstack.fake import Fake
 from vetro.agent.broker_accounts import BrokerAccounts, broker_of
 from vetro.agent.hidden_password import PLACEHOLDER
 from vetro.clouds.interface import Owner

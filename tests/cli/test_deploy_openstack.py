@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import Place
-from tests.clouds.openstack.fake import Fake
+from tests.plugins.openstack.fake import Fake
 
 SITE = """\
 Namespaces: {=: t, std: io.murano}

@@ -128,7 +128,7 @@ def test_a_missing_kind_is_named_with_what_there_is_and_what_to_install(monkeypa
     monkeypatch.setattr(kinds, "_registered", lambda: {"record": record})
     with pytest.raises(kinds.KindMissing) as caught:
         kinds.find("openstack")
-    assert caught.value.hint == "install it: pip install 'vetro[openstack]'"
+    assert caught.value.hint == "install vetro-openstack: pip install 'vetro[openstack]'; script/setup in a checkout"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +151,25 @@ OTHER_MEANINGS = {
     "clouds/drivers/tools.py": {"proot"},  # a program
     "library/natives/services.py": {"openstack"},  # a name of Murano's
 }
+
+
+def test_kinds_of_plugins_import_what_kinds_may_import() -> None:
+    """Also kinds of our own plug-ins: what they can do without the core's inside, those of others can do."""
+    places = ("clouds.interface", "clouds.drivers", "clouds.guest", "clouds.images", "clouds.stacks")
+    allowed = tuple(f"vetro.{name}." for name in (*places, "library.stackdata", "yaql.didyoumean"))
+    found = []
+    for plugin in ("vetro-openstack", "vetro-toy"):
+        files = sorted((SOURCE.parents[1] / "plugins" / plugin / "src").rglob("*.py"))
+        assert files
+        for file in files:
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.ImportFrom):
+                    modules = [node.module or ""]
+                else:
+                    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                mine = [f"{name}." for name in modules if name.split(".")[0] == "vetro"]
+                found += [f"{plugin}/{file.name}: {name}" for name in mine if not name.startswith(allowed)]
+    assert not found
 
 
 def test_nothing_asks_for_a_kind_by_its_name() -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import vetro
+import vetro_openstack
 from tests.support.errors import error_classes
 from vetro.yaql.errors import HOST_KINDS
 
@@ -40,8 +41,9 @@ def test_codes_are_unique() -> None:
 
 def test_every_code_in_the_sources_is_listed_and_nothing_else() -> None:
     used: set[str] = set()
-    for file in Path(vetro.__file__).parent.rglob("*.py"):
-        used.update(CODE.findall(file.read_text(encoding="utf-8")))
+    for root in (vetro, vetro_openstack):
+        for file in Path(str(root.__file__)).parent.rglob("*.py"):
+            used.update(CODE.findall(file.read_text(encoding="utf-8")))
     assert used == set(BY_CODE)
 
 

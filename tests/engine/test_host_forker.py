@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.openstack.fake import Fake
+from tests.plugins.openstack.fake import Fake
 from vetro.engine.host import HostProcess
 from vetro.engine.host.forker import HostForker
 from vetro.engine.task.frames import Decoder, encode, read

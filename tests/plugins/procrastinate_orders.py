@@ -23,9 +23,8 @@ def forget_jobs() -> int:
 
 def defer_strangers(count: int) -> None:
     """Jobs of tasks that there are not."""
-    from vetro_procrastinate import jobs
-
     from vetro.server.tasks.models import Task
+    from vetro_procrastinate import jobs
 
     jobs.defer([jobs.job_of(Task(id=f"stranger{number}", kind="deploy")) for number in range(count)])
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vetro_example.notice import NoticePackage
-from vetro_example.quotes import Quotes, day_of_year
-
 from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.packages.conformance import PackageFormatConformance
 from vetro.packages.extensions.plugins import load_extensions
+from vetro_example.notice import NoticePackage
+from vetro_example.quotes import Quotes, day_of_year
 
 
 class TestNotice(PackageFormatConformance):

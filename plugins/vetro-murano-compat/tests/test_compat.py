@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from murano.packages import package
-
 from vetro.packages import plugin
 
 

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
-from vetro_procrastinate import backend, missing_jobs
-from vetro_procrastinate.missing_jobs import make_missing
-from vetro_procrastinate.queues import fits, queue, served
 
 from vetro.engine.version import engine_version
 from vetro.server.config.config import ConfigError
@@ -17,6 +14,9 @@ from vetro.server.setup import config
 from vetro.server.tasks.claim import claim, release
 from vetro.server.tasks.dispatcher import dispatcher
 from vetro.server.tasks.models import Task
+from vetro_procrastinate import backend, missing_jobs
+from vetro_procrastinate.missing_jobs import make_missing
+from vetro_procrastinate.queues import fits, queue, served
 
 
 def made(**values: Any) -> Task:

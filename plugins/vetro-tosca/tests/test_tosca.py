@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 import sample
 import yaml
-from vetro_tosca.package import CsarPackage
-from vetro_tosca.translate import translate
 
 from vetro.library.stackdata import FILES, VALUES
 from vetro.muranopl import Engine
@@ -20,6 +18,8 @@ from vetro.packages.errors import PackageError
 from vetro.packages.files import MemoryTree
 from vetro.packages.formats import FormatRegistry
 from vetro.packages.package import LoadedPackage
+from vetro_tosca.package import CsarPackage
+from vetro_tosca.translate import translate
 
 
 def loaded(**changes: str | bytes | None) -> LoadedPackage:

@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
-from vetro_toy import KIND
-
 from vetro.clouds.drivers.conformance import DriverConformance
+from vetro_toy import KIND
 
 
 class TestToy(DriverConformance):

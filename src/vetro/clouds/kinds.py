@@ -18,8 +18,8 @@ GROUP = "vetro.clouds"
 AUTOMATIC = ("", "auto", "local")
 #: The kind that executes nothing: plans are made in a cloud of this kind, and it works everywhere.
 RECORD = "record"
-#: What to install for kinds that are distributions of their own.
-_DISTRIBUTIONS = {"openstack": "vetro[openstack]"}
+#: Kinds that were part of Vetro once, and the distributions that they are now.
+_MOVED_OUT = {"openstack": "vetro-openstack"}
 
 
 class KindMissing(NotAvailable):
@@ -56,9 +56,8 @@ def find(name: str) -> CloudKind:
         raise KindMissing(f"{whose} both bring clouds of kind '{name}': neither is used; remove one of them")
     if not points:
         error = KindMissing(f"there is no cloud of kind '{name}'; there are {', '.join(names()) or 'none'}")
-        distribution = _DISTRIBUTIONS.get(name)
-        if distribution is not None:
-            error.hint = f"install it: pip install '{distribution}'"
+        if name in _MOVED_OUT:
+            error.hint = f"install {_MOVED_OUT[name]}: pip install 'vetro[{name}]'; script/setup in a checkout"
         elif RECORD not in _registered():
             error.hint = "this installation of Vetro is older than its code: install it again (script/setup)"
         raise error

@@ -10,9 +10,9 @@ import pytest
 
 from tests.acceptance.openstack.place import OpenStack, soon
 from vetro.clouds.interface import NotAvailable, Owner, StackChange, StackState, StaleStack, TemplateInvalid
-from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings
-from vetro.clouds.openstack.errors import SignInRefused
 from vetro.library.stackdata import difference, digest_of, parts_of
+from vetro_openstack import OpenStackCloud, OpenStackSettings
+from vetro_openstack.errors import SignInRefused
 
 pytestmark = pytest.mark.timeout(200)
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from vetro.clouds.interface import CloudError, NotFound
-from vetro.clouds.openstack.errors import Refused
 from vetro.clouds.stacks.listing import Listing
 from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.server.errors import Forbidden, Unavailable
 from vetro.server.errors import NotFound as Missing
 from vetro.server.forms import cloud_lists, form_session, images
 from vetro.server.setup import config
+from vetro_openstack.errors import Refused
 
 UI = """\
 Version: 2.4

@@ -192,7 +192,9 @@ def _check(config: Config) -> None:
             if config[name]:
                 read(config[name])
         except VetroError as error:
-            raise ConfigError(f"{config.file}: {name}: {error.message}") from None
+            wrong = ConfigError(f"{config.file}: {name}: {error.message}")
+            wrong.hint = error.hint or wrong.hint
+            raise wrong from None
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{config.file}: {name}: {error}") from None
 

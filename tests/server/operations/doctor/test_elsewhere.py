@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from tests.agent.broker import missing_broker, start_broker
-from tests.clouds.openstack.fake import Fake
+from tests.plugins.openstack.fake import Fake
 from tests.server.accounts.test_keystone import OPTIONS, Keystone
 from tests.server.operations.doctor.test_here import problems
-from vetro.clouds.openstack import link
 from vetro.server import setup
 from vetro.server.config.config import Config
 from vetro.server.operations.database.findings import Finding
 from vetro.server.operations.doctor import broker, checks, cloud, keystone, remote
+from vetro_openstack import link
 
 Make = Callable[..., Config]
 

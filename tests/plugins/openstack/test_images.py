@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.openstack.fake import Fake, Reply
+from tests.plugins.openstack.fake import Fake, Reply
 from vetro.clouds.interface import Conflict, NotAvailable, NotFound, Owner
-from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings
-from vetro.clouds.openstack import link as links
-from vetro.clouds.openstack.errors import Refused
+from vetro_openstack import OpenStackCloud, OpenStackSettings
+from vetro_openstack import link as links
+from vetro_openstack.errors import Refused
 
 OWNER = Owner("project", "Env")
 SIGN_IN = {"username": "worker", "password": "secret", "project_name": "p"}

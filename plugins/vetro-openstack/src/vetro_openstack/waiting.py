@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import CloudError, StackFailed
-from vetro.clouds.openstack.errors import Closing, CloudUnreachable
-from vetro.clouds.openstack.link import Link
-from vetro.clouds.openstack.quotas import LIMITED, quotas
+from vetro_openstack.errors import Closing, CloudUnreachable
+from vetro_openstack.link import Link
+from vetro_openstack.quotas import LIMITED, quotas
 
 Stack = dict[str, Any]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from vetro.clouds.interface import Owner, ResourceState
-from vetro.clouds.openstack import marks
-from vetro.clouds.openstack.link import Link
-from vetro.clouds.openstack.stacks import Stacks
-from vetro.clouds.openstack.waiting import path_of, status_of
+from vetro_openstack import marks
+from vetro_openstack.link import Link
+from vetro_openstack.stacks import Stacks
+from vetro_openstack.waiting import path_of, status_of
 
 #: Levels of stacks in stacks that are looked at.
 _DEPTH = 5

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.openstack.fake import Fake
+from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import Message, NotAvailable, Owner, StackChange
 from vetro.clouds.kinds import KindMissing
-from vetro.clouds.openstack import OpenStackCloud, SettingWrong
 from vetro.engine.host.answer import HostConfigError
 from vetro.engine.host.config import build_host, cloud_of
 from vetro.engine.planning import recorder
 from vetro.library.stackdata import difference, digest_of, parts_of
 from vetro.server.config.config import Config
 from vetro.server.tasks import spec
+from vetro_openstack import OpenStackCloud, SettingWrong
 
 OWNER = Owner("project", "Env")
 

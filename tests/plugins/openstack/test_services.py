@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.openstack.documented import objection
-from tests.clouds.openstack.fake import Fake
+from tests.plugins.openstack.documented import objection
+from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import NotAvailable, NotFound, Owner, StackChange
-from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings, SettingWrong, networking, waiting
-from vetro.clouds.openstack import link as links
-from vetro.clouds.openstack.catalog import QueryUnknown
-from vetro.clouds.openstack.errors import Closing, SignInRefused
 from vetro.forms.cloud_lists import rows
 from vetro.library.stackdata import difference, digest_of, parts_of
+from vetro_openstack import OpenStackCloud, OpenStackSettings, SettingWrong, networking, waiting
+from vetro_openstack import link as links
+from vetro_openstack.catalog import QueryUnknown
+from vetro_openstack.errors import Closing, SignInRefused
 
 OWNER = Owner("project", "Env")
 SIGN_IN = {"username": "worker", "password": "secret", "project_name": "p"}

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vetro.clouds.interface import Owner
-from vetro.clouds.openstack.settings import OpenStackSettings
 from vetro.library.stackdata import Part, Parts, parts_of, whole_of
+from vetro_openstack.settings import OpenStackSettings
 
 #: The file among those of a stack that is ours.
 STATE_FILE = "vetro/state.json"

@@ -19,18 +19,18 @@ from vetro.clouds.interface import (
     StackState,
     Veil,
 )
-from vetro.clouds.openstack import catalog, resources, servers
-from vetro.clouds.openstack.link import Link, sign_in
-from vetro.clouds.openstack.networking import Networking
-from vetro.clouds.openstack.settings import OpenStackSettings
-from vetro.clouds.openstack.stacks import Stacks
+from vetro_openstack import catalog, resources, servers
+from vetro_openstack.link import Link, sign_in
+from vetro_openstack.networking import Networking
+from vetro_openstack.settings import OpenStackSettings
+from vetro_openstack.stacks import Stacks
 
 
 class OpenStackCloud:
     """Implements `vetro.clouds.interface.Cloud`. Nothing is asked of the cloud before somebody needs it.
 
     Every method may raise `CloudUnreachable`, `SignInRefused`, `NotAvailable`, `Refused` and, while the cloud is
-    closed, `Closing` (`vetro.clouds.openstack.errors`).
+    closed, `Closing` (`vetro_openstack.errors`).
     """
 
     name = "OpenStack"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vetro.clouds.interface import CloudError, Remark
-from vetro.clouds.openstack.link import SERVICES, Link
-from vetro.clouds.openstack.settings import OpenStackSettings
+from vetro_openstack.link import SERVICES, Link
+from vetro_openstack.settings import OpenStackSettings
 
 #: Nova's and Cinder's limits: what it is called, the name of the limit, that of what is used, the option of
 #: `openstack quota set`.

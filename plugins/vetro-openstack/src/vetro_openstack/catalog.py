@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from vetro.clouds.interface import Catalog, CloudError, Conflict, NotFound
-from vetro.clouds.openstack.link import Link
+from vetro_openstack.link import Link
 
 Record = dict[str, Any]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from vetro.clouds.interface import Capabilities, Lack, Place, Remark
-from vetro.clouds.openstack.settings import OpenStackSettings
+from vetro_openstack.settings import OpenStackSettings
 
 if TYPE_CHECKING:
-    from vetro.clouds.openstack.cloud import OpenStackCloud
+    from vetro_openstack.cloud import OpenStackCloud
 
 
 class OpenStackKind:
@@ -26,14 +26,14 @@ class OpenStackKind:
         "openstack.proxy",
         "keystoneauth1.session",
         "keystoneauth1.identity.v3",
-        "vetro.clouds.openstack.cloud",
+        "vetro_openstack.cloud",
         "vetro.agent.amqp",
         "vetro.agent.broker_accounts",
     )
 
     def lacks(self, settings: OpenStackSettings, place: Place) -> Lack | None:
         """See `CloudKind.lacks`. Raises `SettingWrong` for credentials that cannot be used."""
-        from vetro.clouds.openstack.link import sign_in
+        from vetro_openstack.link import sign_in
 
         sign_in(settings, "").session.close()
         return None
@@ -56,14 +56,14 @@ class OpenStackKind:
 
     def open(self, settings: OpenStackSettings, place: Place) -> OpenStackCloud:
         """See `CloudKind.open`. Nothing is asked of the cloud before somebody needs it."""
-        from vetro.clouds.openstack.cloud import OpenStackCloud
+        from vetro_openstack.cloud import OpenStackCloud
 
         return OpenStackCloud(settings, place.veil)
 
     def examine(self, settings: OpenStackSettings, place: Place) -> Iterator[Remark]:
         """See `Examines`: what the services offer, and how much of the quotas is in use."""
-        from vetro.clouds.openstack import quotas
-        from vetro.clouds.openstack.link import SERVICES, Link, sign_in
+        from vetro_openstack import quotas
+        from vetro_openstack.link import SERVICES, Link, sign_in
 
         session = sign_in(settings, "")
         closing = threading.Event()

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.openstack.fake import Fake
+from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import Conflict, Owner, StackChange, StackFailed, StackState, StaleStack, TemplateInvalid
-from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings, marks, waiting
-from vetro.clouds.openstack import link as links
-from vetro.clouds.openstack.errors import Closing, CloudUnreachable
 from vetro.library.stackdata import EMPTY, Parts, difference, digest_of, parts_of
+from vetro_openstack import OpenStackCloud, OpenStackSettings, marks, waiting
+from vetro_openstack import link as links
+from vetro_openstack.errors import Closing, CloudUnreachable
 
 OWNER = Owner("project", "Env")
 
@@ -23,7 +23,7 @@ OWNER = Owner("project", "Env")
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "PAUSES", (0.0, 0.0, 0.0))
     monkeypatch.setattr(waiting, "_FIRST", 0.001)
-    monkeypatch.setattr("vetro.clouds.openstack.stacks._PAUSE", 0.0)
+    monkeypatch.setattr("vetro_openstack.stacks._PAUSE", 0.0)
 
 
 @pytest.fixture

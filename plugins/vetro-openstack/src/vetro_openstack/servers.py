@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from vetro.clouds.interface import NotFound, Owner, ServerState
-from vetro.clouds.openstack import marks
-from vetro.clouds.openstack.link import Link
-from vetro.clouds.openstack.stacks import Stacks
-from vetro.clouds.openstack.waiting import path_of
+from vetro_openstack import marks
+from vetro_openstack.link import Link
+from vetro_openstack.stacks import Stacks
+from vetro_openstack.waiting import path_of
 
 _TYPE = "OS::Nova::Server"
 _STATES = {"BUILD": "BUILD", "ACTIVE": "ACTIVE", "ERROR": "ERROR", "REBUILD": "BUILD", "SHUTOFF": "SHUTOFF"}

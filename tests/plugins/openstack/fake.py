@@ -1,6 +1,6 @@
 """A small OpenStack in this process: Keystone and Heat, and of the others what is listed; it can lose answers and fail.
 
-Only what `vetro.clouds.openstack` uses; a request to the others that openstacksdk does not describe is an error at the
+Only what `vetro_openstack` uses; a request to the others that openstacksdk does not describe is an error at the
 end. Operations on stacks end after they were looked at ``looks`` times.
 """
 
@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.clouds.openstack.documented import objection
+from tests.plugins.openstack.documented import objection
 
 Reply = tuple[int, Any]
 _PORTS = {

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import NotFound
-from vetro.clouds.openstack.catalog import QueryUnknown
-from vetro.clouds.openstack.link import Link
-from vetro.clouds.openstack.settings import OpenStackSettings
+from vetro_openstack.catalog import QueryUnknown
+from vetro_openstack.link import Link
+from vetro_openstack.settings import OpenStackSettings
 
 #: Seconds that a router may take to get its gateway (CORE_LIBRARY.md 3).
 _GATEWAY_SECONDS = 30.0

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from vetro.clouds.interface import Conflict, NotAvailable, Veil
-from vetro.clouds.openstack.errors import Closing, CloudUnreachable, Refused, SignInRefused
-from vetro.clouds.openstack.settings import OpenStackSettings, SettingWrong
+from vetro_openstack.errors import Closing, CloudUnreachable, Refused, SignInRefused
+from vetro_openstack.settings import OpenStackSettings
 
 _log = logging.getLogger(__name__)
 
@@ -192,16 +192,10 @@ class Link:
 
 
 def sign_in(settings: OpenStackSettings, project: str) -> Any:
-    """A session of keystoneauth1 for environments of a project; it signs in when it is used first.
+    """A session of keystoneauth1 for environments of a project; it signs in when it is used first."""
+    from keystoneauth1 import session
+    from keystoneauth1.identity import v3
 
-    Raises `SettingWrong` without the extra.
-    """
-    try:
-        from keystoneauth1 import session
-        from keystoneauth1.identity import v3
-        from openstack import connection  # noqa: F401 - said here, where the message can name the extra
-    except ImportError:
-        raise SettingWrong("cloud.kind 'openstack' needs the extra: pip install 'vetro[openstack]'") from None
     auth: dict[str, Any] = {**settings.auth_for(project)}
     if "username" in auth and not {"user_domain_id", "user_domain_name"} & set(auth):
         auth["user_domain_id"] = "default"

@@ -17,12 +17,12 @@ from vetro.clouds.interface import (
     Taken,
     TemplateInvalid,
 )
-from vetro.clouds.openstack import marks
-from vetro.clouds.openstack.errors import CloudUnreachable, Refused
-from vetro.clouds.openstack.link import Link
-from vetro.clouds.openstack.settings import OpenStackSettings
-from vetro.clouds.openstack.waiting import Stack, path_of, settled, status_of, why
 from vetro.library.stackdata import EMPTY, Parts, apply, digest_of, whole_of
+from vetro_openstack import marks
+from vetro_openstack.errors import CloudUnreachable, Refused
+from vetro_openstack.link import Link
+from vetro_openstack.settings import OpenStackSettings
+from vetro_openstack.waiting import Stack, path_of, settled, status_of, why
 
 #: How often a write whose end is not known is looked for and sent again, and the pause before.
 _TRIES, _PAUSE = 4, 1.0

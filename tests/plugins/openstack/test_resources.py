@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.openstack.fake import Fake
+from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import Owner, ResourceState, ShowsResources, StackChange
-from vetro.clouds.openstack import OpenStackCloud, OpenStackSettings, waiting
 from vetro.library.stackdata import difference, digest_of, parts_of
+from vetro_openstack import OpenStackCloud, OpenStackSettings, waiting
 
 OWNER = Owner("project", "Env")
 TEMPLATE = {"heat_template_version": "2016-04-08", "resources": {"a": {"type": "OS::Heat::None"}}}
