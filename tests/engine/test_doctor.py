@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import NATIVES
+from vetro.clouds import kinds
 from vetro.clouds.drivers import tools
 from vetro.engine import doctor
 from vetro.engine.doctor import Finding, examine
@@ -46,6 +47,15 @@ def test_a_sandbox_that_cannot_be_tried_is_a_finding(monkeypatch: pytest.MonkeyP
     (finding,) = doctor.sandbox()
     assert (finding.ok, finding.detail) == (False, "the zygote could not start")
     assert "no_such_module" in capfd.readouterr().err
+
+
+def test_a_kind_of_clouds_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> Any:
+        raise kinds.KindMissing(f"clouds of kind '{name}' cannot be loaded")
+
+    monkeypatch.setattr(kinds, "find", find)
+    found = {finding.name: finding for finding in doctor.clouds()}
+    assert (found["record"].ok, found["record"].detail) == (False, "clouds of kind 'record' cannot be loaded")
 
 
 def test_drivers_are_found_by_their_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

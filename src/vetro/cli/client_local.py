@@ -39,6 +39,7 @@ class _Route(NamedTuple):
 _ROUTES: Final = tuple(
     _Route(*row)
     for row in (
+        ("GET", "/clouds", "clouds:list_clouds"),
         ("GET", "/environments", "local:list_environments"),
         ("POST", "/environments", "local:create_environment", "names"),
         ("GET", "/environments/{}", "local:show_environment"),

@@ -36,6 +36,18 @@ def test_nothing_is_there_and_nothing_is_made(vetro: Vetro, workspace: Path, mon
     assert not workspace.exists()
 
 
+def test_kinds_are_listed(vetro: Vetro, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VETRO_CLOUD__KIND", "record")
+    shown = vetro("cloud", "list")
+    assert shown.exit_code == 0, shown.output
+    rows = {line.split()[0]: line for line in shown.stdout.splitlines()}
+    assert rows["record"].split()[1:6] == ["yes", "no", "stream", "attach", "own"]
+    assert rows["nspawn"].split()[1:5] == ["yes", "stream", "record", "own"]  # not in use
+    data = json.loads(vetro("cloud", "list", "-o", "json").stdout)
+    assert data["clouds"][0]["kind"] == "record" and data["clouds"][0]["capabilities"]["volumes"] == "attach"
+    assert not workspace.exists()
+
+
 def test_stacks_and_recorded_servers(vetro: Vetro, workspace: Path) -> None:
     folder = workspace / "cloud"
     folder.mkdir(parents=True)

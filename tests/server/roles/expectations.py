@@ -82,6 +82,7 @@ reader  POST         /v2/auth/logout
 reader  GET          /v2/categories
 admin   POST         /v2/categories
 admin   DELETE PATCH /v2/categories/{category_id}
+reader  GET          /v2/clouds
 reader  GET          /v2/environments
 member  POST         /v2/environments
 member  POST         /v2/environments/import

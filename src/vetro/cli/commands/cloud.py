@@ -1,28 +1,69 @@
-"""`vetro cloud`: what the local cloud of a workspace holds, starting its servers again, and removing all of it."""
+"""`vetro cloud`: kinds of clouds; what the cloud of a workspace holds, starting its servers, removing everything."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client.contexts import context_option
 from vetro.cli.groups import Commands
 from vetro.cli.task_run import workspace_option
 
 
 @click.group("cloud", cls=Commands)
 def command() -> None:
-    """Look at the local cloud of a workspace, start its servers again, and clean it up.
+    """List kinds of clouds; look at the cloud of a workspace, start its servers again, and clean it up.
 
     \b
     Examples:
+      vetro cloud list       what there is, here or at a server, and what it can do
       vetro cloud status
       vetro cloud start      after a restart of this machine
       vetro cloud clean
     """
+
+
+@command.command("list")
+@workspace_option
+@context_option
+@out.output_option("table", "json", "yaml")
+def list_command(workspace: str | None, output: str) -> None:
+    """List the kinds of clouds that are installed, with what they can do, and which one is in use.
+
+    Of a server where the context is one, else of this machine. '-o json' shows all capabilities.
+    """
+    from vetro.cli.client.contexts import chosen
+    from vetro.cli.client.requests import signed_in
+    from vetro.cli.client_local import open_local
+
+    with out.explained():
+        context = chosen()
+        with open_local(workspace) if context is None else signed_in(context) as client:
+            found = client.get("/clouds")
+    if output != "table":
+        out.print_data(found, output)
+        return
+    rows = [
+        (kind["name"], "yes" if kind["in_use"] else "", *_able(kind["capabilities"]), kind["title"])
+        for kind in found["kinds"]
+        if kind["problem"] is None
+    ]
+    out.print_table(("KIND", "IN USE", "RUNS SERVERS", "AGENTS", "VOLUMES", "NETWORKS", "MEANING"), rows)
+    for kind in found["kinds"]:
+        if kind["problem"] is not None:
+            out.note(f"{kind['name']} cannot be used: {kind['problem']}")
+
+
+def _able(capabilities: Mapping[str, Any]) -> tuple[str, ...]:
+    """Columns of the table of kinds."""
+    runs = "yes" if capabilities["executes"] else "no"
+    return (runs, capabilities["agents"], capabilities["volumes"], capabilities["networks"])
 
 
 @command.command("status")

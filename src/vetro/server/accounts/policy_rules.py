@@ -58,6 +58,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "watch_events": (ANYBODY, "follow what happens in the project (Vetro's)"),
     "use_forms": (ANYBODY, "see forms and have answers checked (Vetro's)"),
     "import_from_address": (WRITER, "import packages from an address (Vetro's)"),
+    "list_clouds": (ANYBODY, "list clouds and kinds of clouds, and what they can do (Vetro's)"),
     "list_images": (ANYBODY, "list images of the cloud and their marks (Vetro's)"),
     "mark_images": (ADMIN, "mark images of the cloud for forms (Vetro's)"),
     "force_delete_package": (WRITER, "delete or disable a package that others require (Vetro's)"),

@@ -16,8 +16,8 @@ from vetro.server.api.v2.routes import Routes
 
 #: Modules with endpoints, in the order of the description. Each has ``routes``.
 AREAS = (
-    "auth", "packages", "package_parts", "categories", "images", "environments", "history", "sessions", "components",
-    "tasks", "actions", "schemas", "forms", "events", "templates", "audit", "people", "quotas",
+    "auth", "packages", "package_parts", "categories", "clouds", "images", "environments", "history", "sessions",
+    "components", "tasks", "actions", "schemas", "forms", "events", "templates", "audit", "people", "quotas",
 )  # fmt: skip
 
 _ABOUT = """\

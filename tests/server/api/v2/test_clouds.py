@@ -1,0 +1,96 @@
+"""`GET /v2/clouds`: the cloud of the service, the kinds that are installed, what they can do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vetro.clouds import kinds
+from vetro.clouds.interface import Capabilities
+from vetro.server import setup
+from vetro.server.config.config import Config
+
+pytestmark = pytest.mark.django_db
+PAGE = Path(__file__).parents[4] / "docs" / "clouds.md"
+RECORD = {
+    "executes": False, "walls": "full", "agents": "stream", "consoles": "log", "volumes": "attach",
+    "volume_snapshots": False, "server_snapshots": False, "networks": "own", "groups": "full", "floating": True,
+    "shared_ips": True, "resize": True, "machines": "container", "architectures": [], "quota": True, "members": False,
+}  # fmt: skip
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Gives the service other settings."""
+
+    def change(**settings: Any) -> None:
+        overrides = {name.replace("__", "."): value for name, value in settings.items()}
+        monkeypatch.setattr(setup, "_current", Config.load(tmp_path, environ={}, overrides=overrides))
+
+    return change
+
+
+def shown(person: Any) -> Any:
+    answer = person.get("/v2/clouds")
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def test_the_cloud_and_all_kinds(ann: Any, use: Any) -> None:
+    use(cloud__kind="record")
+    found = shown(ann)
+    assert found["clouds"] == [{"name": "main", "kind": "record", "capabilities": RECORD}]
+    assert [kind["name"] for kind in found["kinds"]] == kinds.names()
+    by_name = {kind["name"]: kind for kind in found["kinds"]}
+    assert by_name["record"] == {
+        "name": "record", "title": "nothing is executed, everything is written down", "in_use": True, "automatic": True,
+        "capabilities": RECORD, "problem": None,
+    }  # fmt: skip
+    assert [name for name, kind in by_name.items() if kind["in_use"]] == ["record"]
+    assert (by_name["openstack"]["automatic"], by_name["openstack"]["capabilities"]["machines"]) == (False, "vm")
+
+
+def test_a_cloud_is_not_asked(ann: Any, use: Any) -> None:
+    login = {"auth_url": "http://127.0.0.1:9/v3", "username": "w", "password": "secret", "project_name": "p"}
+    use(cloud__kind="openstack", cloud__openstack=login)
+    found = shown(ann)
+    assert found["clouds"][0]["kind"] == "openstack" and found["clouds"][0]["capabilities"]["agents"] == "broker"
+    assert "secret" not in str(found) and "127.0.0.1" not in str(found)
+
+
+def test_a_cloud_that_a_function_makes(ann: Any, use: Any) -> None:
+    use(cloud__kind="somewhere:make")
+    found = shown(ann)
+    assert found["clouds"] == [{"name": "main", "kind": None, "capabilities": None}]
+    assert not any(kind["in_use"] for kind in found["kinds"])
+
+
+def test_a_kind_that_does_not_load_is_shown_with_the_reason(
+    ann: Any, use: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(cloud__kind="record")
+    real = kinds.find
+
+    def find(name: str) -> Any:
+        if name == "proot":
+            raise kinds.KindMissing("clouds of kind 'proot' cannot be loaded from vetro: no reason")
+        return real(name)
+
+    monkeypatch.setattr(kinds, "find", find)
+    (kind,) = [kind for kind in shown(ann)["kinds"] if kind["name"] == "proot"]
+    assert kind == {
+        "name": "proot", "title": None, "in_use": False, "automatic": False, "capabilities": None,
+        "problem": "clouds of kind 'proot' cannot be loaded from vetro: no reason",
+    }  # fmt: skip
+
+
+def test_every_capability_is_documented() -> None:
+    rows = re.findall(
+        r"^\| (`\w+`(?:, `\w+`)*) \|", PAGE.read_text("utf-8").partition("| capability |")[2], re.MULTILINE
+    )
+    named = [name for row in rows for name in re.findall(r"\w+", row)]
+    assert named == [item.name for item in fields(Capabilities)]
