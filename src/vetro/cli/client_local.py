@@ -188,7 +188,9 @@ class LocalClient(Client):
             with export_environment(self.workspace.caller, environment_id) as file:
                 return file.read()
 
-    def import_environment(self, data: bytes, name: str | None, fresh: bool, choose: Callable[[], Any]) -> Any:
+    def import_environment(
+        self, data: bytes | memoryview, name: str | None, fresh: bool, choose: Callable[[], Any]
+    ) -> Any:
         """See `vetro.server.local.answers.import_environment`."""
         from vetro.server.local.answers import import_environment
 

@@ -130,9 +130,16 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
 
     from vetro.cli.client.requests import server
     from vetro.cli.client_local import LocalClient
+    from vetro.packages.regular import open_regular
+    from vetro.server.catalog.inspection.protocol import content_of
+    from vetro.server.environments.limits import LARGEST_ARCHIVE
 
     with out.explained():
-        data = Path(file).read_bytes()
+        if not Path(file).is_file() or Path(file).stat().st_size > LARGEST_ARCHIVE:
+            fault = f"{file} is no file, or has more than {LARGEST_ARCHIVE >> 20} MiB"
+            out.fail(fault, "give what 'vetro env export' wrote")
+        with open_regular(file) as opened:
+            data = content_of(opened)
         with server(workspace) as client:
             if isinstance(client, LocalClient):
                 from vetro.cli.task_run import local_cloud
@@ -140,7 +147,7 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
                 choose = partial(local_cloud, client, "auto", None)
                 made = client.import_environment(data, name, fresh, choose)
             else:
-                made = _uploaded(client, Path(file).name, data, {"name": name, "fresh": fresh})
+                made = _uploaded(client, Path(file).name, bytes(data), {"name": name, "fresh": fresh})
             found = client.get(f"/environments/{made['environment_id']}")
             out.note(f"environment '{found['name']}' is imported")
             for note in made.get("notes") or ():

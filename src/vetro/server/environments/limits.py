@@ -13,6 +13,8 @@ LONGEST_NAME: Final = 255
 #: Levels of lists and mappings in a model, and its size as JSON text, in characters.
 DEEPEST: Final = 200
 LARGEST_MODEL: Final = 16 << 20
+#: Bytes of an archive of an environment, and of its unpacked files together.
+LARGEST_ARCHIVE: Final = 512 << 20
 #: Values of a JSON text, roughly. Empty lists take twenty times the memory of their brackets, so texts are looked at
 #: before they are parsed; a model of the largest size has a fifth of them.
 MOST_PARTS: Final = 1_000_000

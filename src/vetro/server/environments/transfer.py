@@ -43,8 +43,7 @@ from vetro.server.setup import config
 from vetro.server.tasks import log
 from vetro.server.tasks.models import Report, Task
 
-#: Bytes of an archive's unpacked files together, and how many there may be.
-LARGEST: Final = 512 << 20
+#: Files of an archive.
 MOST_FILES: Final = 20_000
 #: Packages of one environment; each is looked up.
 _MOST_PACKAGES: Final = 500
@@ -193,7 +192,7 @@ class _Archive:
     def of(self, **question: Any) -> tuple[dict[str, Any], list[bytes | memoryview]]:
         """What it says, and compressed models; they are of a size that can be read. Raises `Invalid`."""
         facts, blobs = self.files(**question)
-        left = LARGEST
+        left = limits.LARGEST_ARCHIVE
         for blob in blobs:
             left -= unpacked_size(blob, min(left, limits.LARGEST_MODEL * 4))
         return facts, blobs
@@ -202,8 +201,12 @@ class _Archive:
         """What it says, and bytes. Raises `Invalid`."""
         package = int(config()["packages.max_upload_mib"]) << 20
         bounds = {
-            "bytes": LARGEST, "files": MOST_FILES, "package": package, "parts": MOST_PARTS, "all_parts": MOST_ALL_PARTS
-        }  # fmt: skip
+            "bytes": limits.LARGEST_ARCHIVE,
+            "files": MOST_FILES,
+            "package": package,
+            "parts": MOST_PARTS,
+            "all_parts": MOST_ALL_PARTS,
+        }
         head = {"op": "environment", "bounds": bounds, **question}
         try:
             told, blobs = pool().ask(self._owner, head, [self._data], SECONDS)

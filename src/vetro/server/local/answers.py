@@ -148,7 +148,12 @@ def abandon_task(workspace: Workspace, task_id: str) -> dict[str, Any]:
 
 
 def import_environment(
-    workspace: Workspace, data: bytes, *, name: str | None, fresh: bool, choose: Callable[[], Mapping[str, Any]]
+    workspace: Workspace,
+    data: bytes | memoryview,
+    *,
+    name: str | None,
+    fresh: bool,
+    choose: Callable[[], Mapping[str, Any]],
 ) -> dict[str, Any]:
     """An environment from what `vetro env export` wrote, with the packages that are in the archive.
 

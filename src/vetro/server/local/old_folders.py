@@ -8,26 +8,43 @@
                         tasks/<n>/          task.json, outcome.json; without the second one it was interrupted
                         journal.db          the journal of its tasks
                         reports.jsonl       status lines of tasks without journal
+
+Whoever has such a folder may have it from somebody else. So `answer` runs behind the walls of tasks
+(`vetro.server.catalog.inspection.worker`): JSON, SQLite and pipes in there take memory and time of a process that is
+ended. What it gives back is as much as the service takes from anybody, and `OldTask.loads` believes nothing of it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import dataclasses
 import json
+import re
 import sqlite3
+import struct
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from vetro.engine.models.environment import Environment as Model
 from vetro.engine.worker.journal import Ended, Entry, Note
 from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.packages.errors import PackageError
+from vetro.packages.regular import read_regular
+from vetro.server.environments import limits
 from vetro.server.errors import Invalid
 
 #: Newest version of the layout.
 _FORMAT = 1
 _JOURNAL_FORMAT = 1
+#: Bytes of one file that is no archive, and of one task with its journal.
+LARGEST: Final = 4 * limits.LARGEST_MODEL
+_LARGEST_JOURNAL: Final = 4 * LARGEST
+_WAL: Final = 0x377F0682 >> 1
+_ID = re.compile(r"[0-9a-f]{32}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass
@@ -58,8 +75,55 @@ class OldTask:
     journal: OldJournal | None = None
     reports: list[dict[str, Any]] = field(default_factory=list)
 
+    def dumps(self) -> bytes:
+        """As JSON. Raises `Invalid` where it is too large or nested too deeply."""
+        what = f"task {self.number}"
+        value = _plain(self)
+        limits.check_depth(value, what)
+        with deep_calls():
+            text = json.dumps(value, separators=(",", ":")).encode()
+        if len(text) > LARGEST:
+            raise Invalid(f"{what} with its journal has {len(text):,} bytes, {LARGEST:,} at most")
+        limits.check_parts(text, what)
+        return text
 
-class OldEnvironment:
+    @classmethod
+    def loads(cls, data: bytes) -> OldTask:
+        """From what `dumps` gave. Raises `Invalid`; `TypeError` and `ValueError` for what it cannot have given."""
+        if len(data) > LARGEST:
+            raise Invalid(f"a task has {len(data):,} bytes")
+        limits.check_parts(data, "a task")
+        value = json.loads(data)
+        journal = value.pop("journal")
+        if journal is not None:
+            ended = journal.pop("ended")
+            entries = [Entry(**entry) for entry in journal.pop("entries")]
+            notes = [Note(**note) for note in journal.pop("notes")]
+            journal = OldJournal(
+                **journal, ended=None if ended is None else Ended(**ended), entries=entries, notes=notes
+            )
+        return cls(**value, journal=journal)
+
+
+def _plain(value: Any) -> Any:
+    """A record as a mapping; what its values hold is plain data already."""
+    if isinstance(value, list) and value and dataclasses.is_dataclass(value[0]):
+        return [_plain(one) for one in value]
+    if not dataclasses.is_dataclass(value):
+        return value
+    return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+
+
+def answer(folder: Path) -> tuple[dict[str, Any], list[bytes]]:
+    """(head, blobs) of an environment: what environment.json says, with the ``numbers`` of the models; the models,
+    compressed, then the tasks (`OldTask.loads`), oldest first. Raises `Invalid`."""
+    old = _OldEnvironment(folder)
+    models, tasks = old.models(), old.tasks()
+    head = {"id": old.id, "name": old.name, "created": old.created, "packages": old.packages, "settings": old.settings}
+    return {**head, "numbers": list(models)}, [*models.values(), *tasks]
+
+
+class _OldEnvironment:
     """One environment. Raises `Invalid` for a folder whose environment.json cannot be read."""
 
     def __init__(self, path: Path) -> None:
@@ -68,49 +132,59 @@ class OldEnvironment:
         if not isinstance(head.get("format"), int) or head["format"] > _FORMAT:
             raise Invalid(f"{path} was written by a newer Vetro", hint="use that version for it")
         try:
-            self.id, self.name, self.created = str(head["id"]), str(head["name"]), float(head["created"])
+            self.id, self.created = str(head["id"]), float(head["created"])
+            self.name = limits.name_of(head["name"], "no name", "Environment")
             self.packages = [{key: str(entry[key]) for key in ("name", "version", "digest")}
                              for entry in head["packages"]]  # fmt: skip
-        except (KeyError, TypeError, ValueError):
+            if not _ID.fullmatch(self.id) or not all(_DIGEST.fullmatch(entry["digest"]) for entry in self.packages):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, Invalid):
             raise Invalid(f"{path / 'environment.json'} is damaged", hint="restore it from a backup") from None
-        self.settings = {key: head[key] for key in ("driver", "script", "region", "settings") if head.get(key)}
+        self.settings = {key: str(head[key]) for key in ("driver", "script", "region") if head.get(key)}
 
-    def archive(self, digest: str) -> bytes:
-        """The archive of a package. Raises `OSError`."""
-        return (self.path / "packages" / f"{digest}.zip").read_bytes()
-
-    def models(self) -> dict[int, dict[str, Any]]:
-        """The models by number; damaged ones are left out. Raises `Invalid` where none is left."""
+    def models(self) -> dict[int, bytes]:
+        """The models by number, as compressed JSON; damaged ones are left out. Raises `Invalid` where none is left,
+        and for one that is too large."""
         found = {}
         for path in self.path.glob("model-*.json"):
-            if path.stem[6:].isdigit():
-                with contextlib.suppress(Invalid):
+            if re.fullmatch(r"\d{1,18}", path.stem[6:]):
+                with contextlib.suppress(_Damaged):
                     found[int(path.stem[6:])] = _mapping(path)
         if not found:
             raise Invalid(f"environment '{self.name}' has no model", hint="restore model-0.json from a backup")
-        return dict(sorted(found.items()))
+        newest = max(found)
+        if found[newest].get("Objects") is None:  # it was emptied, and can be filled again
+            found[newest] = {**found[newest], "Objects": Model.new(self.name, self.id).model["Objects"]}
+        packed = {}
+        for number, model in sorted(found.items()):
+            limits.check_model(model, f"model-{number}.json")
+            with deep_calls():
+                text = json.dumps(model, ensure_ascii=False, separators=(",", ":"))
+            packed[number] = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+        return packed
 
-    def tasks(self) -> list[OldTask]:
+    def tasks(self) -> list[bytes]:
         """All tasks, oldest first, with what is in the journal and the file of reports."""
         folder = self.path / "tasks"
-        numbers = sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit()) if folder.is_dir() else []
+        names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
         journals, reports = self._journals(), self._reports()
         found = []
-        for number in numbers:
+        for number in sorted(int(name) for name in names if re.fullmatch(r"\d{1,18}", name)):
             place = folder / str(number)
             if not (place / "task.json").exists():
                 continue
             task, outcome = _perhaps(place / "task.json"), _perhaps(place / "outcome.json")
             journal = journals.get(str((task or {}).get("id") or f"{self.id}-{number}"))
             lines = reports.get(number, []) if journal is None else []
-            found.append(OldTask(number, task, outcome, (place / "outcome.json").exists(), journal, lines))
+            finished = (place / "outcome.json").exists()
+            found.append(OldTask(number, task, outcome, finished, journal, lines).dumps())
         return found
 
     def _reports(self) -> dict[int, list[dict[str, Any]]]:
         found: dict[int, dict[Any, dict[str, Any]]] = {}
         try:
-            lines = (self.path / "reports.jsonl").read_bytes().decode("utf-8", "surrogatepass").splitlines()
-        except (OSError, UnicodeDecodeError):
+            lines = _bytes(self.path / "reports.jsonl").decode("utf-8", "surrogatepass").splitlines()
+        except (OSError, UnicodeDecodeError, PackageError):
             return {}
         for line in lines:
             with contextlib.suppress(ValueError, RecursionError):  # a line that a crash cut off
@@ -120,27 +194,70 @@ class OldEnvironment:
         return {number: list(entries.values()) for number, entries in found.items()}
 
     def _journals(self) -> dict[str, OldJournal]:
-        path = self.path / "journal.db"
-        if not path.exists():
+        try:
+            data = _database(self.path / "journal.db")
+        except FileNotFoundError:
             return {}
         try:
-            with contextlib.closing(sqlite3.connect(path, timeout=20)) as connection:
+            with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+                connection.deserialize(data)
+                connection.execute("PRAGMA trusted_schema=OFF")
+                connection.execute("PRAGMA temp_store=MEMORY")
                 if connection.execute("PRAGMA user_version").fetchone()[0] != _JOURNAL_FORMAT:
                     return {}
                 return {journal.task["id"]: journal for journal in _journals(connection)}
         except (sqlite3.DatabaseError, ValueError, KeyError, TypeError):  # a damaged one hides no environment
             return {}
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[bool]:
-        """Whether no command of the earlier version works on it; none does during the block."""
-        with open(self.path / "lock", "a", encoding="ascii") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+
+def _database(path: Path) -> bytes:
+    """A database as it was committed, with what its write-ahead log has: SQLite cannot open one that may not be locked.
+    Raises `FileNotFoundError`, and `Invalid` for what is no file."""
+    try:
+        data = bytearray(_bytes(path, _LARGEST_JOURNAL))
+    except PackageError as error:
+        raise Invalid(error.message) from None
+    with contextlib.suppress(FileNotFoundError, PackageError):
+        for pages, size in _commits(_bytes(path.with_name(f"{path.name}-wal"))):
+            for offset, page in pages.items():
+                data.extend(bytes(max(offset - len(data), 0)))
+                data[offset : offset + len(page)] = page
+            del data[size:]
+    data[18:20] = b"\1\1"  # a log is not looked for any more
+    return bytes(data)
+
+
+def _commits(log: bytes) -> Iterator[tuple[dict[int, bytes], int]]:
+    """(pages by their offsets, size of the database) of each transaction of a log of SQLite, as its documentation of
+    file formats says; the first frame that is not sound ends it."""
+    if len(log) < 32:
+        return
+    magic, _, page_size, _, *salt = struct.unpack(">6I", log[:24])
+    order = ">" if magic & 1 else "<"
+    if magic >> 1 != _WAL or not 512 <= page_size <= 65536:
+        return
+    sums = _sums(log[:24], order, (0, 0))
+    if sums != struct.unpack(">2I", log[24:32]):
+        return
+    pages: dict[int, bytes] = {}
+    for begin in range(32, len(log) - page_size - 23, 24 + page_size):
+        number, size, *words = struct.unpack(">6I", log[begin : begin + 24])
+        page = log[begin + 24 : begin + 24 + page_size]
+        sums = _sums(log[begin : begin + 8] + page, order, sums)
+        if words != [*salt, *sums] or not 0 < number * page_size <= _LARGEST_JOURNAL:
+            return
+        pages[(number - 1) * page_size] = page
+        if size:
+            yield pages, size * page_size
+            pages = {}
+
+
+def _sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
+    first, second = sums
+    for even, odd in struct.iter_unpack(f"{order}2I", data):
+        first = (first + even + second) & 0xFFFFFFFF
+        second = (second + odd + first) & 0xFFFFFFFF
+    return first, second
 
 
 def _journals(connection: sqlite3.Connection) -> Iterator[OldJournal]:
@@ -176,19 +293,34 @@ def _value(text: str | None) -> Any:
         return json.loads(text)
 
 
+class _Damaged(Invalid):
+    """A file that is not what it should be."""
+
+
+def _bytes(path: Path, largest: int = LARGEST) -> bytes:
+    if path.is_symlink():
+        raise PackageError(f"{path}: this is a link, not a file")
+    return read_regular(path, largest)
+
+
 def _mapping(path: Path) -> dict[str, Any]:
     try:
+        data = _bytes(path)
+        limits.check_parts(data, path.name)
         with deep_calls():
-            data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+            value = json.loads(data.decode("utf-8", "surrogatepass"))
+        if not isinstance(value, dict):
+            raise ValueError("it holds no mapping")
+        limits.check_depth(value, path.name)
+    except PackageError as error:
+        raise Invalid(error.message) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise Invalid(f"{path} is damaged: {error}", hint="restore it from a backup") from None
-    if not isinstance(data, dict):
-        raise Invalid(f"{path} is damaged: it holds no mapping", hint="restore it from a backup")
-    return data
+        raise _Damaged(f"{path} is damaged: {error}", hint="restore it from a backup") from None
+    return value
 
 
 def _perhaps(path: Path) -> dict[str, Any] | None:
     try:
         return _mapping(path)
-    except Invalid:
+    except _Damaged:
         return None

@@ -3,19 +3,27 @@
 Each is taken over in one transaction, with its states, tasks, journals and packages; then its folder is moved to
 ``taken-over/``, where nothing reads it any more. A command that is killed in between leaves the environment in one of
 the two places, or in both, and the next one goes on. What cannot be read stays where it is, and is said.
+
+Folders are read behind the walls of tasks (`old_folders`); this process looks at names, and
+at archives by their digest.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import dataclasses
+import fcntl
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from vetro.clouds.kinds import RECORD
-from vetro.server.errors import ServiceError
-from vetro.server.local.old_folders import OldEnvironment, OldJournal, OldTask
+from vetro.packages.errors import PackageError
+from vetro.server.errors import Invalid, ServiceError
+from vetro.server.local.old_folders import LARGEST, OldJournal, OldTask
 
 if TYPE_CHECKING:
     from vetro.server.environments.models import Environment
@@ -24,7 +32,9 @@ if TYPE_CHECKING:
 
 #: Where the folders are in a workspace, and where they are moved.
 FOLDER, DONE = "environments", "taken-over"
-_KINDS = frozenset({"deploy", "action"})
+#: Seconds that reading one of them may take.
+SECONDS: Final = 60.0
+_OUT: Final = "move the folder elsewhere, and it is not looked at again"
 
 
 def take_over(workspace: Workspace) -> dict[str, str]:
@@ -41,15 +51,17 @@ def take_over(workspace: Workspace) -> dict[str, str]:
             if not (path / "environment.json").exists():
                 continue
             try:
-                old = OldEnvironment(path)
-                with old.locked() as free:
+                _check_own(path)
+                with _locked(path) as free:
                     if not free:
                         failures[path.name] = f"a command of an earlier version works on environment '{path.name}'"
                         continue
-                    _take(workspace, old)
+                    _take(workspace, path)
                     _move(path, data / DONE)
             except ServiceError as error:
                 failures[path.name] = error.message
+            except Exception as error:  # whatever is in there hides no other environment
+                failures[path.name] = f"{path} is damaged ({type(error).__name__}: {error}): {_OUT}"
         with contextlib.suppress(OSError):  # something is left in it
             folder.rmdir()
     return failures
@@ -64,39 +76,92 @@ def _move(path: Path, done: Path) -> None:
     path.rename(target)
 
 
-def _take(workspace: Workspace, old: OldEnvironment) -> None:
+def _check_own(path: Path) -> None:
+    """Raises `Invalid` for what is no folder, or belongs to somebody who could change it meanwhile."""
+    found, above = path.lstat(), path.parent.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise Invalid(f"{path} is a link: {_OUT}")
+    if found.st_uid not in (os.geteuid(), above.st_uid):
+        raise Invalid(f"{path} belongs to another user (number {found.st_uid}): {_OUT}")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Whether no command of the earlier version works on it; none does during the block."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(path / "lock", flags, 0o600), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise Invalid(f"{path / 'lock'} is no file: {_OUT}")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _read(workspace: Workspace, path: Path) -> tuple[dict[str, Any], list[bytes | memoryview]]:
+    """What `old_folders.answer` says. Raises `Invalid`."""
+    from vetro.server.catalog.inspection.client import PREFIX
+    from vetro.server.catalog.inspection.pool import pool
+
+    head = {"op": "old environment", "folder": str(path)}
+    try:
+        told, blobs = pool().ask(workspace.caller.project_id, head, (), SECONDS, [str(path)])
+    except Invalid as error:
+        raise Invalid(f"{path} cannot be read: {error.message.removeprefix(PREFIX)}: {_OUT}") from None
+    if "invalid" in told:
+        message = str(told["invalid"]["message"])
+        raise Invalid(message if str(path) in message else f"{path}: {message}")
+    return told, blobs
+
+
+def _take(workspace: Workspace, path: Path) -> None:
     from django.db import transaction
 
+    from vetro.packages.regular import read_regular
     from vetro.server.catalog import blobs
-    from vetro.server.environments.models import Environment, EnvironmentPackage
+    from vetro.server.environments.models import Environment, EnvironmentPackage, State
+    from vetro.server.secrets.encryption import CompressedJSON, unpacked_size
 
-    if Environment.objects.filter(id=old.id).exists():
+    old, found = _read(workspace, path)
+    if Environment.objects.filter(id=old["id"]).exists():
         return  # a command was killed before it moved the folder
     packages = []
-    for entry in old.packages:
-        with contextlib.suppress(OSError):  # one whose archive is gone: a deployment says so
-            if blobs.put(old.archive(entry["digest"])) == entry["digest"]:
+    for entry in old["packages"]:
+        # One whose archive is gone, or none: a deployment says so.
+        with contextlib.suppress(OSError, PackageError):
+            if blobs.put(read_regular(path / "packages" / f"{entry['digest']}.zip")) == entry["digest"]:
                 packages.append({"fqn": entry["name"], "version": entry["version"], "digest": entry["digest"]})
-    models, tasks = old.models(), old.tasks()
+    count, created = len(old["numbers"]), _at(old["created"])
+    models = dict(zip(old["numbers"], found[:count], strict=True))
+    for model in models.values():
+        unpacked_size(model, LARGEST)
     with transaction.atomic():
         row = Environment.objects.create(
-            id=old.id,
+            id=old["id"],
             project_id=workspace.caller.project_id,
-            name=old.name,
-            region=str(old.settings.get("region") or ""),
-            cloud=_cloud(old.settings),
+            name=old["name"],
+            region=str(old["settings"].get("region") or ""),
+            cloud=_cloud(old["settings"]),
         )
         EnvironmentPackage.objects.bulk_create(EnvironmentPackage(environment=row, **entry) for entry in packages)
-        made = [_task(workspace, row, one, packages) for one in tasks]
-        _states(row, old, models, {one.number: task for one, task in zip(tasks, made, strict=True)})
-        last = made[-1] if made else None
+        last, tasks = None, {}
+        for text in found[count:]:
+            one = OldTask.loads(bytes(text))
+            last = _task(workspace, row, one, packages)
+            tasks[one.number] = (last.id, last.finished)
+        for number, model in models.items():
+            task_id, ended = tasks.get(number, ("", None))
+            made = State.objects.create(environment=row, number=number, model=CompressedJSON(model), task_id=task_id)
+            State.objects.filter(id=made.id).update(created=ended or created)
         failed = last is not None and last.state not in ("done", "queued")
         Environment.objects.filter(id=row.id).update(
             version=max(models),
             task_id=last.id if last is not None else "",
             failure="deploy failure" if failed else "",
-            created=_at(old.created),
-            updated=_at(old.created),
+            created=created,
+            updated=created,
         )
 
 
@@ -105,25 +170,8 @@ def _cloud(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"script": settings["script"]} if settings.get("script") else {})
 
 
-def _states(
-    row: Environment, old: OldEnvironment, models: Mapping[int, dict[str, Any]], tasks: Mapping[int, Task]
-) -> None:
-    from vetro.engine.models.environment import Environment as Model
-    from vetro.server.environments.models import State
-
-    newest = max(models)
-    for number, model in models.items():
-        if number == newest and model.get("Objects") is None:  # it was emptied, and can be filled again
-            model = {**model, "Objects": Model.new(old.name, old.id).model["Objects"]}
-        task = tasks.get(number)
-        made = State.objects.create(
-            environment=row, number=number, model=model, task_id=task.id if task is not None else ""
-        )
-        ended = task.finished if task is not None else None
-        State.objects.filter(id=made.id).update(created=ended or _at(old.created))
-
-
 def _task(workspace: Workspace, row: Environment, old: OldTask, packages: Sequence[Mapping[str, str]]) -> Task:
+    from vetro.server.tasks import spec
     from vetro.server.tasks.models import Task
 
     given = old.task or (old.journal.task if old.journal is not None else {})
@@ -141,7 +189,12 @@ def _task(workspace: Workspace, row: Environment, old: OldTask, packages: Sequen
         environment_id=row.id,
         kind=kind,
         state=state,
-        spec={**given, "packages": [p for p in packages if p["digest"] in used or not used], "cloud": row.cloud},
+        spec={
+            **given,
+            "packages": [p for p in packages if p["digest"] in used or not used],
+            "cloud": row.cloud,
+            "budget": dataclasses.asdict(spec.budget(workspace.config)),
+        },
         action={"object_id": given.get("object_id") or row.id, "method": method, "args": given.get("args") or {}},
         result=outcome.get("result"),
         error=error,

@@ -10,6 +10,7 @@ import importlib
 import os
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from vetro.engine.installation import Installation
@@ -20,6 +21,7 @@ from vetro.server.catalog.inspection import read as reading
 from vetro.server.catalog.inspection.protocol import packed, received
 from vetro.server.environments import archive
 from vetro.server.errors import Invalid
+from vetro.server.local import old_folders
 
 #: Characters of what went wrong in here that are told.
 _TRACE = 20_000
@@ -83,7 +85,9 @@ def _answer(
         if question["op"] == "highlight":
             return {"lines": describing.highlight(blobs[0].decode(), question["path"])}, []
         if question["op"] == "environment":
-            return _environment(question, blobs)
+            return _refusal_told(lambda: archive.answer(blobs[0], question))
+        if question["op"] == "old environment":
+            return _refusal_told(lambda: old_folders.answer(Path(question["folder"])))
         archives = list(zip(blobs, question["locations"], strict=True))
         cache = Compiled(installation.cache, question["locations"]) if question["compile"] else None
         checked = reading.check(archives, question["others"], cache, limits)
@@ -98,9 +102,9 @@ def _answer(
         return {"defect": f"it could not be examined ({type(error).__name__})", "trace": trace}, []
 
 
-def _environment(question: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+def _refusal_told(ask: Callable[[], tuple[dict[str, Any], list[bytes]]]) -> tuple[dict[str, Any], list[bytes]]:
     try:
-        return archive.answer(blobs[0], question)
+        return ask()
     except Invalid as error:
         return {"invalid": {"message": error.message, "hint": error.hint}}, []
 
