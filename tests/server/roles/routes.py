@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -53,11 +54,16 @@ def _v1() -> Iterator[Route]:
         yield Route("/v1/" + "/".join(segments), method)
 
 
-def operations() -> Iterator[tuple[Route, dict[str, Any]]]:
-    """Routes of /v2 with their description."""
+@cache
+def _described() -> dict[str, dict[str, Any]]:
     from vetro.server.api.v2.api import api
 
-    for path, methods in api.get_openapi_schema()["paths"].items():
+    return api.get_openapi_schema()["paths"]  # takes seconds to make
+
+
+def operations() -> Iterator[tuple[Route, dict[str, Any]]]:
+    """Routes of /v2 with their description."""
+    for path, methods in _described().items():
         for method, about in methods.items():
             yield Route(path, method.upper()), about
 
