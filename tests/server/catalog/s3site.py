@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -12,13 +13,15 @@ from xml.sax.saxutils import escape
 
 class Site:
     """``objects``: ``bucket/key`` -> bytes, ``times`` when they were written, by ``clock`` (seconds since the epoch).
-    ``refuses``: every request is answered by this status, when it is one."""
+    ``refuses``: every request is answered by this status, when it is one. ``hostile`` answers in its place."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.times: dict[str, float] = {}
         self.clock = 1795255200.0  # 21 November 2026, 10:00
         self.refuses = 0
+        self.hostile: Callable[[Any], None] | None = None
+        self.asked: list[str] = []
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -39,7 +42,10 @@ class Site:
                 parts = urlsplit(self.path)
                 key = unquote(parts.path).lstrip("/")
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if site.refuses:
+                site.asked.append(self.path)
+                if site.hostile is not None:
+                    site.hostile(self)
+                elif site.refuses:
                     code = b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
                     self.answer(site.refuses, code)
                 elif "/" not in key:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import os
 import time
+import tracemalloc
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -154,6 +157,108 @@ def test_a_bucket_of_s3(site: Site, tmp_path: Path, monkeypatch: Any) -> None:
         blobs.get(digest)
     with pytest.raises(Unavailable, match="blob store cannot be written"):
         blobs.put(b"other")
+
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def inner() -> Iterator[Site]:
+    """A storage to which nobody was to be led."""
+    found = Site()
+    yield found
+    found.close()
+
+
+@pytest.mark.attack("data", "a hostile S3")
+@pytest.mark.parametrize(
+    ("attack", "text"),
+    [
+        ("endless", "larger than anything"),
+        ("endless-head", "HTTPHeaderError|headers|Connection|within"),
+        ("error", "larger than anything"),
+        ("drip", "more than 1|within 1|seconds"),
+        ("drip-head", "within 1"),
+        ("short", "damaged|IncompleteRead|Connection"),
+        ("long", "damaged"),
+        ("other", "damaged"),
+        ("gzip", "damaged"),
+        ("redirect", "301|redirect|Moved|within 1"),
+    ],
+)
+def test_a_bucket_of_a_hostile_server(site: Site, inner: Site, monkeypatch: Any, attack: str, text: str) -> None:
+    """What it answers is bounded in bytes and seconds, is what was stored or an error, and leads nowhere else."""
+    from vetro.server.catalog import s3
+
+    monkeypatch.setattr(s3, "SECONDS", 1.5)
+    monkeypatch.setattr(s3, "LARGEST_TOTAL", 4 << 20)
+    bucket = blobs._open("s3://store")
+    monkeypatch.setattr(blobs, "store", lambda: bucket)
+    digest = blobs.put(b"hello")
+    inner.objects = dict(site.objects)
+    site.hostile = lambda handler: attacked(handler, attack, inner.url)
+    began = time.monotonic()
+    tracemalloc.start()
+    try:
+        with pytest.raises((Unavailable, BlobMissing), match=text):
+            blobs.get(digest)
+        assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    finally:
+        tracemalloc.stop()
+    assert time.monotonic() - began < 30 and not inner.asked
+    site.hostile = None
+    assert blobs.get(digest) == b"hello"
+
+
+@pytest.mark.attack("data", "a hostile S3")
+@pytest.mark.parametrize("attack", ["pages", "names", "endless", "drip"])
+def test_a_list_of_a_hostile_server_ends(site: Site, monkeypatch: Any, attack: str) -> None:
+    from vetro.server.catalog import s3
+
+    monkeypatch.setattr(s3, "SECONDS", 1.5)
+    monkeypatch.setattr(s3, "MOST_NAMES", 5000)
+    bucket = blobs._open("s3://store")
+    site.hostile = lambda handler: attacked(handler, attack, "")
+    began = time.monotonic()
+    with pytest.raises(OSError, match=r"does not end|larger than anything|seconds"):
+        list(bucket.names())
+    assert time.monotonic() - began < 30
+
+
+def attacked(handler: Any, attack: str, inner: str) -> None:
+    """One answer of a server that wants to harm: it ends when nobody listens any more."""
+    send = handler.wfile.write
+    if attack in ("pages", "names"):
+        many = 1 if attack == "pages" else 1000
+        stamp = time.monotonic_ns()
+        keys = "".join(f"<CommonPrefixes><Prefix>{stamp}-{n}/</Prefix></CommonPrefixes>" for n in range(many))
+        next = f"<IsTruncated>true</IsTruncated><NextMarker>{stamp}</NextMarker>"
+        handler.answer(200, f"<ListBucketResult>{next}{keys}</ListBucketResult>".encode())
+        return
+    handler.close_connection = True
+    if attack == "redirect":
+        send(f"HTTP/1.1 301 Moved\r\nLocation: {inner}{handler.path}\r\nContent-Length: 0\r\n\r\n".encode())
+        return
+    body = {"short": b"hell", "long": b"hello, world", "other": b"hullo", "gzip": gzip.compress(b"hello")}.get(attack)
+    if body is not None:
+        length = 5 if attack == "short" else len(body)
+        packed = "Content-Encoding: gzip\r\n" if attack == "gzip" else ""
+        send(f"HTTP/1.1 200 OK\r\n{packed}Content-Length: {length}\r\n\r\n".encode() + body)
+        return
+    status = "403 Forbidden" if attack == "error" else "200 OK"
+    send(f"HTTP/1.1 {status}\r\n".encode())
+    with contextlib.suppress(OSError):
+        if attack == "endless-head":
+            for number in range(100_000):
+                send(b"X-%d: %s\r\n" % (number, b"x" * 1000))
+        if attack == "drip-head":
+            for _ in range(100):
+                send(b"X")
+                time.sleep(0.1)
+        send(b"\r\n")
+        for _ in range(100 if attack == "drip" else GIB >> 16):
+            send(b"x" if attack == "drip" else b"x" * (1 << 16))
+            time.sleep(0.1 if attack == "drip" else 0)
 
 
 def test_a_bucket_that_is_away(site: Site, monkeypatch: Any) -> None:

@@ -24,8 +24,6 @@ from vetro.server.setup import config
 from vetro.yaql.errors import VetroError
 
 _DIGITS = frozenset("0123456789abcdef")
-#: Seconds until one try to reach S3 is given up, of five (AWS_MAX_ATTEMPTS); an answer may take three times as long.
-_S3_SECONDS = 10
 
 
 class BlobMissing(VetroError):
@@ -233,6 +231,8 @@ class Bucket:
         with _as_os_errors():
             folders, _ = self._storage.listdir(self._prefix)
         for folder in folders:
+            if len(folder) != 2:  # none of ours
+                continue
             with _as_os_errors():
                 found = self._storage.listdir(f"{self._prefix}/{folder}" if self._prefix else folder)[1]
             yield from (name for name in found if len(name) == 64)
@@ -283,14 +283,9 @@ def _open(address: str) -> Store:
     if parts.scheme != "s3" or not parts.hostname:
         raise ConfigError(f"'storage.blobs' is a folder or s3://BUCKET/PREFIX, not '{address}'")
     try:
-        from botocore.config import Config as Client  # type: ignore[import-untyped, unused-ignore]
-        from storages.backends.s3 import S3Storage  # type: ignore[import-untyped, unused-ignore]
+        from vetro.server.catalog.s3 import BoundedS3Storage
     except ImportError:
         raise ConfigError(
             "'storage.blobs' names a bucket, but django-storages is not installed: install vetro with the extra 's3'"
         ) from None
-    # Keys, region and endpoint come from the usual environment variables of AWS (AWS_ENDPOINT_URL_S3 for others).
-    # A storage that is away without a word holds a request, or a task, for less than a minute instead of five.
-    client = Client(connect_timeout=_S3_SECONDS, read_timeout=3 * _S3_SECONDS)
-    storage = S3Storage(bucket_name=parts.hostname, file_overwrite=True, default_acl=None, client_config=client)
-    return Bucket(storage, parts.path)
+    return Bucket(BoundedS3Storage(parts.hostname), parts.path)
