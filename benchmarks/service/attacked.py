@@ -20,6 +20,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,9 @@ class Attack:
         body, archive = draft(), bomb()
         work: list[Callable[[], None]] = [self._idle]
         work += [lambda: self._again("uploads", "POST", "/v2/environments/import", archive)] * UPLOADS
-        work += [lambda: self._draft(body)] * DRAFTS
+        # Before everything else: the rest of the attack takes the places of what this tenant sends.
+        environments = [self._environment(number) for number in range(DRAFTS)]
+        work += [partial(self._draft, id, body) for id in environments]
         self._threads = [threading.Thread(target=one, daemon=True) for one in work]
         for _ in range(STREAMS):
             self._open(f"GET /v2/events HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: {tenant.token}\r\n\r\n")
@@ -118,14 +121,14 @@ class Attack:
             self.statuses[what].append(status)
             self._over.wait(0.2)
 
-    def _draft(self, body: bytes) -> None:
+    def _environment(self, number: int) -> str:
+        name = json.dumps({"name": f"d{number}"}).encode()
+        status, answer = self._tenant.send("POST", "/v2/environments", name)
+        assert status == 201, answer
+        return str(json.loads(answer)["id"])
+
+    def _draft(self, id: str, body: bytes) -> None:
         tenant = self._tenant
-        name = json.dumps({"name": f"d{threading.get_ident()}"}).encode()
-        status, answer = tenant.send("POST", "/v2/environments", name)
-        if status != 201:
-            self.statuses["drafts"].append(status)
-            return
-        id = json.loads(answer)["id"]
         while not self._over.is_set():
             status, answer = tenant.send("POST", f"/v2/environments/{id}/sessions", b"")
             if status not in (200, 201):

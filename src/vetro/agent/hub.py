@@ -244,7 +244,7 @@ class Hub:
         try:
             work()
         except Refused as error:
-            log.warning("the connection of %s is closed: %s", peer.queue, error)
+            log.warning("the connection of %s is closed: %s", peer.queue, str(error))  # not what it refers to
             self._hang_up(peer, str(error))
         except ChannelClosed:
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.environments.conftest import exported, plant
-from vetro.server.environments import drafts, history, queries, transfer
+from vetro.server.environments import drafts, history, limits, queries, transfer
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.errors import Conflict, Invalid
-from vetro.server.local.old_folders import OldEnvironment
+from vetro.server.local.old_folders import OldTask, answer
 
 pytestmark = pytest.mark.database
 
@@ -27,11 +28,13 @@ def test_an_archive_is_an_environment_of_the_first_versions_of_workspaces(planti
     target = tmp_path / "environments" / "garden"
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         archive.extractall(target)
-    folder = OldEnvironment(target)
-    assert (folder.id, folder.name, max(folder.models())) == (garden.id, "garden", 1)
-    assert [app["name"] for app in folder.models()[1]["Objects"]["applications"]] == ["p1"]
-    assert all(folder.archive(entry["digest"]) for entry in folder.packages)
-    (task,) = folder.tasks()
+    head, blobs = answer(target)
+    numbers = head["numbers"]
+    models = dict(zip(numbers, (json.loads(zlib.decompress(blob)) for blob in blobs), strict=False))
+    assert (head["id"], head["name"], max(models)) == (garden.id, "garden", 1)
+    assert [app["name"] for app in models[1]["Objects"]["applications"]] == ["p1"]
+    assert all((target / "packages" / f"{entry['digest']}.zip").exists() for entry in head["packages"])
+    (task,) = (OldTask.loads(blob) for blob in blobs[len(numbers) :])
     assert task.task is not None and task.task["kind"] == "deploy"
     assert "growing" in [entry["text"] for entry in task.reports]
 
@@ -105,7 +108,7 @@ def test_bad_archives_are_refused_and_leave_nothing(ann: Any, data: bytes) -> No
 
 
 def test_bombs_are_refused_before_they_are_unpacked(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "LARGEST", 1000)
+    monkeypatch.setattr(limits, "LARGEST_ARCHIVE", 1000)
     with pytest.raises(Invalid, match="holds more than"):
         transfer.import_environment(ann.caller, packed(environment__json=HEAD, big="x" * 2000))
 
