@@ -1,4 +1,4 @@
-"""Fixtures of the local cloud."""
+"""Fixtures of clouds around a driver."""
 
 from __future__ import annotations
 

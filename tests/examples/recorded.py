@@ -1,4 +1,4 @@
-"""The stand-in on the real interpreter: stacks and networks are the local cloud's, servers only recorded."""
+"""The stand-in on the real interpreter: stacks and networks are a real cloud's, servers only recorded."""
 
 from __future__ import annotations
 

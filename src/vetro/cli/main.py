@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "db": ("vetro.cli.commands.db", "Care for a service's database: update, check, save, move it."),
     "config": ("vetro.cli.commands.config", "Show the settings and rules of a service."),
     "image": ("vetro.cli.commands.image", "Make and keep the images of local servers."),
-    "cloud": ("vetro.cli.commands.cloud", "Look at the local cloud, and clean it up."),
+    "cloud": ("vetro.cli.commands.cloud", "List kinds of clouds; look at the cloud of a workspace, and clean it up."),
     "doctor": ("vetro.cli.commands.doctor", "Say what is wrong with machine, installation or server."),
     "completion": ("vetro.cli.commands.completion", "Print a script that makes your shell complete vetro."),
 }

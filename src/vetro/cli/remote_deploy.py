@@ -145,7 +145,7 @@ def deploy(
 
 def _cloud(client: Client, driver: str, script: str | None, plan: bool) -> dict[str, Any]:
     """What is said of a new environment of this machine. Raises what reading a table of answers raises."""
-    from vetro.cli.task_run import local_cloud
+    from vetro.cli.task_run import chosen_cloud
 
     if not isinstance(client, LocalClient):
         return {}
@@ -156,7 +156,7 @@ def _cloud(client: Client, driver: str, script: str | None, plan: bool) -> dict[
         # A slip in it must not cost an environment.
         folder = client.workspace.config.path("cloud.directory")
         kinds.choose(Place(directory=folder), wanted=kinds.RECORD, settings={"script": script})
-    return {"cloud": local_cloud(client, driver, script, quiet=plan)}
+    return {"cloud": chosen_cloud(client, driver, script, quiet=plan)}
 
 
 def _draft(client: Client, row: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, Environment | None]:

@@ -45,11 +45,11 @@ def list_all(client: Client, output: str) -> None:
 def create(client: Client, name: str, description: str, region: str | None, driver: str, output: str) -> None:
     """`vetro env create`."""
     from vetro.cli.remote_output import print_one
-    from vetro.cli.task_run import local_cloud
+    from vetro.cli.task_run import chosen_cloud
 
     wanted: dict[str, Any] = {"name": name, "description": description} | ({} if region is None else {"region": region})
     if client.local:
-        wanted["cloud"] = local_cloud(client, driver, None)
+        wanted["cloud"] = chosen_cloud(client, driver, None)
     print_one(client.post("/environments", wanted), output, ("id", "name"))
 
 

@@ -81,7 +81,7 @@ def run_options(function: F) -> F:
     return function
 
 
-def local_cloud(client: Any, wanted: str, script: str | None, *, quiet: bool = False) -> dict[str, Any]:
+def chosen_cloud(client: Any, wanted: str, script: str | None, *, quiet: bool = False) -> dict[str, Any]:
     """Where servers of a new environment of a workspace are made (`Environment.cloud`): ``auto`` takes the kind that
     the workspace's settings name, else the best that works here, and says which. Raises `ConfigError`, `KindMissing`.
     """

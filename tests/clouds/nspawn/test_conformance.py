@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.servers import free_block, real_servers, traces
+from vetro.agent.sockets import SocketChannel
 from vetro.clouds.drivers.conformance import DriverConformance
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Place
@@ -23,15 +25,19 @@ class TestNspawn(DriverConformance):
     @pytest.fixture(autouse=True)
     def _machine(self) -> None:
         self.images: ImageStore = real_servers()
-        self.network = free_block()
+        self.blocks = [first := free_block(), free_block((first,))]
         self.folders: set[Path] = set()
 
     def block(self) -> str:
-        return self.network
+        return self.blocks[0]
+
+    def other_block(self) -> str:
+        return self.blocks[1]
 
     def place(self, directory: Path) -> Place:
         self.folders.add(directory)
-        return Place(directory=directory, images=self.images)
+        channels = partial(SocketChannel, directory)
+        return Place(directory=directory, images=self.images, channels=channels)
 
     def listing(self) -> Collection[str]:
         """What this machine has of all clouds of this test; of processes only whether there are some."""

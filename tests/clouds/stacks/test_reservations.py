@@ -1,4 +1,4 @@
-"""Quotas of projects in the local cloud: refused before anything is made, whoever is quicker and whoever dies."""
+"""Quotas of projects in a cloud: refused before anything is made, whoever is quicker and whoever dies."""
 
 from __future__ import annotations
 

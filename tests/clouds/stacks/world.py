@@ -1,4 +1,4 @@
-"""A local cloud with a recording driver, and short ways to push templates into it."""
+"""A cloud with a recording driver, and short ways to push templates into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of images: what forms offer because of them, on the local cloud and on one that is asked over the network."""
+"""Marks of images: what forms offer because of them, on a cloud of this machine and one over the network."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_settings_are_those_of_a_server(tmp_path: Path) -> None:
         ("[engine]\nclass_configs = [{class = 'a', port = 1}]", "there is no 'port'"),
         ("[engine]\nclass_configs = 'nowhere'", "the folder of class configurations"),
         ("[engine.broker]\nhots = 'x'", "engine.broker: "),
-        ("[cloud.settings]\nrouters = 'x'", "cloud.settings: the local cloud has no setting 'routers'"),
+        ("[cloud.settings]\nrouters = 'x'", "cloud.settings: a cloud of this kind has no setting 'routers'"),
         ("[cloud.openstack]\nuser_name = 'x'", "cloud.openstack: "),
         ("[task]\nmemory_mib = 0", "'task.memory_mib' must be at least 64"),
         ("[task]\nmemory_mib = true", "'task.memory_mib' must be int"),

@@ -23,7 +23,7 @@ DEBIAN = fixed_id("image", "debian-12-murano")
 
 @pytest.fixture(autouse=True)
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A local cloud of the test's own."""
+    """A cloud of the test's own."""
     made = Listing(tmp_path / "cloud")
     monkeypatch.setattr(cloud_lists, "_listing", lambda: made)
     cloud_lists.forget()

@@ -75,6 +75,19 @@ def admin_command(group: click.Group, name: str, *formats: str) -> Callable[[F],
     return decorate
 
 
+def switch_commands(
+    group: click.Group, change: Callable[[Any, str, bool], dict[str, Any]], *, disable: str, enable: str
+) -> None:
+    """The commands ``disable`` and ``enable`` of a group, with their help. ``change`` gets caller, name and which."""
+    for word, on, text in (("disable", False, disable), ("enable", True, enable)):
+
+        def switch(caller: Any, name: str, on: bool = on) -> dict[str, Any]:
+            return change(caller, name, on)
+
+        switch.__doc__ = text
+        admin_command(group, word)(click.argument("name")(switch))
+
+
 @admin_command(user, "create")
 @click.argument("name")
 @click.option("--email", default="", help="Address of the person.")
@@ -117,18 +130,20 @@ def user_password(caller: Any, name: str) -> dict[str, Any]:
     return {"id": found.id, "name": found.username}
 
 
-@admin_command(user, "disable")
-@click.argument("name")
-def user_disable(caller: Any, name: str) -> dict[str, Any]:
-    """Lock the account NAME: neither its password nor its tokens work."""
-    return _active(caller, name, False)
+def _set_active(caller: Any, name: str, active: bool) -> dict[str, Any]:
+    from vetro.server.accounts import service
+
+    found = service.find_user(name)
+    service.set_active(caller, found, active)
+    return {"id": found.id, "name": found.username, "enabled": found.is_active}
 
 
-@admin_command(user, "enable")
-@click.argument("name")
-def user_enable(caller: Any, name: str) -> dict[str, Any]:
-    """Unlock the account NAME."""
-    return _active(caller, name, True)
+switch_commands(
+    user,
+    _set_active,
+    disable="Lock the account NAME: neither its password nor its tokens work.",
+    enable="Unlock the account NAME.",
+)
 
 
 @admin_command(user, "delete")
@@ -162,18 +177,20 @@ def project_list(caller: Any) -> list[dict[str, Any]]:
     return service.list_projects(caller)
 
 
-@admin_command(project, "disable")
-@click.argument("name")
-def project_disable(caller: Any, name: str) -> dict[str, Any]:
-    """Close the project NAME: no token works in it; what it owns stays."""
-    return _enabled(caller, name, False)
+def _set_enabled(caller: Any, name: str, enabled: bool) -> dict[str, Any]:
+    from vetro.server.accounts import service
+
+    found = service.find_project(name)
+    service.set_project_enabled(caller, found, enabled)
+    return {"id": found.id, "name": found.name, "enabled": found.enabled}
 
 
-@admin_command(project, "enable")
-@click.argument("name")
-def project_enable(caller: Any, name: str) -> dict[str, Any]:
-    """Open the project NAME again."""
-    return _enabled(caller, name, True)
+switch_commands(
+    project,
+    _set_enabled,
+    disable="Close the project NAME: no token works in it; what it owns stays.",
+    enable="Open the project NAME again.",
+)
 
 
 @admin_command(project, "grant")
@@ -346,22 +363,6 @@ def _project(who: Any, name: str | None) -> Any:
             hint="name one with --project" if names else "'vetro admin project grant' gives a role in one",
         )
     return service.find_project(names[0])
-
-
-def _active(caller: Any, name: str, active: bool) -> dict[str, Any]:
-    from vetro.server.accounts import service
-
-    found = service.find_user(name)
-    service.set_active(caller, found, active)
-    return {"id": found.id, "name": found.username, "enabled": found.is_active}
-
-
-def _enabled(caller: Any, name: str, enabled: bool) -> dict[str, Any]:
-    from vetro.server.accounts import service
-
-    found = service.find_project(name)
-    service.set_project_enabled(caller, found, enabled)
-    return {"id": found.id, "name": found.name, "enabled": found.enabled}
 
 
 def _print(found: Any, output: str) -> None:

@@ -128,7 +128,7 @@ def start(workspace: str | None) -> None:
 @workspace_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def clean(workspace: str | None, yes: bool) -> None:
-    """Remove all servers, networks and stacks of the local cloud, and what crashes left behind.
+    """Remove all servers, networks and stacks of the cloud of a workspace, and what crashes left behind.
 
     Environments stay in the workspace, as new ones: 'vetro env deploy' makes everything anew. Images stay, too.
     """
@@ -151,7 +151,7 @@ def clean(workspace: str | None, yes: bool) -> None:
 
 
 def _folder(root: str | None) -> Path:
-    """The local cloud of a workspace."""
+    """Where the cloud of a workspace keeps its state."""
     from vetro.server.local.workspace import Workspace
 
     return Workspace(root).config.path("cloud.directory")

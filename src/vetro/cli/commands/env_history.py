@@ -142,9 +142,9 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
             data = content_of(opened)
         with server(workspace) as client:
             if isinstance(client, LocalClient):
-                from vetro.cli.task_run import local_cloud
+                from vetro.cli.task_run import chosen_cloud
 
-                choose = partial(local_cloud, client, "auto", None)
+                choose = partial(chosen_cloud, client, "auto", None)
                 made = client.import_environment(data, name, fresh, choose)
             else:
                 made = _uploaded(client, Path(file).name, bytes(data), {"name": name, "fresh": fresh})

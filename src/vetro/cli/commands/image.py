@@ -21,7 +21,7 @@ region_option = click.option("--region", default="", help="Region of the cloud. 
 
 @click.group("image", cls=Commands)
 def command() -> None:
-    """Make and keep the images that servers of the local cloud start from; mark images of a cloud for forms.
+    """Make and keep the images that servers on this machine start from; mark images of a cloud for forms.
 
     They are kept in /var/lib/vetro/images (root) or ~/.local/share/vetro/images; VETRO_IMAGES names another folder.
     Marks are those of a cloud: of the server of the context in force, else of the workspace.

@@ -98,7 +98,7 @@ def _path(project: str | None) -> str:
 
 
 def _of_workspace() -> list[dict[str, Any]]:
-    """Those of the local cloud; the state of the cloud is read, not opened."""
+    """Those of the cloud on this machine; the state of the cloud is read, not opened."""
     from vetro.clouds.quotas import OF_CLOUD, QUOTAS, UNLIMITED
     from vetro.clouds.stacks.reservations import used_in
     from vetro.server.local.workspace import PROJECT, Workspace

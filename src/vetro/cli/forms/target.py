@@ -14,7 +14,7 @@ from typing import Any
 from vetro.cli.client_local import LocalClient
 from vetro.cli.forms.catalog import LocalCatalog
 from vetro.cli.remote_model import newest, own_draft, present
-from vetro.cli.task_run import local_cloud
+from vetro.cli.task_run import chosen_cloud
 from vetro.engine.models import Environment
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
@@ -146,7 +146,7 @@ class LocalPlace:
 
         config = self._client.workspace.config
         wanted = self.row["driver"] if self.row is not None else ""
-        kind = kinds.find(wanted or local_cloud(self._client, "auto", None, quiet=True)["kind"])
+        kind = kinds.find(wanted or chosen_cloud(self._client, "auto", None, quiet=True)["kind"])
         settings, place = spec.kind_settings(config, kind), Place(directory=config.path("cloud.directory"))
         return kind.listing(settings, place) if isinstance(kind, DriverKind) else kind.open(settings, place)
 

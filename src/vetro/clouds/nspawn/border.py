@@ -21,7 +21,7 @@ from vetro.clouds.nspawn.nft import Expression, equal, meta, within
 
 LINK_LOCAL = IPv4Network("169.254.0.0/16")
 _CONNECTIONS = Path("/proc/sys/net/netfilter/nf_conntrack_max")
-#: How the links and bridges of all local clouds begin.
+#: How the links and bridges of all clouds of this kind begin.
 PREFIX = "vt"
 
 

@@ -137,7 +137,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         return self._networks.all()
 
     def taken(self) -> list[str]:
-        """Networks of this machine that are not this cloud's, those of other local clouds among them."""
+        """Networks of this machine that are not this cloud's, those of other clouds of this kind among them."""
         ours = f"{border.PREFIX}{self.cloud}"
         return [cidr for cidr, device in links.taken().items() if not device.startswith(ours)]
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vetro.clouds.drivers.programs import examine_programs, room_missing
+from vetro.clouds.drivers.programs import examine_programs
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Capabilities, Lack, Place, Remark
-from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.kind import GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _PROGRAMS = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap", 
 SERVERS = 30
 
 
-class NspawnKind(DriverKind[StackSettings]):
+class NspawnKind(GuestKind[StackSettings]):
     """Implements `CloudKind`."""
 
     name = "nspawn"
@@ -47,10 +47,9 @@ class NspawnKind(DriverKind[StackSettings]):
             link_cidr=settings.link_cidr,
         )
 
-    def lacks(self, settings: StackSettings, place: Place) -> Lack | None:
-        """See `CloudKind.lacks`."""
-        found = missing(place.images if place.images is not None else ImageStore()) or room_missing(place.directory)
-        return None if found is None else Lack(found)
+    def missing(self, images: ImageStore | None) -> str | None:
+        """See `GuestKind.missing`."""
+        return missing(images)
 
     def capabilities(self, settings: StackSettings) -> Capabilities:
         """See `CloudKind.capabilities`. A server may not mount disks, so volumes are records."""

@@ -144,7 +144,7 @@ def _choose(ranges: IPv4Network, taken: Mapping[str, str]) -> Link:
         if not any(block.overlaps(net) for net in here):
             return Link(block)
     error = AddressTaken(f"no four addresses in a row are left in {ranges} for the link of a project: {_whose(ranges)}")
-    error.hint = "set link_cidr in the settings of the local cloud to a private range that this machine does not use"
+    error.hint = "set link_cidr in the settings of the cloud to a private range that this machine does not use"
     raise error
 
 

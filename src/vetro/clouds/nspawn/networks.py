@@ -281,7 +281,7 @@ class Networks:
             # A wider network here, as a host's own way to the pool, is no contradiction: the longest prefix wins.
             if other is not None and known.get(str(address), known.get(f"{address}/32")) == other:
                 error = AddressTaken(f"the address {address} belongs to the interface {other} on this machine")
-                error.hint = "another local cloud gave it to a server: use another pool (setting external_cidr)"
+                error.hint = "another cloud of this kind gave it to a server: use another pool (setting external_cidr)"
                 raise error
 
     def _sweep_inside(self, project: str) -> Iterator[str]:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vetro.clouds.drivers.programs import examine_programs, room_missing
+from vetro.clouds.drivers.programs import examine_programs
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Capabilities, Lack, Place, Remark
-from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.interface import Capabilities, Place, Remark
+from vetro.clouds.stacks.kind import GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PROGRAMS = {"proot": "proot", "mmdebstrap": "mmdebstrap"}
 
 
-class ProotKind(DriverKind[StackSettings]):
+class ProotKind(GuestKind[StackSettings]):
     """Implements `CloudKind`."""
 
     name = "proot"
@@ -37,10 +37,9 @@ class ProotKind(DriverKind[StackSettings]):
 
         return ProotDriver(place.directory, images=place.images, agent=place.agent, channels=place.channels)
 
-    def lacks(self, settings: StackSettings, place: Place) -> Lack | None:
-        """See `CloudKind.lacks`."""
-        found = missing(place.images if place.images is not None else ImageStore()) or room_missing(place.directory)
-        return None if found is None else Lack(found)
+    def missing(self, images: ImageStore | None) -> str | None:
+        """See `GuestKind.missing`."""
+        return missing(images)
 
     def capabilities(self, settings: StackSettings) -> Capabilities:
         """See `CloudKind.capabilities`: networks, groups and volumes are written down and mean nothing."""

@@ -25,6 +25,18 @@ from vetro.clouds.images.store import delete_tree
 _EXEC = "/run/vetro-exec"
 #: Does the user data, then keeps proot alive for the daemons.
 _FIRST = f"python3 -I {SEED}/boot.py boot; exec sleep infinity"
+#: Copies $1 to $3, by way of $2, of which a part may be there.
+_COPY = """\
+[ ! -d "$3" ] || exit 0
+[ ! -d "$2" ] || { chmod -R u+rwX "$2"; rm -rf "$2"; }
+cp -a --reflink=auto "$1" "$2" && mv -T "$2" "$3"
+"""
+#: The kernel's name is that of this machine.
+_HOSTNAME = """\
+#!/bin/sh
+[ $# != 0 ] || exec cat /etc/hostname
+exec /usr/bin/hostname "$@"
+"""
 
 
 class ProotServer:
@@ -138,6 +150,8 @@ class ProotServer:
     def delete(self) -> None:
         """Ends it and removes its folder."""
         self.end()
+        if _copying(self.root).exists():
+            run(["flock", str(_copying(self.root)), "true"], timeout=900)
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.name != "server.json":
                 delete_tree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -195,12 +209,18 @@ class ProotServer:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copies an image's tree (sharing blocks where the file system can)."""
+    """Copies an image's tree (sharing blocks where the file system can).
+
+    A copy goes on when the process that began it is killed: whoever comes next waits for it.
+    """
     if not target.is_dir():
-        fresh = target.with_name(".root")
-        delete_tree(fresh)
-        run(["cp", "-a", "--reflink=auto", str(source), str(fresh)], timeout=900)
-        fresh.rename(target)
+        paths = (str(source), str(target.with_name(".root")), str(target))
+        run(["flock", str(_copying(target)), "sh", "-c", _COPY, "sh", *paths], timeout=900)
+
+
+def _copying(root: Path) -> Path:
+    """The lock of whoever copies."""
+    return root.with_name("copy.lock")
 
 
 def write_files(root: Path, files: Mapping[str, tuple[int, bytes]]) -> None:
@@ -215,7 +235,7 @@ def write_files(root: Path, files: Mapping[str, tuple[int, bytes]]) -> None:
 
 
 def link_shims(root: Path) -> None:
-    """`systemctl` and `service` of a server without an init system."""
+    """`systemctl` and `service` of a server without an init system, `hostname` of one without a kernel of its own."""
     for name in ("systemctl", "service"):
         place = root / "usr/local/sbin" / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -224,6 +244,10 @@ def link_shims(root: Path) -> None:
 
         shutil.copyfile(str(systemctl.__file__), place)
         place.chmod(0o755)
+    place = root / "usr/local/bin/hostname"
+    place.unlink(missing_ok=True)
+    place.write_text(_HOSTNAME)
+    place.chmod(0o755)
 
 
 def _led_by(leaders: set[int]) -> set[int]:

@@ -1,4 +1,4 @@
-"""What a new local cloud holds (LOCAL_CLOUD.md 3)."""
+"""What a new cloud holds (LOCAL_CLOUD.md 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`DriverKind`: a kind of clouds for whoever can only make servers. A `StackCloud` around the driver does the rest."""
+"""`DriverKind`: a kind of clouds for whoever can only make servers. A `StackCloud` around the driver does the rest.
+
+`GuestKind`: such a kind whose servers are guests of this machine.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
     from vetro.clouds.drivers.base import InspectedDriver, ServerDriver
+    from vetro.clouds.images.store import ImageStore
     from vetro.clouds.stacks.cloud import StackCloud
     from vetro.clouds.stacks.listing import Listing
 
@@ -90,3 +94,20 @@ class DriverKind(ABC, Generic[SettingsT]):
     def purge(self, cloud: str) -> Iterator[str]:
         """Removes what is left of a cloud without a folder, by its id; a line for each thing."""
         yield from ()
+
+
+class GuestKind(DriverKind[SettingsT]):
+    """A kind whose servers are guests of this machine, made from images that it has."""
+
+    @abstractmethod
+    def missing(self, images: ImageStore | None) -> str | None:
+        """What this machine lacks for such servers; None when it has it all. Without ``images`` those do not count."""
+
+    def lacks(self, settings: SettingsT, place: Place) -> Lack | None:
+        """See `CloudKind.lacks`: what is `missing`, and room for servers."""
+        from vetro.clouds.drivers.programs import room_missing
+        from vetro.clouds.images.store import ImageStore
+
+        images = place.images if place.images is not None else ImageStore()
+        found = self.missing(images) or room_missing(place.directory)
+        return None if found is None else Lack(found)

@@ -40,7 +40,7 @@ def region_named(settings: StackSettings, region: str) -> str:
     if region not in settings.regions:
         known = ", ".join(name for name in (settings.home_region, *settings.regions) if name)
         known = known or "only the home region ''"
-        raise NotFound(f"the local cloud has no region '{region}'; there are {known}")
+        raise NotFound(f"the cloud has no region '{region}'; there are {known}")
     return region
 
 

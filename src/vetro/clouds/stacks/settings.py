@@ -62,5 +62,7 @@ class StackSettings:
         known = {item.name for item in fields(cls)}
         for name in data:
             if name not in known:
-                raise SettingInvalid(f"the local cloud has no setting '{name}'; there are {', '.join(sorted(known))}")
+                raise SettingInvalid(
+                    f"a cloud of this kind has no setting '{name}'; there are {', '.join(sorted(known))}"
+                )
         return cls(**data)

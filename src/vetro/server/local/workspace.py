@@ -7,7 +7,7 @@
                 keys            what models and journals are encrypted with
                 blobs/          archives of packages
                 locks/          a file for each environment at work
-                cloud/          state of the local cloud
+                cloud/          state of the cloud
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Workspace:
         self, root: str | os.PathLike[str] | None = None, *, templates: Path | None = None, scratch: bool = False
     ) -> None:
         """``templates``: where copies of new databases are kept (`database.prepare`). ``scratch``: what is done is done
-        to a copy, which is gone afterwards; the local cloud is that of the workspace."""
+        to a copy, which is gone afterwards; the cloud is that of the workspace."""
         self.root = (default_root() if root is None else Path(root)).absolute()
         self._templates = templates
         self._copied = scratch

@@ -34,7 +34,7 @@ def used(project_id: str, name: str) -> int:
 
 
 def used_in_cloud(project_id: str) -> dict[str, int] | None:
-    """What a project has in the local cloud; None where its state is not on this machine."""
+    """What a project has in the cloud; None where its state is not on this machine."""
     from vetro.clouds.stacks.reservations import used_in
 
     folder = config().path("cloud.directory")

@@ -54,7 +54,7 @@ CREATE TABLE leases (cidr TEXT PRIMARY KEY, project TEXT NOT NULL, subnet TEXT N
 class Database(StateFile):
     """Stacks, what they consist of, and what servers, networks and addresses there are."""
 
-    _purpose = "as the state of a local cloud"
+    _purpose = "as the state of a cloud"
     _schema = _SCHEMA + _LEASES
     _version = 2
     _upgrades: Mapping[int, str] = {1: _LEASES}

@@ -87,4 +87,4 @@ def handler_of(name: str, *, inert: bool = False) -> ResourceType:
         return _INERT
     hint = meant(name, TYPES)
     known = "" if hint.startswith(";") else f" Known are {', '.join(sorted(TYPES))}."
-    raise UnknownType(f"the local cloud has no resource type '{name}'{hint}.{known}")
+    raise UnknownType(f"the cloud has no resource type '{name}'{hint}.{known}")

@@ -19,14 +19,14 @@ class CloudShown(Schema):
     """A cloud in which environments are deployed."""
 
     name: str = Field(examples=["main"])
-    kind: str | None = Field(description="Null: a function of the settings makes it.", examples=["nspawn"])
+    kind: str | None = Field(description="Null: a function of the settings makes it.")
     capabilities: Capabilities | None = Field(description="What it can do; null where the kind is.")
 
 
 class KindShown(Schema):
     """A kind of clouds that is installed."""
 
-    name: str = Field(description="A value of the setting `cloud.kind`.", examples=["nspawn"])
+    name: str = Field(description="A value of the setting `cloud.kind`.")
     title: str | None
     in_use: bool = Field(description="A cloud of this service is of this kind.")
     automatic: bool = Field(description="It can be chosen where the settings name none.")

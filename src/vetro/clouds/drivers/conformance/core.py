@@ -1,89 +1,22 @@
-"""Tests that every driver of servers has to pass, for authors of kinds of clouds.
-
-Derive a test class, say which kind it is and what its backend holds, and run it with pytest or unittest::
-
-    class TestMyCloud(DriverConformance):
-        kind = my_package.KIND
-
-        def listing(self):
-            return names of everything that the backend has now
-
-Each test opens a cloud of its own in a folder of its own. What the kind does not claim (`Capabilities`) is skipped;
-what it claims and does not do fails, and so does what it does and does not claim.
-"""
+"""What every driver of servers has to do, whatever its kind claims."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import tempfile
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
 from unittest import SkipTest
 
 from vetro.clouds import kinds
-from vetro.clouds.drivers.base import (
-    DriverError,
-    GroupSpec,
-    NetworkSpec,
-    NicSpec,
-    SecurityRule,
-    ServerDriver,
-    ServerSpec,
-    SubnetSpec,
-    VolumeSpec,
-)
-from vetro.clouds.drivers.specification import Specification
-from vetro.clouds.interface import Capabilities, CloudKind, Owner, Place, StackChange
-from vetro.library.stackdata import difference, digest_of, parts_of
+from vetro.clouds.drivers.base import GroupSpec, SecurityRule, VolumeSpec
+from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
+from vetro.clouds.interface import Capabilities, CloudKind
 
-OWNER = Owner("project", "e1f2")
-SpecT = TypeVar("SpecT", bound=Specification)
 #: Writes a line each time that it runs, and shows the server's own name.
 USER_DATA = "#!/bin/sh\necho run >> /root/runs\nhostname > /root/name\n"
 
 
-def _spec(kind: type[SpecT], *values: Any, **more: Any) -> SpecT:
-    """A specification, whose fields parse what they are given."""
-    return kind(*values, **more)
-
-
-class DriverConformance:
-    """The tests. Set `kind`, and give the `listing` of its backend."""
-
-    #: The kind, a `vetro.clouds.stacks.kind.DriverKind`.
-    kind: ClassVar[Any]
-    #: The record of an image that servers can be made from.
-    image: ClassVar[Mapping[str, Any]] = {"name": "debian-12-murano"}
-    #: Whether the kind is looked for among those that are installed.
-    registered: ClassVar[bool] = True
-    #: Seconds that a server may take until it runs, and until its user data was done.
-    patience: ClassVar[float] = 120.0
-    #: Moments, in seconds after the beginning, at which a process that makes a server is killed.
-    kills: ClassVar[tuple[float, ...]] = (0.0, 0.05, 0.3)
-
-    def listing(self) -> Collection[str]:
-        """Names of everything that the backend holds now: servers, networks, volumes, groups, processes."""
-        raise NotImplementedError(f"{type(self).__name__} has to list what its backend holds")
-
-    def settings(self) -> Mapping[str, Any]:
-        """Settings of the cloud as plain data."""
-        return {}
-
-    def place(self, directory: Path) -> Place:
-        """What the kind may use for a cloud in this folder."""
-        return Place(directory=directory)
-
-    def block(self) -> str:
-        """The first three numbers of a network that this machine does not use."""
-        return "10.211.7"
-
-    def check(self) -> None:
-        """Raises `unittest.SkipTest` where the kind cannot run."""
+class Core(DriverCase):
+    """The core part."""
 
     # -- what the kind says --------------------------------------------------------------------------------------------
 
@@ -118,14 +51,14 @@ class DriverConformance:
     def test_networks_groups_and_volumes_twice_are_one(self) -> None:
         """The same for what servers need."""
         with self._cloud() as driver:
-            group = _spec(
+            group = spec_of(
                 GroupSpec,
                 "group-1",
                 "web",
-                [_spec(SecurityRule, protocol="tcp", port_min=80, port_max=80)],
+                [spec_of(SecurityRule, protocol="tcp", port_min=80, port_max=80)],
                 OWNER.project,
             )
-            volume = _spec(VolumeSpec, "volume-1", "data", 1)
+            volume = spec_of(VolumeSpec, "volume-1", "data", 1)
             network = self._network()
             makings: list[tuple[Callable[[], None], Callable[[], None]]] = [
                 (lambda: driver.ensure_network(network), lambda: driver.delete_network(network.id)),
@@ -135,7 +68,7 @@ class DriverConformance:
                 makings.append((lambda: driver.ensure_volume(volume), lambda: driver.delete_volume(volume.id)))
                 makings.append(
                     (
-                        lambda: driver.ensure_volume(_spec(VolumeSpec, "volume-1", "data", 2)),
+                        lambda: driver.ensure_volume(spec_of(VolumeSpec, "volume-1", "data", 2)),
                         lambda: driver.delete_volume(volume.id),
                     )
                 )
@@ -258,7 +191,7 @@ class DriverConformance:
         with self._cloud() as driver:
             spec = self._server(1)
             driver.create(spec)
-            volume = _spec(VolumeSpec, "volume-1", "data", 1, device="/dev/vdb")
+            volume = spec_of(VolumeSpec, "volume-1", "data", 1, device="/dev/vdb")
             if self._able().volumes == "attach":
                 driver.ensure_volume(volume)
                 driver.update(replace(spec, volumes=(volume,)))
@@ -274,135 +207,11 @@ class DriverConformance:
 
     def test_a_stack_is_made_and_removed(self) -> None:
         """A cloud of the kind makes the servers of a template, and nothing is left when it is deleted."""
-        self.check()
         with self._folder() as folder:
             before = set(self.listing())
-            cloud = self.kind.open(self.kind.settings.from_json(self.settings()), self.place(folder))
-            try:
-                properties = {"image": self.image["name"], "flavor": "m1.small", "name": "web"}
-                parts = parts_of(
-                    {
-                        "heat_template_version": "2013-05-23",
-                        "resources": {"web": {"type": "OS::Nova::Server", "properties": properties}},
-                    }
-                )
-                change = StackChange(digest_of(parts), None, *difference({}, parts))
-                assert cloud.push_stack(OWNER, "", "stack", change).status == "CREATE_COMPLETE"
+            with self._whole_cloud(folder, self.place(folder)) as cloud:
+                assert self._push(cloud).status == "CREATE_COMPLETE"
                 assert [(server.name, server.status) for server in cloud.servers(OWNER)] == [("web", "ACTIVE")]
                 cloud.delete_stack(OWNER, "", "stack")
                 assert cloud.servers(OWNER) == []
-            finally:
-                cloud.driver.clear()
-                cloud.close()
             self._settles(before)
-
-    # -- helpers -------------------------------------------------------------------------------------------------------
-
-    def _able(self) -> Capabilities:
-        found: Capabilities = self.kind.capabilities(self.kind.settings.from_json(self.settings()))
-        return found
-
-    def _needs_execution(self) -> None:
-        if not self._able().executes:
-            raise SkipTest("its servers execute nothing")
-
-    def _driver(self, folder: Path) -> ServerDriver:
-        driver: ServerDriver = self.kind.driver(self.kind.settings.from_json(self.settings()), self.place(folder))
-        assert isinstance(driver, ServerDriver)
-        return driver
-
-    @contextlib.contextmanager
-    def _folder(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="vetro-conformance-") as folder:
-            yield Path(folder)
-
-    @contextlib.contextmanager
-    def _cloud(self) -> Iterator[ServerDriver]:
-        """A driver with a network; all that it made is removed at the end."""
-        self.check()
-        with self._folder() as folder:
-            self._at = folder
-            driver = self._driver(folder)
-            try:
-                self._prepared(driver)
-                yield driver
-            finally:
-                driver.clear()
-                driver.close()
-
-    def _prepared(self, driver: ServerDriver) -> None:
-        self.check()
-        driver.ensure_network(self._network())
-
-    def _make(self, folder: Path, spec: ServerSpec) -> None:
-        driver = self._driver(folder)
-        self._prepared(driver)
-        driver.create(spec)
-
-    def _network(self) -> NetworkSpec:
-        block = self.block()
-        subnet = _spec(SubnetSpec, "sub-net", f"{block}.0/24", f"{block}.1", leased=True)
-        return _spec(NetworkSpec, "net", "net", [subnet], router="router", uplink=True, project=OWNER.project)
-
-    def _server(self, number: int, **more: Any) -> ServerSpec:
-        block = self.block()
-        mac, address = f"02:00:00:00:03:{number:02x}", f"{block}.{number + 10}"
-        nic = _spec(NicSpec, f"port-{number}", "net", mac, address, 24, f"{block}.1")
-        facts: dict[str, Any] = {
-            "id": f"server-{number}",
-            "name": f"web{number}",
-            "hostname": f"web{number}",
-            "owner": OWNER,
-            "region": "",
-            "stack": "stack",
-            "image": self.image,
-            "flavor": {"name": "tiny", "vcpus": 1, "ram": 512, "disk": 2},
-            "nics": (nic,),
-        }
-        return ServerSpec(**facts, **more)
-
-    def _settles(self, before: Collection[str], when: str = "in the end") -> None:
-        """The backend holds again what it held before. What is about to end of itself gets a moment."""
-        end = time.monotonic() + self.patience / 10
-        while (now := set(self.listing())) != before:
-            assert time.monotonic() < end, f"{when}: left {sorted(now - set(before))}, gone {sorted(set(before) - now)}"
-            time.sleep(0.05)
-
-    def _status(self, driver: ServerDriver, spec: ServerSpec) -> str | None:
-        return driver.statuses([spec.id]).get(spec.id)
-
-    def _file(self, driver: ServerDriver, spec: ServerSpec, path: str) -> bytes:
-        """A file, once it is there."""
-        end = time.monotonic() + self.patience
-        while True:
-            try:
-                return driver.get_file(spec.id, path)
-            except DriverError:
-                assert time.monotonic() < end, driver.console(spec.id)
-                time.sleep(0.05)
-
-    @staticmethod
-    def _twice(call: Callable[[], None]) -> None:
-        call()
-        call()
-
-    @staticmethod
-    def _refused(call: Callable[[], Any]) -> None:
-        try:
-            call()
-        except DriverError as error:
-            assert error.message
-        else:
-            raise AssertionError("it was not refused")
-
-    @staticmethod
-    def _killed(work: Callable[[], None], after: float) -> None:
-        """Does ``work`` in another process, which is killed after so many seconds."""
-        child = os.fork()
-        if child == 0:
-            with contextlib.suppress(BaseException):
-                work()
-            os._exit(0)
-        time.sleep(after)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)

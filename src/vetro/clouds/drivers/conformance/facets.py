@@ -1,0 +1,354 @@
+"""What drivers have to do that claim more than the core: a class for each facet; its tests skip what is not claimed."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from dataclasses import replace
+from unittest import SkipTest
+
+from vetro.clouds.drivers.base import (
+    ConfigResult,
+    ConfigSpec,
+    DriverError,
+    GroupSpec,
+    NetworkSpec,
+    NicSpec,
+    SecurityRule,
+    ServerDriver,
+    ServerSpec,
+    SubnetSpec,
+    VolumeSpec,
+)
+from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
+from vetro.clouds.interface import Message, NotAvailable, NotFound
+from vetro.clouds.quotas import QuotaExceeded
+
+#: Where the servers of these tests serve pages.
+PORT = 8080
+#: Serves pages at every address of a server, also after it was started again.
+SERVES = f"#!/bin/sh\nmkdir -p /srv/www\ncd /srv/www\nsetsid python3 -m http.server {PORT} > /dev/null 2>&1 &\n"
+
+
+class Power(DriverCase):
+    """Servers are stopped, started and end. For all that execute something."""
+
+    def test_a_stopped_server_keeps_its_files(self) -> None:
+        """And is known: stopped, it is neither gone nor broken."""
+        self._needs_execution()
+        with self._cloud() as driver:
+            spec = self._server(1)
+            driver.create(spec)
+            driver.put_file(spec.id, "/srv/kept", b"data")
+            driver.stop(spec.id)
+            assert dict(driver.statuses([spec.id, "server-9"])) == {spec.id: "SHUTOFF"}
+            driver.start(spec.id)
+            assert self._file(driver, spec, "/srv/kept") == b"data"
+
+    def test_a_stopped_server_is_removed(self) -> None:
+        """With everything that it had; one that is not there cannot be started."""
+        with self._folder() as folder:
+            before = set(self.listing())
+            driver = self._driver(folder)
+            try:
+                self._prepared(driver)
+                driver.create(self._server(1))
+                driver.stop("server-1")
+                driver.delete("server-1")
+                self._refused(lambda: driver.start("server-1"))
+            finally:
+                driver.clear()
+                driver.close()
+            self._settles(before)
+
+
+class Consoles(DriverCase):
+    """`Capabilities.consoles`."""
+
+    def test_what_a_server_prints_is_on_its_console(self) -> None:
+        """The output of its user data; the last lines are given, as many as were asked for."""
+        self._needs_execution()
+        self._needs(consoles=("log", "terminal"))
+        with self._cloud() as driver:
+            spec = self._server(1, user_data="#!/bin/sh\nfor n in 1 2 3; do echo printed-$n; done\necho > /root/done\n")
+            driver.create(spec)
+            self._file(driver, spec, "/root/done")
+            end = time.monotonic() + self.patience
+            while "printed-3" not in (said := driver.console(spec.id)):
+                assert time.monotonic() < end, said
+                time.sleep(0.05)
+            assert driver.console(spec.id, 2).splitlines() == driver.console(spec.id).splitlines()[-2:]
+
+
+class Configurations(DriverCase):
+    """Software configurations and signals. A driver takes both or refuses the first."""
+
+    def test_a_configuration_runs_once(self) -> None:
+        """It gets its inputs, its result is kept, and the same id is not run again."""
+        with self._cloud() as driver:
+            spec = self._server(1)
+            driver.create(spec)
+            script = '#!/bin/sh\necho "$word"; echo x >> /root/configured; exit 4\n'
+            first = self._configured(driver, spec, "c-1", script, {"word": "two words"})
+            assert self._configured(driver, spec, "c-1", script, {"word": "two words"}) == first
+            if self._able().executes:
+                assert (first.stdout, first.code) == ("two words\n", 4)
+                assert self._file(driver, spec, "/root/configured") == b"x\n"
+
+    def test_signals_of_a_server_come(self) -> None:
+        """Those that it sent to a wait handle, and those of no other server."""
+        with self._cloud() as driver:
+            spec = self._server(1)
+            driver.create(spec)
+            said = json.dumps({"status": "SUCCESS", "id": "7", "data": "d"})
+            command = f"{driver.signal_command('handle-1')} --data-binary '{said}'"
+            self._configured(driver, spec, "c-1", f"#!/bin/sh\n{command}\n", {})
+            assert [signal.status for signal in driver.signals("handle-1", [spec.id])] == ["SUCCESS"]
+            if self._able().executes:
+                assert [(signal.id, signal.data) for signal in driver.signals("handle-1", [spec.id])] == [("7", "d")]
+                assert list(driver.signals("handle-1", ["server-9"])) == []
+                assert list(driver.signals("handle-2", [spec.id])) == []
+
+    def _configured(
+        self, driver: ServerDriver, spec: ServerSpec, id: str, script: str, inputs: dict[str, str]
+    ) -> ConfigResult:
+        """Runs a script in a server. Skips where the driver takes no configurations."""
+        try:
+            return driver.configure(spec.id, spec_of(ConfigSpec, id, "c", "script", script, inputs, timeout=60))
+        except DriverError as error:
+            raise SkipTest(f"it takes no configurations: {error.message}") from None
+
+
+class Volumes(DriverCase):
+    """`Capabilities.volumes`."""
+
+    def test_volumes_go_from_one_server_to_another(self) -> None:
+        """A volume outlives its server, and is another one's then."""
+        self._needs(volumes=("attach",))
+        with self._cloud() as driver:
+            volume = spec_of(VolumeSpec, "volume-1", "data", 1, device="/dev/vdb")
+            driver.ensure_volume(volume)
+            first, second = (replace(self._server(number), volumes=(volume,)) for number in (1, 2))
+            driver.create(first)
+            driver.delete(first.id)
+            driver.create(second)
+            self._twice(lambda: driver.update(replace(second, volumes=())))
+            assert self._status(driver, second) == "ACTIVE"
+            self._twice(lambda: driver.delete_volume(volume.id))
+
+    def test_without_volumes_none_is_made(self) -> None:
+        """What is not claimed is refused."""
+        self._needs(volumes=("none",))
+        with self._cloud() as driver:
+            self._refused(lambda: driver.ensure_volume(spec_of(VolumeSpec, "volume-1", "data", 1)))
+
+
+class NetworkCase(DriverCase):
+    """What tests of networks share."""
+
+    def _second_network(self) -> NetworkSpec:
+        """A network with the same router."""
+        block = self.other_block()
+        subnet = spec_of(SubnetSpec, "sub-second", f"{block}.0/24", f"{block}.1", leased=True)
+        return spec_of(NetworkSpec, "second", "second", [subnet], router="router", project=OWNER.project)
+
+    def _second_nic(self, number: int) -> NicSpec:
+        block = self.other_block()
+        mac, address = f"02:00:00:00:04:{number:02x}", f"{block}.{number + 10}"
+        return spec_of(NicSpec, f"second-{number}", "second", mac, address, 24, f"{block}.1")
+
+    def _grouped(self, spec: ServerSpec) -> ServerSpec:
+        """The server in the group ``web``."""
+        return replace(spec, nics=(replace(spec.nics[0], groups=("web",)),))  # type: ignore[arg-type]
+
+    def _served(self, driver: ServerDriver, spec: ServerSpec) -> ServerSpec:
+        """Makes a server that serves pages."""
+        spec = replace(spec, user_data=f"{SERVES}echo > /root/done\n")
+        driver.create(spec)
+        self._file(driver, spec, "/root/done")
+        return spec
+
+    def _reaches(self, driver: ServerDriver, spec: ServerSpec, address: str, often: int = 20) -> bool:
+        """Whether a server gets a page from an address, tried so often."""
+        ask = f"import urllib.request as u; u.urlopen('http://{address}:{PORT}/', timeout=2)"
+        for number in range(often):
+            id = f"reach-{spec.id}-{time.monotonic_ns()}-{number}"
+            script = f'#!/bin/sh\nexec python3 -c "{ask}"\n'
+            if driver.configure(spec.id, spec_of(ConfigSpec, id, "c", "script", script, timeout=30)).code == 0:
+                return True
+            time.sleep(0.25)
+        return False
+
+    def _has_address(self, driver: ServerDriver, spec: ServerSpec, address: str) -> bool:
+        """Whether a server sees an address as its own; True where nothing runs in it."""
+        if not self._able().executes:
+            return True
+        id = f"addresses-{time.monotonic_ns()}"
+        script = "#!/bin/sh\nip -4 -o addr show\n"
+        return f" {address}/" in driver.configure(spec.id, spec_of(ConfigSpec, id, "c", "script", script)).stdout
+
+
+class Networks(NetworkCase):
+    """`Capabilities.networks`."""
+
+    def test_a_server_joins_and_leaves_networks(self) -> None:
+        """While it runs; inside it has the addresses of the networks that it is on."""
+        self._needs(networks=("own",))
+        with self._cloud() as driver:
+            spec = self._server(1)
+            driver.create(spec)
+            driver.ensure_network(self._second_network())
+            both = replace(spec, nics=(*spec.nics, self._second_nic(1)))
+            self._twice(lambda: driver.update(both))
+            assert self._has_address(driver, spec, f"{self.other_block()}.11")
+            self._twice(lambda: driver.update(spec))
+            assert not self._able().executes or not self._has_address(driver, spec, f"{self.other_block()}.11")
+            self._twice(lambda: driver.delete_network("second"))
+            assert self._status(driver, spec) == "ACTIVE"
+
+    def test_servers_of_a_network_reach_each_other(self) -> None:
+        """And not those on a network of another project."""
+        self._needs_execution()
+        self._needs(networks=("own",))
+        with self._cloud() as driver:
+            served = self._served(driver, self._server(1))
+            near = self._server(2)
+            driver.create(near)
+            assert self._reaches(driver, near, f"{self.block()}.11")
+            driver.ensure_network(replace(self._second_network(), project="stranger"))  # type: ignore[arg-type]
+            far = replace(self._server(3), nics=(self._second_nic(3),), owner=replace(OWNER, project="stranger"))
+            driver.create(far)
+            assert not self._reaches(driver, far, f"{self.block()}.11", often=1)
+            assert self._status(driver, served) == "ACTIVE"
+
+
+class Groups(NetworkCase):
+    """`Capabilities.groups`."""
+
+    def test_groups_let_in_what_their_rules_say(self) -> None:
+        """From another network of the same router; a change of the rules holds for servers that run."""
+        self._needs_execution()
+        self._needs(networks=("own",), groups=("outside", "full"))
+        with self._cloud() as driver:
+            rules = [spec_of(SecurityRule, protocol="tcp", port_min=PORT, port_max=PORT)]
+            open_, closed = (spec_of(GroupSpec, "web", "web", given, OWNER.project) for given in (rules, []))
+            driver.ensure_group(open_)
+            self._served(driver, self._grouped(self._server(1)))
+            driver.ensure_network(self._second_network())
+            other = replace(self._server(2), nics=(self._second_nic(2),))
+            driver.create(other)
+            assert self._reaches(driver, other, f"{self.block()}.11")
+            driver.ensure_group(closed)
+            assert not self._reaches(driver, other, f"{self.block()}.11", often=1)
+            driver.ensure_group(open_)
+            assert self._reaches(driver, other, f"{self.block()}.11")
+
+
+class FloatingAddresses(NetworkCase):
+    """`Capabilities.floating`."""
+
+    def test_a_floating_address_leads_to_its_server(self) -> None:
+        """From this machine, while the server has it. Nobody is asked for it afterwards: that may be somebody else."""
+        self._needs(floating=(True,))
+        with self._cloud() as driver:
+            address = f"{self.floating_block()}.7"
+            subnet = spec_of(SubnetSpec, "sub-pool", f"{self.floating_block()}.0/28")
+            driver.ensure_network(spec_of(NetworkSpec, "pool", "pool", [subnet], external=True, project="admin"))
+            rules = [spec_of(SecurityRule, protocol="tcp", port_min=PORT, port_max=PORT)]
+            driver.ensure_group(spec_of(GroupSpec, "web", "web", rules, OWNER.project))
+            spec = self._grouped(self._server(1))
+            having = replace(spec, nics=(replace(spec.nics[0], floating=(address,)),))  # type: ignore[arg-type]
+            if not self._able().executes:
+                driver.create(spec)
+                self._twice(lambda: driver.update(having))
+                self._twice(lambda: driver.update(spec))
+                return
+            self._served(driver, spec)
+            self._twice(lambda: driver.update(having))
+            assert self._connects(address)
+            self._twice(lambda: driver.update(spec))
+            assert self._status(driver, spec) == "ACTIVE"
+
+    def _connects(self, address: str) -> bool:
+        """Whether this machine soon reaches what a server serves at an address."""
+        end = time.monotonic() + self.patience / 10
+        while time.monotonic() < end:
+            try:
+                socket.create_connection((address, PORT), timeout=2).close()
+                return True
+            except OSError:
+                time.sleep(0.1)
+        return False
+
+
+class Agents(DriverCase):
+    """`Capabilities.agents`: the channel. What agents do with plans is tested with the agent."""
+
+    def test_queues_are_those_of_the_environment(self) -> None:
+        """A message goes to queues of this environment only, and is kept once for each id."""
+        self._needs(agents=("stream",))
+        with self._cloud() as driver:
+            queue = f"e{OWNER.environment}-h1"
+            spec = self._server(1, queue=queue)
+            driver.create(spec)
+            channel = driver.channel(OWNER)
+            try:
+                message = Message("1", json.dumps({"FormatVersion": "2.0.0", "Name": "p"}), None, "answers")
+                self._twice(lambda: channel.send(queue, message))
+                assert channel.connected(queue) in (True, False, None)
+                stranger = "eanother-h1"
+                try:
+                    channel.send(stranger, message)
+                except NotFound:
+                    pass
+                else:
+                    raise AssertionError("a queue of another environment was taken")
+            finally:
+                channel.close()
+
+    def test_without_agents_there_is_no_channel(self) -> None:
+        """What is not claimed is refused, as what a cloud does not have."""
+        self._needs(agents=("none",))
+        with self._cloud() as driver:
+            try:
+                driver.channel(OWNER)
+            except NotAvailable:
+                return
+            raise AssertionError("there is a channel, and no agents are claimed")
+
+
+class Quotas(DriverCase):
+    """`Capabilities.quota`."""
+
+    def test_what_exceeds_a_quota_is_refused_before_anything_is_made(self) -> None:
+        """A cloud of a kind that claims quotas keeps to them."""
+        self._needs(quota=(True,))
+        self.check()
+        with self._folder() as folder:
+            before = set(self.listing())
+            with self._whole_cloud(folder, replace(self.place(folder), quotas={"servers": 0})) as cloud:
+                try:
+                    self._push(cloud)
+                except QuotaExceeded as error:
+                    assert "'servers'" in error.message
+                else:
+                    raise AssertionError("the quota of servers was exceeded")
+                assert cloud.servers(OWNER) == [] and set(self.listing()) == before
+            self._settles(before)
+
+
+class Claims(DriverCase):
+    """Capabilities for which a driver has to offer an interface."""
+
+    def test_nothing_is_claimed_without_an_interface(self) -> None:
+        """Several machines need `Placement`; terminals and snapshots of servers have no interface for drivers yet."""
+        able = self._able()
+        assert able.consoles != "terminal" and not able.server_snapshots
+        self.check()
+        with self._folder() as folder:
+            driver = self._driver(folder)
+            try:
+                assert able.members == hasattr(driver, "member"), "members are claimed where Placement is there"
+            finally:
+                driver.close()

@@ -1,0 +1,44 @@
+"""The tests of drivers for proot: `VETRO_IMAGES=FOLDER python -m unittest -v tests.support.proot_conformance`.
+
+A program of its own because tests may run as root, which the kind refuses.
+"""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from vetro.agent.sockets import SocketChannel
+from vetro.clouds.drivers.conformance import DriverConformance
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.interface import Owner, Place
+from vetro.clouds.proot.kind import KIND
+
+
+class Proot(DriverConformance, unittest.TestCase):
+    kind = KIND
+
+    def setUp(self) -> None:
+        self.folders: set[Path] = set()
+
+    def place(self, directory: Path) -> Place:
+        self.folders.add(directory)
+
+        def channels(owner: Owner, folder: Callable[[str], Path | None]) -> SocketChannel:
+            return SocketChannel(directory, owner, folder)
+
+        return Place(directory=directory, images=ImageStore(), channels=channels)
+
+    def listing(self) -> Collection[str]:
+        """Folders of servers, and whether processes run in one."""
+        found = []
+        for folder in self.folders:
+            found += [str(path) for path in (folder / "proot" / "servers").glob("*")]
+            for entry in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    words = entry.read_bytes().decode("utf-8", "replace")
+                except OSError:
+                    continue
+                found += [f"processes of {folder}"] * (f"{folder}/proot/servers/" in words)
+        return found
