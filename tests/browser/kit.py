@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 #: Pictures of pages, for people to look at; never committed.
 PICTURES = ROOT / "build" / "screenshots"
+EVERYTHING = os.environ.get("VETRO_TEST_ALL") == "1"
 WIDE, PHONE = (1440, 900), (390, 844)
 _AXE = ROOT / "src" / "vetro" / "server" / "web" / "static" / "testing" / "axe.min.js"
 #: What a browser says of answers that a test asked for: refused forms, a network that is cut.
@@ -50,7 +52,10 @@ def picture(page: Any, name: str) -> None:
 
 
 def examined(page: Any, name: str) -> list[str]:
-    """Everything above, at both widths, light and dark; what is wrong. The page stays as it was, wide and light."""
+    """Everything above, at both widths, light and dark; what is wrong. The page stays as it was, wide and light.
+
+    Pictures, which people look at and no test does, are made with VETRO_TEST_ALL=1: half of the time goes there.
+    """
     wrong: list[str] = []
     for width, height in (WIDE, PHONE):
         page.set_viewport_size({"width": width, "height": height})
@@ -58,7 +63,8 @@ def examined(page: Any, name: str) -> list[str]:
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             # The canvas of a picture and fading colours are done after two frames.
             page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            picture(page, f"{name}-{width}-{scheme}")
+            if EVERYTHING:
+                picture(page, f"{name}-{width}-{scheme}")
             # Both schemes differ in colours only, and colours do not depend on the width.
             if scheme == "light":
                 wrong += [f"{width}: {line}" for line in violations(page)]

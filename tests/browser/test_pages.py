@@ -1,6 +1,7 @@
 """One walk over all pages: axe finds nothing, nothing is wider than a phone, the browser has nothing to complain about.
 
-A new page is one line in PAGES. Pictures of each, wide and narrow, light and dark, go to build/screenshots.
+A new page is one line in PAGES. Pictures of each, wide and narrow, light and dark, go to
+build/screenshots with VETRO_TEST_ALL=1.
 """
 
 from __future__ import annotations
