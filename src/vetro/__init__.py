@@ -1,3 +1,3 @@
 """Vetro: a self-service application catalog that compiles MuranoPL."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
