@@ -66,7 +66,7 @@ def move_to(given: Config) -> None:
     from django.db import DEFAULT_DB_ALIAS, connections
 
     from vetro.server.database import database_settings
-    from vetro.server.secrets.derived import django_secret
+    from vetro.server.secrets.django_key import django_secret
 
     connections.close_all()
     _current = given

@@ -28,7 +28,7 @@ def command() -> None:
 def list_command(output: str) -> None:
     """List the categories with the number of their packages."""
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_output import print_rows
+    from vetro.cli.rows import print_rows
 
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/categories"))
@@ -42,7 +42,7 @@ def list_command(output: str) -> None:
 def create_command(name: str, output: str) -> None:
     """Make the category NAME."""
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_output import print_one
+    from vetro.cli.rows import print_one
 
     with out.explained(), need_server(_WHAT) as client:
         made = client.post("/categories", {"name": name})

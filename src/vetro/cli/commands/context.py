@@ -53,7 +53,7 @@ def list_command(output: str) -> None:
 def show_command(name: str | None, output: str) -> None:
     """Show a context, that in use without NAME, and what made it the one. The token is not shown."""
     from vetro.cli.client.contexts import Context, chosen_name, find, read_contexts
-    from vetro.cli.remote_output import print_one
+    from vetro.cli.rows import print_one
 
     with out.explained():
         contexts = read_contexts()

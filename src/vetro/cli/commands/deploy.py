@@ -84,8 +84,8 @@ def command(
       vetro deploy com.example.Web/1.2 --context vetro.example.com --plan
       vetro env show shop; vetro env destroy shop
     """
-    from vetro.cli import remote_deploy
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import deployment
 
     given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
     answers = _answers(answers_path, pairs)
@@ -101,7 +101,7 @@ def command(
         if not client.local and (driver != "auto" or script is not None):
             raise click.UsageError("--driver and --script are for this machine: the server's settings say how")
         given |= {"driver": driver, "script": script}
-        remote_deploy.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
+        deployment.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
 
 
 def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:

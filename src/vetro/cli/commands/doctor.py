@@ -69,7 +69,7 @@ def command(
     else:
         lines += _machine()
         if not only_machine and _installed(data, config, database):
-            from vetro.server.operations.doctor.opening import findings
+            from vetro.server.operations.doctor.installation import findings
 
             found = findings(data, config, {"database.url": database})
             lines += [Line("installation", f.topic, "", f.level, f.text, f.hint) for f in found]

@@ -36,11 +36,11 @@ def command() -> None:
 @out.output_option("table", "json", "yaml")
 def list_command(workspace: str | None, output: str) -> None:
     """List the environments with their state."""
-    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     with out.explained(), server(workspace) as client:
-        remote_env.list_all(client, output)
+        lifecycle.list_all(client, output)
 
 
 @command.command("create")
@@ -55,15 +55,15 @@ def create_command(
     name: str, description: str, region: str | None, driver: str, workspace: str | None, output: str
 ) -> None:
     """Make an empty environment. 'vetro deploy' makes the one that it needs."""
-    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     with out.explained(), server(workspace) as client:
         if client.local and (description or region is not None):
             raise click.UsageError(f"--{'description' if description else 'region'} is for servers")
         if driver != "auto" and not client.local:
             raise click.UsageError("--driver is for this machine: the server's settings say how")
-        remote_env.create(client, name, description, region, driver, output)
+        lifecycle.create(client, name, description, region, driver, output)
 
 
 @command.command("show")
@@ -74,11 +74,11 @@ def create_command(
 @out.output_option("table", "json", "yaml")
 def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
     """Show an environment: components, servers, addresses, packages, history."""
-    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     with out.explained(), server(workspace) as client:
-        remote_env.show(client, name, number, output)
+        lifecycle.show(client, name, number, output)
 
 
 @command.command("deploy")
@@ -90,11 +90,11 @@ def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
 
     On a server your own draft is deployed, where you have begun one.
     """
-    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     with out.explained(), server(workspace) as client:
-        remote_env.deploy_again(client, name, **options)
+        lifecycle.deploy_again(client, name, **options)
 
 
 @command.command("action")
@@ -121,13 +121,13 @@ def action_command(
       vetro action shop restart
       vetro action shop backup --app db --arg target=/srv
     """
-    from vetro.cli import remote_env
     from vetro.cli.arguments import named_values
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     args = named_values(pairs, "--arg")
     with out.explained(), server(workspace) as client:
-        remote_env.action(client, name, method, app, args, output, **options)
+        lifecycle.action(client, name, method, app, args, output, **options)
 
 
 @command.command("destroy")
@@ -138,11 +138,11 @@ def action_command(
 @run_options
 def destroy_command(name: str, keep: bool, abandon: bool, workspace: str | None, **options: Any) -> None:
     """Destroy everything in an environment, then the environment."""
-    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     with out.explained(), server(workspace) as client:
-        remote_env.destroy(client, name, keep, abandon, **options)
+        lifecycle.destroy(client, name, keep, abandon, **options)
 
 
 for _command in (*env_tasks.COMMANDS, *env_history.COMMANDS):

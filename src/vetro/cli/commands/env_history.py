@@ -32,8 +32,8 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
       vetro history shop --diff 3..5
       vetro history shop --restore 3; vetro env deploy shop
     """
-    from vetro.cli import remote_history
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import history
 
     if diff is not None and restore is not None:
         raise click.UsageError("use one of --diff and --restore")
@@ -44,11 +44,11 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
     newer = int(numbers[2]) if numbers and numbers[2] else None
     with out.explained(), server(workspace) as client:
         if numbers:
-            remote_history.difference(client, name, older, newer, output)
+            history.difference(client, name, older, newer, output)
         elif restore is not None:
-            remote_history.restore(client, name, restore)
+            history.restore(client, name, restore)
         else:
-            remote_history.states(client, name, output)
+            history.states(client, name, output)
 
 
 @click.command("plan")
@@ -74,11 +74,11 @@ def plan_command(name: str, session: str | None, workspace: str | None, output: 
       vetro plan shop
       vetro deploy ./my.app --env shop --set port=8080 --plan
     """
-    from vetro.cli import remote_history
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import history
 
     with out.explained(), server(workspace, scratch=True) as client:
-        remote_history.plan(client, name, session, output, **options)
+        history.plan(client, name, session, output, **options)
 
 
 @click.command("export")

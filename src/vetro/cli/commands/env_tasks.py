@@ -36,8 +36,8 @@ def log_command(
       vetro log shop --level warning
       vetro log shop --follow
     """
-    from vetro.cli import remote_history
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import history
 
     with out.explained(), server(workspace) as client:
         if client.local and follow:
@@ -48,7 +48,7 @@ def log_command(
             raise click.UsageError("--effects is for this machine: the journals of a server stay there")
         if follow and output != "text":
             raise click.UsageError("--follow goes with '-o text' only")
-        remote_history.log(client, name, task, level, effects, follow, output)
+        history.log(client, name, task, level, effects, follow, output)
 
 
 @click.command("watch")
@@ -59,7 +59,7 @@ def log_command(
 def watch_command(name: str, **options: Any) -> None:
     """Watch the task of an environment on a server until it ends; the exit status says how."""
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_env import watch
+    from vetro.cli.environments.lifecycle import watch
 
     with out.explained(), need_server(_ON_SERVERS.format("watch")) as client:
         watch(client, name, **options)
@@ -72,7 +72,7 @@ def watch_command(name: str, **options: Any) -> None:
 def cancel_command(name: str, reason: str) -> None:
     """Cancel the task of an environment on a server: it ends at its next safe point."""
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_env import cancel
+    from vetro.cli.environments.lifecycle import cancel
 
     with out.explained(), need_server(_ON_SERVERS.format("cancel from elsewhere")) as client:
         cancel(client, name, reason)
@@ -91,18 +91,18 @@ def resume_command(name: str, cancel: bool, abandon: bool, workspace: str | None
     destroyed again, from the task's last checkpoint where there is one. A server continues interrupted tasks by itself:
     there a running one is watched, and one that failed is tried again from where it was.
     """
-    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     with out.explained(), server(workspace) as client:
         if client.local:
-            remote_env.go_on(client, name, cancel, abandon, **options)
+            lifecycle.go_on(client, name, cancel, abandon, **options)
         elif abandon:
             raise click.UsageError("--abandon is for this machine; on a server use 'vetro env cancel'")
         elif cancel:
-            remote_env.cancel(client, name, "cancelled by vetro env resume --cancel")
+            lifecycle.cancel(client, name, "cancelled by vetro env resume --cancel")
         else:
-            remote_env.resume(client, name, **options)
+            lifecycle.resume(client, name, **options)
 
 
 @click.command("resolve")
@@ -117,13 +117,13 @@ def resolve_command(name: str, key: str, answer: str | None, workspace: str | No
 
     Then 'vetro env resume' goes on; a server goes on by itself, and 'vetro env watch' shows it.
     """
-    from vetro.cli import remote_env
     from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
 
     if answer is None:
         raise click.UsageError("Say --done or --redo.")
     with out.explained(), server(workspace) as client:
-        remote_env.resolve(client, name, key, answer)
+        lifecycle.resolve(client, name, key, answer)
 
 
 COMMANDS = (log_command, watch_command, cancel_command, resume_command, resolve_command)

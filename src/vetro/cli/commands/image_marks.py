@@ -66,7 +66,7 @@ def find(marks: Marks, wanted: str) -> Image:
 
 def print_images(rows: Sequence[Image], output: str) -> None:
     """The images with their marks."""
-    from vetro.cli.remote_output import print_rows
+    from vetro.cli.rows import print_rows
 
     print_rows(rows, ("name", "title", "type", "status", "id"), output, empty="the cloud has no images")
 

@@ -54,24 +54,24 @@ def publish_command(
       vetro package publish ./com.example.Web
       vetro package publish ./apps --category Databases --public
     """
-    from vetro.cli import remote_publish as publishing
+    from vetro.cli import package_transfer
     from vetro.cli.client.requests import Refused, need_server
     from vetro.cli.package_paths import load_packages
 
     with out.explained(), need_server(_WHAT) as client:
         own = load_packages(dirs)
         if not (no_check or options["allow_missing"]):
-            publishing.check_all(client, dirs, own)
+            package_transfer.check_all(client, dirs, own)
         try:
-            done = publishing.publish(client, publishing.built(own), **options, check_only=dry_run)
+            done = package_transfer.publish(client, package_transfer.built(own), **options, check_only=dry_run)
         except Refused as error:
-            publishing.refused(error)
+            package_transfer.refused(error)
     if output != "table":
         out.print_data(done, output)
     elif dry_run:
-        publishing.show_rehearsal(done)
+        package_transfer.show_rehearsal(done)
     else:
-        publishing.show_published(done)
+        package_transfer.show_published(done)
     if not done.get("check", {}).get("ok", True):
         raise SystemExit(out.FAILED)
 
@@ -104,7 +104,7 @@ def search_command(words: tuple[str, ...], output: str, all_versions: bool) -> N
 
 def _list(words: str, output: str, **filters: Any) -> None:
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_output import print_rows
+    from vetro.cli.rows import print_rows
 
     asked: dict[str, Any] = {
         "search": words or None,
@@ -132,7 +132,7 @@ def show_command(name: str, classes: bool, usage: bool, output: str) -> None:
     """Show a package of a server: the newest version, or the one named. NAME may also be its id."""
     from vetro.cli.client import find
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_output import print_one, print_rows
+    from vetro.cli.rows import print_one, print_rows
 
     if classes and usage:
         raise click.UsageError("use one of --classes and --usage")
@@ -174,7 +174,7 @@ def download_command(name: str, target: str | None, force: bool) -> None:
     """Fetch the archive of a package; print its path."""
     from vetro.cli.client import find
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_publish import fetch
+    from vetro.cli.package_transfer import fetch
 
     with out.explained(), need_server(_WHAT) as client:
         row = find.package(client, name)
@@ -213,7 +213,7 @@ def change_command(
     """Change how a package is presented and who sees it. What it contains never changes."""
     from vetro.cli.client import find
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_output import print_one
+    from vetro.cli.rows import print_one
 
     given: dict[str, Any] = {"public": public, "enabled": enabled, "name": title, "description": description}
     given |= {"categories": list(categories) or None, "tags": list(tags) or None}
@@ -269,7 +269,7 @@ def import_command(
     The server does it, as far as its setting 'packages.import_hosts' allows. Archives on this machine are uploaded by
     'vetro package publish'.
     """
-    from vetro.cli import remote_publish as publishing
+    from vetro.cli import package_transfer
     from vetro.cli.client.requests import Refused, need_server
 
     if names and bundle:
@@ -279,11 +279,11 @@ def import_command(
         try:
             done = client.post_long("/packages/import", body)
         except Refused as error:
-            publishing.refused(error)
+            package_transfer.refused(error)
     if output != "table":
         out.print_data(done, output)
     else:
-        publishing.show_published({**done, "present": done["skipped"]})
+        package_transfer.show_published({**done, "present": done["skipped"]})
 
 
 COMMANDS = (

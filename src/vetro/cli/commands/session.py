@@ -39,7 +39,7 @@ def list_command(name: str, workspace: str | None, output: str) -> None:
     """List the sessions of an environment, everybody's, the newest first."""
     from vetro.cli.client import find
     from vetro.cli.client.requests import server
-    from vetro.cli.remote_output import print_rows
+    from vetro.cli.rows import print_rows
 
     with out.explained(), server(workspace) as client:
         row = find.environment(client, name)
@@ -56,7 +56,7 @@ def open_command(name: str, workspace: str | None, output: str) -> None:
     """Begin a draft of an environment as it is now."""
     from vetro.cli.client import find
     from vetro.cli.client.requests import server
-    from vetro.cli.remote_output import print_one
+    from vetro.cli.rows import print_one
 
     with out.explained(), server(workspace) as client:
         row = find.environment(client, name)
@@ -73,7 +73,7 @@ def open_command(name: str, workspace: str | None, output: str) -> None:
 def show_command(wanted: str, model: bool, workspace: str | None, output: str) -> None:
     """Show a draft."""
     from vetro.cli.client.requests import server
-    from vetro.cli.remote_output import print_one
+    from vetro.cli.rows import print_one
 
     with out.explained(), server(workspace) as client:
         session = _session(client, wanted)

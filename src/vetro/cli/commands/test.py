@@ -116,7 +116,7 @@ def _from_catalog(known: list[Any]) -> list[Any]:
     from vetro.cli.client.contexts import chosen
     from vetro.cli.client.requests import server
     from vetro.cli.package_paths import load_packages
-    from vetro.cli.remote_publish import download_folder, lacking, required
+    from vetro.cli.package_transfer import download_folder, lacking, required
 
     if chosen() is None or not lacking(known):
         return []

@@ -29,7 +29,7 @@ def command() -> None:
 def list_command(output: str) -> None:
     """List your tokens that are not revoked."""
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_output import print_rows
+    from vetro.cli.rows import print_rows
 
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/tokens"))
@@ -45,7 +45,7 @@ def list_command(output: str) -> None:
 def create_command(name: str, days: int | None, project: str | None, output: str) -> None:
     """Make a token. It is printed now and never again; '-o value' prints nothing else."""
     from vetro.cli.client.requests import need_server
-    from vetro.cli.remote_output import print_one
+    from vetro.cli.rows import print_one
 
     body = {key: value for key, value in (("name", name), ("days", days), ("project", project)) if value is not None}
     with out.explained(), need_server(_WHAT) as client:

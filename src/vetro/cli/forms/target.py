@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from vetro.cli.client_local import LocalClient
+from vetro.cli.environments.models import newest, own_draft, present
 from vetro.cli.forms.catalog import LocalCatalog
-from vetro.cli.remote_model import newest, own_draft, present
 from vetro.cli.task_run import chosen_cloud
 from vetro.engine.models import Environment
 from vetro.engine.query.query import AskFailed

@@ -54,7 +54,7 @@ def main() -> None:
     from vetro.server.http.processes import PARENT, die_with_parent
 
     die_with_parent()
-    os.environ[PARENT] = str(os.getpid())  # those that are forked must not outlive this one (`housekeeping`)
+    os.environ[PARENT] = str(os.getpid())  # those that are forked must not outlive this one (`background_work`)
     settings = Config.load()
     count = processes(settings)
     if count > 1:

@@ -10,8 +10,8 @@ from vetro.server.setup import setup
 _config = setup()
 
 from vetro.server.http.application import Application  # noqa: E402
+from vetro.server.http.background_work import begin  # noqa: E402
 from vetro.server.http.gateway import Gateway  # noqa: E402
-from vetro.server.http.housekeeping import begin  # noqa: E402
 from vetro.server.observe import logs, traces  # noqa: E402 - Django has to be set up before
 
 logs.configure(_config)

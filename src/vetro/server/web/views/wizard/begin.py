@@ -23,7 +23,7 @@ from vetro.server.forms.views import Shown
 from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
 from vetro.server.web.rule_texts import in_words
 from vetro.server.web.views.catalog.application import chosen, versions_of
-from vetro.server.web.views.wizard import missing as gone
+from vetro.server.web.views.wizard import ended_forms
 from vetro.server.web.views.wizard.names import id_of
 
 _KEY = "vetro_forms"
@@ -112,7 +112,7 @@ def mine(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 
 @page("POST", rule="use_forms")
-@gone.of_form
+@ended_forms.of_form
 def discard(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Throws a form away; begins it anew where that is wanted."""
     told = about(request, form)
@@ -124,9 +124,9 @@ def discard(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     form_session.discard(caller, form)
     if shown is not None:
         where = {"environment_id": shown.environment_id, "template_id": shown.template_id}
-        gone.remember(request, form, gone.THROWN_AWAY, **where)
+        ended_forms.remember(request, form, ended_forms.THROWN_AWAY, **where)
     else:
-        gone.remember(request, form, gone.THROWN_AWAY)
+        ended_forms.remember(request, form, ended_forms.THROWN_AWAY)
     remember(request, form, None)
     if request.POST.get("then") == "again" and told.again:
         return go(request, told.again)

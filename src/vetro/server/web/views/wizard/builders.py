@@ -13,7 +13,7 @@ from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
 from vetro.server.forms import form_session
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin, missing
+from vetro.server.web.views.wizard import begin, ended_forms
 from vetro.server.web.views.wizard.control import every, top
 from vetro.server.web.views.wizard.controls import builder_groups
 from vetro.server.web.views.wizard.input import changed, read
@@ -23,7 +23,7 @@ from vetro.server.web.views.wizard.words import around, script_texts
 
 
 @page("GET", "POST", rule="use_forms")
-@missing.of_form
+@ended_forms.of_form
 def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> HttpResponse:
     """The arguments of a model builder; what it makes of them stands in the form then."""
     shown = form_session.describe(caller, form)

@@ -23,7 +23,7 @@ from vetro.server.forms import form_session, media
 from vetro.server.forms.views import Shown
 from vetro.server.web.logos import logos_of
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin, missing
+from vetro.server.web.views.wizard import begin, ended_forms
 from vetro.server.web.views.wizard import submit as ending
 from vetro.server.web.views.wizard.control import Control, Group, every, top
 from vetro.server.web.views.wizard.controls import groups_of
@@ -36,7 +36,7 @@ MOVES = ("add", "remove", "up", "down")
 
 
 @page(rule="use_forms")
-@missing.of_form
+@ended_forms.of_form
 def due(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Leads to the page that is due, or to what was answered when all pages are."""
     try:
@@ -47,7 +47,7 @@ def due(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
 
 
 @page("GET", "POST", rule="use_forms")
-@missing.of_form
+@ended_forms.of_form
 def step(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpResponse:
     """One page of a form, by its number from 1."""
     if request.method == "POST":
@@ -60,7 +60,7 @@ def step(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpRe
 
 
 @page("POST", rule="use_forms")
-@missing.of_form
+@ended_forms.of_form
 def switch(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Shows the other form of the same thing."""
     try:
@@ -71,7 +71,7 @@ def switch(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
 
 
 @page(rule="use_forms")
-@missing.of_form
+@ended_forms.of_form
 def choices(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpResponse:
     """What can be chosen for a field, by search, as JSON for the script: {items: [{value, label, group}], more}."""
     builder = request.GET.get("builder", "")

@@ -14,13 +14,13 @@ from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
-from vetro.server.web.views.wizard import begin, missing
+from vetro.server.web.views.wizard import begin, ended_forms
 from vetro.server.web.views.wizard.names import id_of
 from vetro.server.web.views.wizard.words import around, review_words, step_title
 
 
 @page(rule="use_forms")
-@missing.of_form
+@ended_forms.of_form
 def review(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """All answers, with the way back to each of them."""
     shown = form_session.describe(caller, form)
@@ -30,7 +30,7 @@ def review(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
 
 
 @page("POST", rule="use_forms")
-@missing.of_form
+@ended_forms.of_form
 def finish(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Does what the form was for."""
     shown = form_session.describe(caller, form)
@@ -49,10 +49,10 @@ def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = Fa
             raise
         return _review(request, caller, shown, error)
     begin.remember(request, shown.id, None)
-    missing.remember(
+    ended_forms.remember(
         request,
         shown.id,
-        missing.SENT,
+        ended_forms.SENT,
         environment_id=done.environment_id,
         template_id=done.template_id,
         task_id=done.task_id,

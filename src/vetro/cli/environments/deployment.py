@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from vetro.cli import output as out
-from vetro.cli import remote_publish as publishing
+from vetro.cli import package_transfer
 from vetro.cli.client import find
 from vetro.cli.client.follow import command
 from vetro.cli.client.requests import Client, Refused
 from vetro.cli.client_local import LocalClient
 from vetro.cli.deploy_target import needed_packages
-from vetro.cli.remote_env import begin, discard, finish, summary
-from vetro.cli.remote_history import planned
-from vetro.cli.remote_model import environment_of, has_mark, names_in, own_draft
+from vetro.cli.environments.history import planned
+from vetro.cli.environments.lifecycle import begin, discard, finish, summary
+from vetro.cli.environments.models import environment_of, has_mark, names_in, own_draft
 from vetro.engine.models import Environment, put
 
 #: A full name, and behind it a version or a version spec.
@@ -52,16 +52,16 @@ def loaded(client: Client, names: Sequence[str]) -> Iterator[Loaded]:
         return
 
     with tempfile.TemporaryDirectory(prefix="vetro-packages-") as temporary:
-        folder = publishing.download_folder(Path(temporary))
+        folder = package_transfer.download_folder(Path(temporary))
         paths = [name for name in names if not _of_catalog(name)]
         fetched = [
-            str(publishing.download(client, find.package(client, name, disabled=False), folder))
+            str(package_transfer.download(client, find.package(client, name, disabled=False), folder))
             for name in names
             if name not in paths
         ]
         own = load_packages(paths)
         there = load_packages(fetched)
-        others = [*fetched, *(str(p) for p in publishing.required(client, [*own, *there], folder))]
+        others = [*fetched, *(str(p) for p in package_transfer.required(client, [*own, *there], folder))]
         yield Loaded(own, [*own, *load_packages(others)], paths, others)
 
 
@@ -170,13 +170,13 @@ def _draft(client: Client, row: Mapping[str, Any] | None) -> tuple[dict[str, Any
 
 
 def _publish(client: Client, packages: Loaded) -> None:
-    items = publishing.built(packages.own)
+    items = package_transfer.built(packages.own)
     if not items:
         return
     try:
-        done = publishing.publish(client, items)
+        done = package_transfer.publish(client, items)
     except Refused as error:
-        publishing.refused(error)
+        package_transfer.refused(error)
     for row in done["imported"]:
         out.note(f"published {row['fqn']} {row['version']}")
 

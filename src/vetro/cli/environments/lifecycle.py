@@ -10,8 +10,8 @@ from vetro.cli.client import find
 from vetro.cli.client.follow import command, conclude, follow
 from vetro.cli.client.requests import Client, ClientError, Refused
 from vetro.cli.client_local import LocalClient
-from vetro.cli.remote_model import names_in, newest, own_draft, present, state
-from vetro.cli.remote_output import print_rows, when
+from vetro.cli.environments.models import names_in, newest, own_draft, present, state
+from vetro.cli.rows import print_rows, when
 from vetro.engine.models import Environment
 
 #: The status of an environment of this machine from which everything was destroyed.
@@ -44,7 +44,7 @@ def list_all(client: Client, output: str) -> None:
 
 def create(client: Client, name: str, description: str, region: str | None, driver: str, output: str) -> None:
     """`vetro env create`."""
-    from vetro.cli.remote_output import print_one
+    from vetro.cli.rows import print_one
     from vetro.cli.task_run import chosen_cloud
 
     wanted: dict[str, Any] = {"name": name, "description": description} | ({} if region is None else {"region": region})

@@ -16,7 +16,7 @@ def begin() -> None:
     from vetro.server.http.processes import die_with_parent
 
     die_with_parent()
-    threading.Thread(target=_work, name="housekeeping", daemon=True).start()
+    threading.Thread(target=_work, name="background-work", daemon=True).start()
 
 
 def _work() -> None:

@@ -12,9 +12,9 @@ from vetro.cli.client import find
 from vetro.cli.client.follow import conclude, follow
 from vetro.cli.client.requests import Client
 from vetro.cli.differences import print_changes, print_plan
-from vetro.cli.remote_env import NotThere, begin, discard, draft_of, is_empty
-from vetro.cli.remote_model import names_in, newest, present
-from vetro.cli.remote_output import print_rows, when
+from vetro.cli.environments.lifecycle import NotThere, begin, discard, draft_of, is_empty
+from vetro.cli.environments.models import names_in, newest, present
+from vetro.cli.rows import print_rows, when
 
 #: Levels of log lines, the least important first.
 LEVELS = {"trace": 0, "debug": 1, "info": 2, "warning": 3, "error": 4, "critical": 5}

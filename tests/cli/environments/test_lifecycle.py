@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vetro.cli.client.find import NotFound
-from vetro.cli.remote_env import chosen_action
+from vetro.cli.environments.lifecycle import chosen_action
 
 NAMES = {"e1": "shop", "f1": "WebFarm", "b1": "box"}
 

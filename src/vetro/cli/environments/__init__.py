@@ -1,0 +1,1 @@
+"""Commands on environments: those of a server, and those of a workspace of this machine."""
