@@ -1,4 +1,4 @@
-"""What tests of `vetro form` share: a person with prepared lines, desks that need no other process, a package."""
+"""What tests of `vetro form` share: a person with prepared lines, form sessions in this process, a package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.forms.world import describer
 from vetro.cli import output
 from vetro.forms.objects import Objects
 from vetro.forms.queries import answerer
-from vetro.forms.sessions import ClassDesk, DefinitionDesk
+from vetro.forms.sessions import ClassFormSession, DefinitionFormSession
 
 UI = """\
 Version: 2.1
@@ -97,17 +97,19 @@ class _Performance:
     task = None
 
 
-def definition_desk(text: str = UI, fqn: str = "t.Box") -> DefinitionDesk:
-    """A desk for a definition, in this process."""
+def definition_form_session(text: str = UI, fqn: str = "t.Box") -> DefinitionFormSession:
+    """A form session for a definition, in this process."""
     answer = answerer(_Performance())  # type: ignore[arg-type]
     loaded = answer({"do": "load", "text": text, "origin": "UI/ui.yaml"})
     assert loaded == {}, loaded
     package = {"fqn": fqn, "name": fqn, "version": "1.0.0"}
-    return DefinitionDesk(answer, {"package": package, "quick": True, "referred": False, "region": None})
+    return DefinitionFormSession(answer, {"package": package, "quick": True, "referred": False, "region": None})
 
 
-def class_desk(name: str, classes: Mapping[str, str] | None = None, existing: Sequence[Any] = ()) -> ClassDesk:
-    """A desk for a class of `tests.forms.world`, or of ``classes``."""
+def class_form_session(
+    name: str, classes: Mapping[str, str] | None = None, existing: Sequence[Any] = ()
+) -> ClassFormSession:
+    """A form session for a class of `tests.forms.world`, or of ``classes``."""
     from tests.forms.world import package
 
     known = describer(package(classes)) if classes is not None else describer()
@@ -115,7 +117,7 @@ def class_desk(name: str, classes: Mapping[str, str] | None = None, existing: Se
     assert described is not None
     ids = (f"id{number}" for number in itertools.count(1))
     root = {"?": {"type": "io.murano.Environment", "id": "env"}, "applications": list(existing)}
-    return ClassDesk(known, described, Objects(root, known), new_id=lambda: next(ids))
+    return ClassFormSession(known, described, Objects(root, known), new_id=lambda: next(ids))
 
 
 def box(folder: Path, ui: str = UI, **more: Any) -> Path:

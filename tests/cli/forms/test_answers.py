@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.cli.formkit import class_desk, definition_desk
+from tests.cli.formkit import class_form_session, definition_form_session
 from vetro.cli.forms.answers import UnknownAnswer, filled, free_name, kept_answers, read_answers, write_answers
 from vetro.cli.plaindata import DataError, load_data
 
@@ -34,9 +34,9 @@ def test_a_file_without_answers(tmp_path: Path) -> None:
 
 
 def test_what_is_not_given_is_as_the_form_suggests() -> None:
-    desk = definition_desk()
-    turn, _ = filled(desk, desk.begin(), {"main": {"name": "shop"}})
-    made = desk.result(turn.work)
+    form_session = definition_form_session()
+    turn, _ = filled(form_session, form_session.begin(), {"main": {"name": "shop"}})
+    made = form_session.result(turn.work)
     assert (made["name"], made["size"], made["text"]) == ("shop", 3, "first")
 
 
@@ -50,37 +50,39 @@ def test_what_is_not_given_is_as_the_form_suggests() -> None:
     ],
 )
 def test_what_does_not_fit_stands_at_its_field(given: dict[str, Any], path: str, message: str) -> None:
-    desk = definition_desk()
-    turn, form = filled(desk, desk.begin(), given)
+    form_session = definition_form_session()
+    turn, form = filled(form_session, form_session.begin(), given)
     assert turn.outcome == "invalid"
     (problem,) = turn.problems
     assert problem.path == path
     assert problem.message.startswith(message)
-    assert form.pages[desk.page(turn.work)].name == ("more" if path == "/colour" else "main")
+    assert form.pages[form_session.page(turn.work)].name == ("more" if path == "/colour" else "main")
 
 
 def test_objects_in_the_answers_of_a_class() -> None:
-    desk = class_desk("t.Shop")
+    form_session = class_form_session("t.Shop")
     host = {"?": {"type": "t.BigHost"}, "name": "inner", "disks": [{"size": 1}]}
-    turn, _ = filled(desk, desk.begin(), {"?": {"type": "t.Other"}, "name": "Books", "host": host, "pair": ["a", 1]})
+    turn, _ = filled(
+        form_session, form_session.begin(), {"?": {"type": "t.Other"}, "name": "Books", "host": host, "pair": ["a", 1]}
+    )
     assert turn.outcome == "ready", turn.problems
-    made = desk.result(turn.work)
+    made = form_session.result(turn.work)
     assert made["?"]["type"] == "t.Shop/1.2.0@t"
     assert made["host"]["disks"] == [{"size": 1}] and made["host"]["?"]["id"]
 
 
 def test_unknown_properties_of_a_class() -> None:
-    desk = class_desk("t.Shop")
+    form_session = class_form_session("t.Shop")
     with pytest.raises(UnknownAnswer) as caught:
-        filled(desk, desk.begin(), {"nmae": "x"})
+        filled(form_session, form_session.begin(), {"nmae": "x"})
     assert caught.value.hint == "did you mean 'name'?"
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.json"])
 def test_what_is_written_can_be_read(tmp_path: Path, name: str) -> None:
-    desk = definition_desk()
-    turn, _ = filled(desk, desk.begin(), {"main": {"name": "shop", "size": 99}})
-    kept = kept_answers(desk, turn.work, {})
+    form_session = definition_form_session()
+    turn, _ = filled(form_session, form_session.begin(), {"main": {"name": "shop", "size": 99}})
+    kept = kept_answers(form_session, turn.work, {})
     file = tmp_path / name
     write_answers(str(file), kept)
     assert load_data(str(file)) == kept

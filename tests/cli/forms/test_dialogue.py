@@ -6,23 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.cli.formkit import Person, definition_desk
+from tests.cli.formkit import Person, definition_form_session
 from vetro.cli.forms.answers import UnknownAnswer
 from vetro.cli.forms.dialogue import Dialogue
-from vetro.forms.sessions import Desk
+from vetro.forms.sessions import FormSession
 
 
-def filled(desk: Desk, person: Person, given: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def filled(
+    form_session: FormSession, person: Person, given: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
     """What comes of it; everything that was typed must have been asked for."""
-    dialogue = Dialogue(desk, desk.begin(), given or {}, person, **more)
+    dialogue = Dialogue(form_session, form_session.begin(), given or {}, person, **more)
     work = dialogue.run()
     assert person.left() == []
-    return desk.result(work)
+    return form_session.result(work)
 
 
 def test_a_definition_from_page_to_page() -> None:
     person = Person("shop", "7", "", "some text", "Red", "")
-    made = filled(definition_desk(), person)
+    made = filled(definition_form_session(), person)
     assert (made["name"], made["size"], made["text"], made["?"]["type"]) == ("shop", 7, "some text", "t.Box")
     assert person.prompts()[:5] == ["Name", "Size", "Loud", "Text for shop", "Colour"]
     assert "Step 1 of 2: main" in person.shown
@@ -34,7 +36,7 @@ def test_a_definition_from_page_to_page() -> None:
 
 def test_an_answer_that_does_not_fit_is_asked_for_again_at_once() -> None:
     person = Person("SHOP", "shop", "12", "x", "", "", "", "", "")
-    assert filled(definition_desk(), person)["size"] == 3
+    assert filled(definition_form_session(), person)["size"] == 3
     wrong = [line for line in person.shown if line.startswith("  E")]
     assert wrong[:3] == [
         "  Enter a valid value.",
@@ -45,7 +47,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again_at_once() -> None:
 
 def test_what_nobody_answers_is_asked_again() -> None:
     person = Person("", "shop", "", "", "", "", "")
-    assert filled(definition_desk(), person)["name"] == "shop"
+    assert filled(definition_form_session(), person)["name"] == "shop"
     assert "  This field is required." in person.shown
 
 
@@ -60,17 +62,17 @@ Forms:
         - {name: key, type: string, label: Key, hidden: $.main.kind = a, required: $.main.kind = b}
 """
     without = Person("A", "")
-    assert filled(definition_desk(text), without)["key"] == ""
+    assert filled(definition_form_session(text), without)["key"] == ""
     assert "Key" not in without.prompts()
     with_it = Person("B", "", "k", "")
-    assert filled(definition_desk(text), with_it)["key"] == "k"
+    assert filled(definition_form_session(text), with_it)["key"] == "k"
 
 
 def test_secrets_are_typed_twice_and_never_shown() -> None:
     strong = "Str0ng!pass"
     person = Person("shop", "", "y", strong, "other", "weak", "weak", strong, strong, "", "", "", "")
-    desk = definition_desk()
-    dialogue = Dialogue(desk, desk.begin(), {}, person)
+    form_session = definition_form_session()
+    dialogue = Dialogue(form_session, form_session.begin(), {}, person)
     work = dialogue.run()
     assert work["state"]["steps"][0]["raw"]["secret"] == strong
     assert strong not in "\n".join(person.shown)
@@ -82,20 +84,20 @@ def test_secrets_are_typed_twice_and_never_shown() -> None:
 
 def test_back_to_the_question_and_to_the_page_before() -> None:
     person = Person("shopp", "<", "shop", "4", "", "<", "", "", "n", "", "", "")
-    made = filled(definition_desk(), person)
+    made = filled(definition_form_session(), person)
     assert (made["name"], made["size"]) == ("shop", 4)
     assert person.prompts().count("Name") >= 3
 
 
 def test_back_from_the_first_question_stays_there() -> None:
     person = Person("<", "shop", "", "", "", "", "")
-    filled(definition_desk(), person)
+    filled(definition_form_session(), person)
     assert "  This is the first question." in person.shown
 
 
 def test_a_number_in_the_review_changes_one_answer_and_asks_nothing_else() -> None:
     person = Person("shop", "", "", "", "", "2", "5", "9999", "")
-    assert filled(definition_desk(), person)["size"] == 5
+    assert filled(definition_form_session(), person)["size"] == 5
     assert person.prompts().count("Name") == 1
     assert "  Type one of the numbers, or only Enter." in person.shown
     assert "   2  Size: 5" in person.shown
@@ -104,19 +106,19 @@ def test_a_number_in_the_review_changes_one_answer_and_asks_nothing_else() -> No
 def test_help_explains_and_a_backslash_makes_text_of_a_command() -> None:
     text = "Version: 2\nApplication: {'?': {type: t.A}, a: $.m.a}\nForms: [{m: {fields: [{name: a, type: string}]}}]\n"
     person = Person("?", "\\?", "")
-    assert filled(definition_desk(text), person)["a"] == "?"
+    assert filled(definition_form_session(text), person)["a"] == "?"
     assert "  An answer is needed." in person.shown
 
 
 def test_lines_of_a_text_end_with_a_dot() -> None:
     text = "Version: 2\nApplication: {'?': {type: t.A}, a: $.m.a}\nForms: [{m: {fields: [{name: a, type: text}]}}]\n"
-    assert filled(definition_desk(text), Person("one", "", "\\.", "two", ".", ""))["a"] == "one\n\n.\ntwo"
+    assert filled(definition_form_session(text), Person("one", "", "\\.", "two", ".", ""))["a"] == "one\n\n.\ntwo"
 
 
 def test_given_answers_are_suggested() -> None:
     given = {"main": {"name": "given", "size": 6}, "more": {"colour": "r"}}
     person = Person("", "", "", "", "", "")
-    made = filled(definition_desk(), person, given)
+    made = filled(definition_form_session(), person, given)
     assert (made["name"], made["size"]) == ("given", 6)
     assert any(line.startswith("Name * [given]") for line in person.shown)
 
@@ -126,20 +128,20 @@ def test_given_answers_are_suggested() -> None:
 )
 def test_answers_that_nobody_asks_for(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UnknownAnswer) as caught:
-        filled(definition_desk(), Person(), given)
+        filled(definition_form_session(), Person(), given)
     assert any(word in f"{caught.value.message} {caught.value.hint}" for word in said.split("|"))
 
 
 @pytest.mark.parametrize("gone", [EOFError, KeyboardInterrupt])
 def test_whoever_goes_away_has_lost_nothing(gone: type[BaseException]) -> None:
-    desk = definition_desk()
-    dialogue = Dialogue(desk, desk.begin(), {"more": {"text": "later"}}, Person("shop", "8", gone))
+    form_session = definition_form_session()
+    dialogue = Dialogue(form_session, form_session.begin(), {"more": {"text": "later"}}, Person("shop", "8", gone))
     with pytest.raises(gone):
         dialogue.run()
     from vetro.cli.forms.answers import kept_answers
 
-    kept = kept_answers(desk, dialogue.work, {"more": {"text": "later"}})
+    kept = kept_answers(form_session, dialogue.work, {"more": {"text": "later"}})
     assert (kept["main"]["name"], kept["main"]["size"], kept["more"]) == ("shop", "8", {"text": "later"})
     again = Person("", "", "", "", "", "")
-    made = filled(definition_desk(), again, kept)
+    made = filled(definition_form_session(), again, kept)
     assert (made["name"], made["size"], made["text"]) == ("shop", 8, "later")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from tests.cli.formkit import UI, class_desk, definition_desk
+from tests.cli.formkit import UI, class_form_session, definition_form_session
 from vetro.cli.forms.html import html_page
 from vetro.cli.forms.preview import text_lines, whole
 
@@ -28,8 +28,8 @@ class _Read(HTMLParser):
 
 
 def test_all_pages_of_a_definition_as_text() -> None:
-    desk = definition_desk()
-    lines = list(text_lines(whole(desk, desk.begin())))
+    form_session = definition_form_session()
+    lines = list(text_lines(whole(form_session, form_session.begin())))
     assert "== Step 1: main ==" in lines and "== Step 2: more ==" in lines
     assert "Name * (name: string)" in lines
     assert "Size * (size: integer) = 3" in lines
@@ -39,23 +39,23 @@ def test_all_pages_of_a_definition_as_text() -> None:
 
 
 def test_what_was_answered_shows_in_later_pages() -> None:
-    desk = definition_desk()
-    form = whole(desk, desk.begin(), {"main": {"name": "shop"}, "more": {"colour": "r"}})
+    form_session = definition_form_session()
+    form = whole(form_session, form_session.begin(), {"main": {"name": "shop"}, "more": {"colour": "r"}})
     assert "Text for shop * (text: string) = first" in list(text_lines(form))
     assert "Colour * (colour: choice) = Red" in list(text_lines(form))
 
 
 def test_a_page_that_cannot_be_shown_has_its_problem_and_the_others_are_there() -> None:
-    desk = definition_desk(UI.replace("$.main.name)", "$.main.name.single())"))
-    form = whole(desk, desk.begin())
+    form_session = definition_form_session(UI.replace("$.main.name)", "$.main.name.single())"))
+    form = whole(form_session, form_session.begin())
     assert [bool(page.sections) for page in form.pages] == [True, False]
     assert form.pages[1].problems[0].code == "failed"
     assert any(line.startswith("! cannot be shown: ") for line in text_lines(form))
 
 
 def test_one_file_without_script_in_which_authors_text_is_text() -> None:
-    desk = definition_desk(UI.replace("What people see", NASTY).replace("Green]", f'"{NASTY}"]'))
-    text = html_page(whole(desk, desk.begin()))
+    form_session = definition_form_session(UI.replace("What people see", NASTY).replace("Green]", f'"{NASTY}"]'))
+    text = html_page(whole(form_session, form_session.begin()))
     found = _Read()
     found.feed(text)
     assert found.open == []
@@ -79,9 +79,11 @@ def test_one_file_without_script_in_which_authors_text_is_text() -> None:
 
 
 def test_objects_in_objects_of_a_class(tmp_path: Path) -> None:
-    desk = class_desk("t.Shop")
-    work = desk.evaluate(desk.begin(), {"host": {"?": {"type": "t.Host"}, "password": "wonder", "name": "inner"}})
-    form = whole(desk, work)
+    form_session = class_form_session("t.Shop")
+    work = form_session.evaluate(
+        form_session.begin(), {"host": {"?": {"type": "t.Host"}, "password": "wonder", "name": "inner"}}
+    )
+    form = whole(form_session, work)
     text = "\n".join(text_lines(form))
     assert "-- The basics --" in text
     assert "    name * (name: string) = inner" in text

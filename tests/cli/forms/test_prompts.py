@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cli.formkit import Person, class_desk
+from tests.cli.formkit import Person, class_form_session
 from vetro.cli.forms.dialogue import Dialogue
 
 SHOP = {"?": {"type": "t.Shop", "id": "other"}, "name": "Other shop"}
@@ -18,11 +18,13 @@ def one(contract: str, *lines: str, default: str = "", meta: str = "") -> tuple[
         "Namespaces: {=: t, forms: io.murano.metadata.forms}\nName: One\n"
         f"Properties:\n  x:\n    Contract: {contract}\n{more}"
     )
-    desk = class_desk("t.One", {"t.One": text, "t.Host": "Name: t.Host\nProperties: {a: {Contract: $.string()}}\n"})
+    form_session = class_form_session(
+        "t.One", {"t.One": text, "t.Host": "Name: t.Host\nProperties: {a: {Contract: $.string()}}\n"}
+    )
     person = Person(*lines)
-    work = Dialogue(desk, desk.begin(), {}, person).run()
+    work = Dialogue(form_session, form_session.begin(), {}, person).run()
     assert person.left() == [], person.shown
-    return desk.result(work).get("x"), person
+    return form_session.result(work).get("x"), person
 
 
 def test_scalars() -> None:
@@ -84,7 +86,7 @@ def test_secrets() -> None:
 
 
 def test_objects_old_and_new_to_any_depth() -> None:
-    desk = class_desk("t.Shop", existing=[SHOP, HOST])
+    form_session = class_form_session("t.Shop", existing=[SHOP, HOST])
     person = Person(
         "",  # kind
         "Corner shop",
@@ -105,9 +107,9 @@ def test_objects_old_and_new_to_any_depth() -> None:
         "",  # tags
         "",
     )
-    dialogue = Dialogue(desk, desk.begin(), {}, person)
+    dialogue = Dialogue(form_session, form_session.begin(), {}, person)
     try:
-        made = desk.result(dialogue.run())
+        made = form_session.result(dialogue.run())
     except EOFError:
         raise AssertionError("\n".join(person.shown)) from None
     assert made["name"] == "Corner shop"
@@ -117,11 +119,11 @@ def test_objects_old_and_new_to_any_depth() -> None:
 
 
 def test_a_reference_to_what_is_there() -> None:
-    desk = class_desk("t.BigHost", existing=[HOST])
+    form_session = class_form_session("t.BigHost", existing=[HOST])
     person = Person("", "big", "", "+", "old host", "", "", "")
-    dialogue = Dialogue(desk, desk.begin(), {}, person)
+    dialogue = Dialogue(form_session, form_session.begin(), {}, person)
     try:
-        made = desk.result(dialogue.run())
+        made = form_session.result(dialogue.run())
     except EOFError:
         raise AssertionError("\n".join(person.shown)) from None
     assert made["peers"] == ["h0"]

@@ -10,7 +10,7 @@ import pytest
 
 from vetro.forms.model import Problem
 from vetro.forms.queries import answerer
-from vetro.forms.sessions import DefinitionDesk, FormFailed
+from vetro.forms.sessions import DefinitionFormSession, FormFailed
 from vetro.muranopl.runtime.effects import EffectFailed
 
 TEXT = """\
@@ -43,71 +43,76 @@ class Effects:
         raise EffectFailed({"kind": "error", "code": "TST000", "message": "down"})
 
 
-def make(text: str = TEXT, **more: Any) -> DefinitionDesk:
+def make(text: str = TEXT, **more: Any) -> DefinitionFormSession:
     answer = answerer(SimpleNamespace(effects=Effects()))  # type: ignore[arg-type]
 
     def ask(question: Any) -> Any:
         return json.loads(json.dumps(answer(json.loads(json.dumps(question)))))
 
     loaded = ask({"do": "load", "text": text, "origin": "ui.yaml"})
-    return DefinitionDesk(ask if "failed" not in loaded else lambda question: loaded, ABOUT, **more)
+    return DefinitionFormSession(ask if "failed" not in loaded else lambda question: loaded, ABOUT, **more)
 
 
-def fields(desk: DefinitionDesk, work: Any, page: int | None = None) -> dict[str, Any]:
-    form = desk.form(work, page)
-    return {field.name: field for field in form.pages[desk.page(work) if page is None else page].fields()}
+def fields(form_session: DefinitionFormSession, work: Any, page: int | None = None) -> dict[str, Any]:
+    form = form_session.form(work, page)
+    return {field.name: field for field in form.pages[form_session.page(work) if page is None else page].fields()}
 
 
 def test_pages_follow_each_other_to_an_object() -> None:
-    desk = make()
-    work = desk.begin()
-    assert (desk.page(work), desk.count(work), desk.done(work), desk.ready(work)) == (0, 3, [], False)
-    assert desk.makes() == "t.Shop"
-    assert [c.label for c in fields(desk, work)["flavor"].choices if c.value] == ["tiny"]
-    for call in (desk.form, desk.back, lambda work, page: desk.evaluate(work, {}, page)):
+    form_session = make()
+    work = form_session.begin()
+    assert (form_session.page(work), form_session.count(work), form_session.done(work), form_session.ready(work)) == (
+        0,
+        3,
+        [],
+        False,
+    )
+    assert form_session.makes() == "t.Shop"
+    assert [c.label for c in fields(form_session, work)["flavor"].choices if c.value] == ["tiny"]
+    for call in (form_session.form, form_session.back, lambda work, page: form_session.evaluate(work, {}, page)):
         with pytest.raises(FormFailed, match="Page 2 can be shown once"):
             call(work, 1)
-    bad = desk.submit(work, {"name": "9"})
+    bad = form_session.submit(work, {"name": "9"})
     assert bad.outcome == "invalid" and [p.path for p in bad.problems] == ["/name"]
-    following = desk.submit(bad.work, {"name": "shop", "open": True})
-    assert (following.outcome, desk.page(following.work), desk.done(following.work)) == ("next", 1, [0])
-    typed = desk.evaluate(following.work, {"count": "5", "pin": "Pa$$w0rd"})
-    assert fields(desk, typed)["count"].value == 5
-    assert "Pa$$w0rd" not in str(desk.form(typed).as_json())
-    earlier = desk.back(typed, 0)
-    assert fields(desk, earlier)["name"].value == "shop"
+    following = form_session.submit(bad.work, {"name": "shop", "open": True})
+    assert (following.outcome, form_session.page(following.work), form_session.done(following.work)) == ("next", 1, [0])
+    typed = form_session.evaluate(following.work, {"count": "5", "pin": "Pa$$w0rd"})
+    assert fields(form_session, typed)["count"].value == 5
+    assert "Pa$$w0rd" not in str(form_session.form(typed).as_json())
+    earlier = form_session.back(typed, 0)
+    assert fields(form_session, earlier)["name"].value == "shop"
     with pytest.raises(FormFailed, match="only 3"):
-        desk.back(typed, 3)
+        form_session.back(typed, 3)
     # What was typed before and is not sent again, because it is secret, counts.
-    last = desk.submit(typed, {"count": "6", "pin": {"secret": "kept"}})
-    assert (last.outcome, desk.page(last.work)) == ("next", 2)
-    done = desk.submit(last.work, {"application_name": "a"})
-    assert done.outcome == "ready" and desk.ready(done.work) and not done.work["stays"]
-    made = desk.result(done.work)
+    last = form_session.submit(typed, {"count": "6", "pin": {"secret": "kept"}})
+    assert (last.outcome, form_session.page(last.work)) == ("next", 2)
+    done = form_session.submit(last.work, {"application_name": "a"})
+    assert done.outcome == "ready" and form_session.ready(done.work) and not done.work["stays"]
+    made = form_session.result(done.work)
     assert (made["name"], made["count"], made["secret"]) == ("shop", 6, "Pa$$w0rd")
-    assert [page.name for page in desk.pages(done.work).pages] == ["one", "two", "workflowManagement"]
-    assert "Pa$$w0rd" not in str(desk.pages(done.work).as_json())
-    assert not desk.ready(desk.evaluate(done.work, {"application_name": "b"}))
+    assert [page.name for page in form_session.pages(done.work).pages] == ["one", "two", "workflowManagement"]
+    assert "Pa$$w0rd" not in str(form_session.pages(done.work).as_json())
+    assert not form_session.ready(form_session.evaluate(done.work, {"application_name": "b"}))
 
 
 def test_partial_answers_leave_the_rest_as_it_is() -> None:
-    desk = make()
-    work = desk.submit(desk.begin(), {"name": "shop"}, partial=True).work
-    turn = desk.submit(work, {}, partial=True)
+    form_session = make()
+    work = form_session.submit(form_session.begin(), {"name": "shop"}, partial=True).work
+    turn = form_session.submit(work, {}, partial=True)
     assert turn.outcome == "next"
-    turn = desk.submit(turn.work, {"application_name": "a"}, partial=True)
-    assert desk.result(turn.work)["count"] == 3
+    turn = form_session.submit(turn.work, {"application_name": "a"}, partial=True)
+    assert form_session.result(turn.work)["count"] == 3
     # A complete page without the box means: it is not ticked.
-    off = desk.submit(desk.begin(), {"name": "shop"})
-    assert not fields(desk, off.work)["count"].enabled
+    off = form_session.submit(form_session.begin(), {"name": "shop"})
+    assert not fields(form_session, off.work)["count"].enabled
 
 
 def test_answers_that_were_kept_come_back() -> None:
-    desk = make()
-    work = desk.begin()
+    form_session = make()
+    work = form_session.begin()
     for answers in ({"name": "shop", "open": True}, {"count": "7", "pin": "Pa$$w0rd"}, {"application_name": "a"}):
-        work = desk.submit(work, answers).work
-    made = desk.result(work)
+        work = form_session.submit(work, answers).work
+    made = form_session.result(work)
     again = make(left=work["state"], stored=made)
     fresh = again.begin()
     assert (again.page(fresh), fields(again, fresh)["name"].value, again.done(fresh)) == (0, "shop", [0, 1, 2])
@@ -120,14 +125,14 @@ def test_answers_that_were_kept_come_back() -> None:
 
 def test_what_contracts_refuse_is_told_on_the_last_page() -> None:
     problems = [Problem("", "name: It is taken.", "contract", "x")]
-    desk = make(check=lambda model: problems)
-    work = desk.submit(desk.begin(), {"name": "shop", "open": True}).work
-    work = desk.submit(work, {"count": "1"}).work
-    turn = desk.submit(work, {"application_name": "a"})
-    assert (turn.outcome, list(turn.problems), desk.ready(turn.work)) == ("invalid", problems, False)
-    assert list(desk.form(turn.work).pages[2].problems) == problems
+    form_session = make(check=lambda model: problems)
+    work = form_session.submit(form_session.begin(), {"name": "shop", "open": True}).work
+    work = form_session.submit(work, {"count": "1"}).work
+    turn = form_session.submit(work, {"application_name": "a"})
+    assert (turn.outcome, list(turn.problems), form_session.ready(turn.work)) == ("invalid", problems, False)
+    assert list(form_session.form(turn.work).pages[2].problems) == problems
     problems.clear()
-    assert desk.submit(turn.work, {"application_name": "a"}).outcome == "ready"
+    assert form_session.submit(turn.work, {"application_name": "a"}).outcome == "ready"
 
 
 def test_a_definition_that_cannot_be_used_is_told_civilly() -> None:
@@ -139,9 +144,9 @@ def test_a_definition_that_cannot_be_used_is_told_civilly() -> None:
 
 
 def test_answers_that_fit_no_more_are_asked_for_again() -> None:
-    desk = make()
-    work = desk.submit(desk.begin(), {"name": "shop", "open": True}).work
-    work = desk.submit(work, {"count": "7"}).work
+    form_session = make()
+    work = form_session.submit(form_session.begin(), {"name": "shop", "open": True}).work
+    work = form_session.submit(work, {"count": "7"}).work
     stricter = make(TEXT.replace("^[a-z]+$", "^[A-Z]+$"), left=work["state"])
     fresh = stricter.begin()
     assert (stricter.page(fresh), stricter.done(fresh)) == (0, [0])

@@ -10,7 +10,7 @@ import pytest
 
 from vetro.clouds.interface import Owner
 from vetro.server.forms import cloud_lists
-from vetro.server.forms.concurrency import Fairly, Full
+from vetro.server.forms.concurrency import FairPool, Full
 
 PATIENCE = 30.0
 
@@ -24,7 +24,7 @@ def gate() -> Iterator[threading.Event]:
 
 
 def test_one_project_has_only_its_share(gate: threading.Event) -> None:
-    pool, began = Fairly(3, 2, 4, "test"), threading.Semaphore(0)
+    pool, began = FairPool(3, 2, 4, "test"), threading.Semaphore(0)
 
     def slow(number: int) -> int:
         began.release()
@@ -43,7 +43,7 @@ def test_one_project_has_only_its_share(gate: threading.Event) -> None:
 
 
 def test_what_fails_or_is_cancelled_holds_no_place(gate: threading.Event) -> None:
-    pool = Fairly(2, 1, 9, "test")
+    pool = FairPool(2, 1, 9, "test")
     first = pool.submit("p", lambda: gate.wait(PATIENCE))
     failing, cancelled, last = (pool.submit("p", do) for do in (lambda: 1 // 0, lambda: 2, lambda: 3))
     assert cancelled.cancel()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.server.forms.conftest import SHOP
-from vetro.forms.sessions import DefinitionDesk
+from vetro.forms.sessions import DefinitionFormSession
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import drafts
 from vetro.server.environments.errors import DraftChanged
@@ -312,14 +312,14 @@ def test_a_form_is_its_owners(ann: Any, bob: Any, eve: Any, shop: Any, environme
 def test_another_window_is_noticed(ann: Any, shop: Any, environment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     me = ann.caller
     shown = form_session.begin(me, environment_id=environment, package=shop.id)
-    real = DefinitionDesk.evaluate
+    real = DefinitionFormSession.evaluate
 
     def slow(self: Any, work: Any, answers: Any, *args: Any, **more: Any) -> Any:
         if answers == {"name": "Slow"}:  # meanwhile, the page is submitted
             form_session.submit(me, shown.id, {"name": "Fast", "size": "small"})
         return real(self, work, answers, *args, **more)
 
-    monkeypatch.setattr(DefinitionDesk, "evaluate", slow)
+    monkeypatch.setattr(DefinitionFormSession, "evaluate", slow)
     late = form_session.evaluate(me, shown.id, {"name": "Slow"})
     assert late.page == 1
     assert fields_of(form_session.describe(me, shown.id, 0))["name"].value == "Fast"

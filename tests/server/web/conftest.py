@@ -1,4 +1,4 @@
-"""A browser's session for each person, and the shop of the form desk's tests."""
+"""A browser's session for each person, and the shop of the form session's tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of `vetro form`: from ``--answers`` and ``--set``, into a desk, and back into a file.
+"""Answers of `vetro form`: from ``--answers`` and ``--set``, into a form session, and back into a file.
 
 A file holds ``{page: {field: value}}`` for a form with a UI definition and ``{property: value}`` for a class, so
 that it can be written by hand. Answers that were interrupted are written in the same shape.
@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from vetro.forms.model import Form, Page
-from vetro.forms.sessions import Desk, Turn, Work
+from vetro.forms.sessions import FormSession, Turn, Work
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
@@ -80,9 +80,9 @@ def of_page(form: Form, page: Page, given: Given) -> Given:
     return found
 
 
-def page_answers(desk: Desk, page: Page) -> Given:
-    """All answers of a page as its controls show them, complete as `Desk` wants them."""
-    if desk.source != "definition":
+def page_answers(form_session: FormSession, page: Page) -> Given:
+    """All answers of a page as its controls show them, complete as `FormSession` wants them."""
+    if form_session.source != "definition":
         return {field.name: field.value for field in page.fields() if field.answered}
     from vetro.forms.queries import held
 
@@ -108,23 +108,23 @@ def check_pages(form: Form, given: Given) -> None:
             raise UnknownAnswer(f"the form has no page '{name}'", hint)
 
 
-def filled(desk: Desk, work: Work, given: Given) -> tuple[Turn, Form]:
+def filled(form_session: FormSession, work: Work, given: Given) -> tuple[Turn, Form]:
     """What comes of the given answers alone, everything else as the form suggests; and the form as it is then.
 
     Raises `UnknownAnswer`, `FormFailed`.
     """
-    check_pages(desk.form(work), given)
-    for _ in range(2 * len(desk.form(work).pages)):
-        form = desk.form(work)
-        page = form.pages[desk.page(work)]
-        turn = desk.submit(work, of_page(form, page, given), partial=True)
+    check_pages(form_session.form(work), given)
+    for _ in range(2 * len(form_session.form(work).pages)):
+        form = form_session.form(work)
+        page = form.pages[form_session.page(work)]
+        turn = form_session.submit(work, of_page(form, page, given), partial=True)
         work = turn.work
         if turn.outcome != "next":
             break
-    return turn, desk.form(turn.work)
+    return turn, form_session.form(turn.work)
 
 
-def kept_answers(desk: Desk, work: Work, given: Given) -> Given:
+def kept_answers(form_session: FormSession, work: Work, given: Given) -> Given:
     """What was answered so far, for a file: also what ``given`` has for pages that nobody came to."""
     if "state" not in work:
         value = work.get("value") or {}

@@ -11,18 +11,20 @@ from vetro.cli.forms.questions import Question, questions, within
 from vetro.cli.forms.terminal import COMMANDS, GoBack, Talk, entered
 from vetro.forms.model import Form, Page, Problem
 from vetro.forms.placement import problems_in
-from vetro.forms.sessions import Desk, Turn, Work, review
+from vetro.forms.sessions import FormSession, Turn, Work, review
 
 
 class Dialogue(Asking):
-    """``given``: answers that are suggested. `work` always has all answers so far. `run` raises what `Desk` raises,
-    `UnknownAnswer`, and `EOFError` and `KeyboardInterrupt` when the person goes away.
+    """``given``: answers that are suggested. `work` always has all answers so far. `run` raises what `FormSession`
+    raises, `UnknownAnswer`, and `EOFError` and `KeyboardInterrupt` when the person goes away.
 
     ``everything``: fields of level "advanced", too.
     """
 
-    def __init__(self, desk: Desk, work: Work, given: Given, talk: Talk, *, everything: bool = False) -> None:
-        super().__init__(desk, work, talk)
+    def __init__(
+        self, form_session: FormSession, work: Work, given: Given, talk: Talk, *, everything: bool = False
+    ) -> None:
+        super().__init__(form_session, work, talk)
         self._given = given
         self._everything = everything
         self._suggested: set[int] = set()
@@ -31,7 +33,7 @@ class Dialogue(Asking):
 
     def run(self) -> Work:
         """Asks until the form is accepted and the person agrees; the work is `ready` then."""
-        form = self.desk.form(self.work)
+        form = self.form_session.form(self.work)
         check_pages(form, self._given)
         self._talk.say(out.style(form.title, bold=True))
         for line in (form.description, form.help, COMMANDS):
@@ -46,15 +48,15 @@ class Dialogue(Asking):
 
     def _page(self) -> Turn | None:
         """Asks the page that is due and submits it until it is taken; None when the person went back from it."""
-        number = self.desk.page(self.work)
-        form = self.desk.form(self.work)
+        number = self.form_session.page(self.work)
+        form = self.form_session.form(self.work)
         self._entered.clear()
         if number not in self._suggested:
             self._suggested.add(number)
             given = of_page(form, form.pages[number], self._given)
             if given:
-                self.work = self.desk.evaluate(self.work, {**self._answers(form.pages[number]), **given})
-                form = self.desk.form(self.work)
+                self.work = self.form_session.evaluate(self.work, {**self._answers(form.pages[number]), **given})
+                form = self.form_session.form(self.work)
         if self._again is None:
             self._head(form, number)
             done: set[tuple[str, str]] = set()
@@ -63,13 +65,13 @@ class Dialogue(Asking):
         while True:
             if not self._ask_all(number, done):
                 return None
-            turn = self.desk.submit(self.work, self._complete(), partial=self._texts)
+            turn = self.form_session.submit(self.work, self._complete(), partial=self._texts)
             self.work = turn.work
             if turn.outcome != "invalid":
                 self._again = None if self._again is None else "-"
                 return turn
-            now = self.desk.form(self.work)
-            due = self.desk.page(self.work)
+            now = self.form_session.form(self.work)
+            due = self.form_session.page(self.work)
             self._complain(turn.problems or problems_in(now.pages[due]))
             if due != number:  # an answer to an earlier page does not hold any more
                 number = due
@@ -83,7 +85,7 @@ class Dialogue(Asking):
         """Asks what is not done yet; False when the person went back to the page before."""
         history: list[tuple[str, str]] = []
         while True:
-            page = self.desk.form(self.work).pages[number]
+            page = self.form_session.form(self.work).pages[number]
             question = next((q for q in self._questions(page) if q.key not in done | self._entered), None)
             if question is None:
                 return True
@@ -93,7 +95,7 @@ class Dialogue(Asking):
                 if history:
                     done.discard(history.pop())
                 elif number:
-                    self.work = self.desk.back(self.work, number - 1)
+                    self.work = self.form_session.back(self.work, number - 1)
                     return False
                 else:
                     self._talk.say("  This is the first question.")
@@ -115,7 +117,7 @@ class Dialogue(Asking):
             self._talk.say(text)
 
     def _complain(self, problems: Sequence[Problem]) -> None:
-        page = self.desk.form(self.work).pages[self.desk.page(self.work)]
+        page = self.form_session.form(self.work).pages[self.form_session.page(self.work)]
         labels = {q.path: q.label for q in questions(page)}
         for problem in problems:
             label = labels.get(problem.path)
@@ -125,7 +127,7 @@ class Dialogue(Asking):
 
     def _agreed(self) -> bool:
         """Shows what was answered; False when something is to be changed."""
-        pages = review(self.desk.pages(self.work))
+        pages = review(self.form_session.pages(self.work))
         rows = [(number, row) for number, page in enumerate(pages) for row in page.rows]
         self._talk.say("")
         self._talk.say(out.style("Please check", bold=True))
@@ -140,7 +142,7 @@ class Dialogue(Asking):
                 return True
             if text.isdecimal() and 1 <= int(text) <= len(rows):
                 page, (_, _, path) = rows[int(text) - 1]
-                self.work = self.desk.back(self.work, page)
+                self.work = self.form_session.back(self.work, page)
                 self._again = path
                 return False
             self._talk.say("  Type one of the numbers, or only Enter.")

@@ -9,7 +9,7 @@ from vetro.cli.forms.answers import Given, of_page, page_answers
 from vetro.cli.forms.input import current, explanation
 from vetro.forms.entry import choice_key, shown
 from vetro.forms.model import Choice, Field, Form, Page, Problem, Section
-from vetro.forms.sessions import Desk, FormFailed, Work
+from vetro.forms.sessions import FormFailed, FormSession, Work
 
 #: Choices that are shown of a field.
 MOST = 12
@@ -17,22 +17,25 @@ MOST = 12
 PLAUSIBLE = ("example", "Example-1!", "10.0.0.1", "10", "example.com", "user@example.com", "http://example.com", "/e")
 
 
-def whole(desk: Desk, work: Work, given: Given | None = None) -> Form:
+def whole(form_session: FormSession, work: Work, given: Given | None = None) -> Form:
     """The form with all pages and the given answers; later pages read what the earlier ones hold, or could.
 
     A page that cannot be shown has the problem instead of fields. Raises `UnknownAnswer`.
     """
-    form = desk.form(work)
+    form = form_session.form(work)
     pages: list[Page] = []
     failed: FormFailed | None = None
     for number, page in enumerate(form.pages):
         try:
             if failed is not None:
                 raise failed
-            shown = desk.form(work, number)
-            answers = {**page_answers(desk, shown.pages[number]), **of_page(shown, shown.pages[number], given or {})}
-            evaluated = desk.evaluate(work, answers, number) if given else work
-            pages.append(desk.form(evaluated, number).pages[number])
+            shown = form_session.form(work, number)
+            answers = {
+                **page_answers(form_session, shown.pages[number]),
+                **of_page(shown, shown.pages[number], given or {}),
+            }
+            evaluated = form_session.evaluate(work, answers, number) if given else work
+            pages.append(form_session.form(evaluated, number).pages[number])
         except FormFailed as error:
             author = error.author or {}
             text = str(author.get("message") or error.message)
@@ -40,20 +43,22 @@ def whole(desk: Desk, work: Work, given: Given | None = None) -> Form:
             continue
         if number + 1 < len(form.pages):
             try:
-                work = desk.submit(work, _acceptable(desk, work, answers, number, pages[-1]), number, partial=True).work
+                work = form_session.submit(
+                    work, _acceptable(form_session, work, answers, number, pages[-1]), number, partial=True
+                ).work
             except FormFailed as error:  # the next page is made then
                 failed = error
     return replace(form, pages=tuple(pages))
 
 
-def _acceptable(desk: Desk, work: Work, answers: Given, number: int, page: Page) -> Given:
+def _acceptable(form_session: FormSession, work: Work, answers: Given, number: int, page: Page) -> Given:
     """The answers with something in the place of those that the page does not take: later pages read them.
 
     Nobody sees it, unless a later page shows it.
     """
     fields = {field.name: field for field in page.fields()}
     for text in PLAUSIBLE:
-        wrong = {problem.path[1:] for problem in desk.validate(work, answers, number)} & fields.keys()
+        wrong = {problem.path[1:] for problem in form_session.validate(work, answers, number)} & fields.keys()
         if not wrong:
             break
         for name in wrong:

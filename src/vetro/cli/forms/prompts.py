@@ -12,7 +12,7 @@ from vetro.cli.forms.questions import Question, is_there, put, within, without
 from vetro.cli.forms.terminal import Talk, entered
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field, Page
-from vetro.forms.sessions import Desk, FormFailed, Work
+from vetro.forms.sessions import FormFailed, FormSession, Work
 from vetro.forms.values import ABSENT, pointer
 
 Answers = dict[str, Any]
@@ -21,8 +21,8 @@ Answers = dict[str, Any]
 class Asking:
     """`work` always has all answers so far."""
 
-    def __init__(self, desk: Desk, work: Work, talk: Talk) -> None:
-        self.desk = desk
+    def __init__(self, form_session: FormSession, work: Work, talk: Talk) -> None:
+        self.form_session = form_session
         self.work = work
         self._talk = talk
         #: Questions that were answered with the one that made them.
@@ -33,7 +33,7 @@ class Asking:
     @property
     def _texts(self) -> bool:
         """Whether answers are sent as they are typed, and those that are missing are as they were."""
-        return self.desk.source == "definition"
+        return self.form_session.source == "definition"
 
     def _wrong(self, text: str) -> None:
         self._talk.say("  " + out.style(text, fg="red"))
@@ -214,7 +214,7 @@ class Asking:
         """Says what is wrong at ``path``, and whether there was anything."""
         found = [
             problem
-            for problem in self.desk.validate(self.work, answers)
+            for problem in self.form_session.validate(self.work, answers)
             if problem.path == path or (deep and within(problem.path, path))
         ]
         for problem in found:
@@ -224,21 +224,21 @@ class Asking:
         return bool(found)
 
     def _keep(self, page: Page, answers: Answers) -> None:
-        self.work = self.desk.evaluate(self.work, answers)
+        self.work = self.form_session.evaluate(self.work, answers)
 
     def _complete(self) -> Answers:
-        form = self.desk.form(self.work)
-        return {} if self._texts else self._answers(form.pages[self.desk.page(self.work)])
+        form = self.form_session.form(self.work)
+        return {} if self._texts else self._answers(form.pages[self.form_session.page(self.work)])
 
     def _answers(self, page: Page) -> Answers:
-        return page_answers(self.desk, page)
+        return page_answers(self.form_session, page)
 
     def _search(self, field: Field) -> ask.Search:
         picker = field.picker
         assert picker is not None
 
         def search(what: str, text: str) -> tuple[Sequence[Choice], bool]:
-            found = self.desk.pick(picker, what, text, 0, self.work)
+            found = self.form_session.pick(picker, what, text, 0, self.work)
             if found is None:
                 raise FormFailed(f"nothing can be chosen for {field.label}")
             return found

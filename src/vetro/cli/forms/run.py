@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 from vetro.cli import output as out
 from vetro.cli.forms.answers import Given, filled, free_name, kept_answers, read_answers, write_answers
 from vetro.cli.forms.start import started
-from vetro.cli.forms.subject import Subject, desk_of, sorted_targets, subject_of, with_environment
+from vetro.cli.forms.subject import Subject, form_session_of, sorted_targets, subject_of, with_environment
 from vetro.forms.model import Problem
-from vetro.forms.sessions import ClassDesk, Desk, FormFailed, Work
+from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, Work
 
 
 def run(
@@ -59,20 +59,29 @@ def run(
             local = LocalPlace(tasks, everywhere, client, row)
             subject = subject_of(named or known, known, file, wanted, local, edit)
             try:
-                desk = desk_of(local, subject, source, checked=preview is None)
-                given = read_answers(answers, pairs, texts=desk.source == "definition")
-                work = _begun(desk, subject)
+                form_session = form_session_of(local, subject, source, checked=preview is None)
+                given = read_answers(answers, pairs, texts=form_session.source == "definition")
+                work = _begun(form_session, subject)
                 asked = sys.stdin.isatty() and answers != "-" if ask is None else ask
                 if start_from is not None:
                     about = read_answers(None, arguments, texts=False)
                     work = started(
-                        desk, work, subject, local, start_from, partial(_filled, about, asked and preview is None)
+                        form_session,
+                        work,
+                        subject,
+                        local,
+                        start_from,
+                        partial(_filled, about, asked and preview is None),
                     )
                 if preview is not None:
-                    _preview(desk, work, given, preview)
+                    _preview(form_session, work, given, preview)
                     return
-                work = _asked(desk, work, given, answers, everything) if asked else _taken(desk, work, given)
-                made = desk.result(work)
+                work = (
+                    _asked(form_session, work, given, answers, everything)
+                    if asked
+                    else _taken(form_session, work, given)
+                )
+                made = form_session.result(work)
             except FormFailed as error:
                 _author(error)
             finally:
@@ -87,21 +96,21 @@ def run(
 # -- who fills it in ---------------------------------------------------------------------------------------------------
 
 
-def _begun(desk: Desk, subject: Subject) -> Work:
-    return desk.begin(subject.stored) if isinstance(desk, ClassDesk) else desk.begin()
+def _begun(form_session: FormSession, subject: Subject) -> Work:
+    return form_session.begin(subject.stored) if isinstance(form_session, ClassFormSession) else form_session.begin()
 
 
-def _filled(given: Given, asked: bool, desk: Desk, work: Work) -> Work:
+def _filled(given: Given, asked: bool, form_session: FormSession, work: Work) -> Work:
     """The arguments of a model builder."""
-    return _asked(desk, work, given, None, False) if asked else _taken(desk, work, given)
+    return _asked(form_session, work, given, None, False) if asked else _taken(form_session, work, given)
 
 
-def _asked(desk: Desk, work: Work, given: Given, path: str | None, everything: bool) -> Work:
+def _asked(form_session: FormSession, work: Work, given: Given, path: str | None, everything: bool) -> Work:
     """Filled in by the person at the terminal. When it does not come to an end, the answers are kept."""
     from vetro.cli.forms.dialogue import Dialogue
     from vetro.cli.forms.terminal import Terminal
 
-    dialogue = Dialogue(desk, work, given, Terminal(), everything=everything)
+    dialogue = Dialogue(form_session, work, given, Terminal(), everything=everything)
     try:
         return dialogue.run()
     except (KeyboardInterrupt, EOFError) as error:
@@ -116,21 +125,21 @@ def _asked(desk: Desk, work: Work, given: Given, path: str | None, everything: b
 
 
 def _kept(dialogue: Any, given: Given, path: str | None) -> None:
-    answers = kept_answers(dialogue.desk, dialogue.work, given)
+    answers = kept_answers(dialogue.form_session, dialogue.work, given)
     if not answers:
         return
-    file = path if path not in (None, "-") else free_name(dialogue.desk.form(dialogue.work).title)
+    file = path if path not in (None, "-") else free_name(dialogue.form_session.form(dialogue.work).title)
     assert file is not None
     write_answers(file, answers)
     out.note(f"what was answered is in {file}; go on with --answers {out.quoted(file)}")
 
 
-def _taken(desk: Desk, work: Work, given: Given) -> Work:
+def _taken(form_session: FormSession, work: Work, given: Given) -> Work:
     """Filled in with the given answers alone. Ends the command when they do not do."""
-    turn, form = filled(desk, work, given)
+    turn, form = filled(form_session, work, given)
     if turn.outcome == "ready":
         return turn.work
-    page = form.pages[desk.page(turn.work)]
+    page = form.pages[form_session.page(turn.work)]
     for problem in turn.problems:
         out.note(out.style("error: ", fg="red", bold=True) + _place(form.source, page.name, problem) + problem.message)
     out.fail(
@@ -166,13 +175,13 @@ def _author(error: FormFailed) -> NoReturn:
 # -- where it goes -----------------------------------------------------------------------------------------------------
 
 
-def _preview(desk: Desk, work: Work, given: Given, target: str) -> None:
+def _preview(form_session: FormSession, work: Work, given: Given, target: str) -> None:
     from vetro.cli.forms.answers import check_pages
     from vetro.cli.forms.html import html_page
     from vetro.cli.forms.preview import text_lines, whole
 
-    check_pages(desk.form(work), given)
-    form = whole(desk, work, given)
+    check_pages(form_session.form(work), given)
+    form = whole(form_session, work, given)
     if target == "-":
         for line in text_lines(form):
             out.echo(line)

@@ -10,7 +10,7 @@ from typing import Any
 
 from vetro.cli import output as out
 from vetro.cli.deploy_target import TargetError
-from vetro.forms.sessions import Desk
+from vetro.forms.sessions import FormSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _read(file: str) -> str:
         raise DataError(f"{file} is no UTF-8 text") from None
 
 
-def desk_of(place: Any, subject: Subject, source: str, *, checked: bool) -> Desk:
+def form_session_of(place: Any, subject: Subject, source: str, *, checked: bool) -> FormSession:
     """What fills it in. ``checked``: whether the contracts have a say. Raises `TargetError`, `FormFailed`."""
     from vetro.forms import form_source
 
@@ -142,8 +142,10 @@ def desk_of(place: Any, subject: Subject, source: str, *, checked: bool) -> Desk
             else {"fqn": package.name, "name": package.display_name, "version": str(package.version)}
         )
         # The contracts have a say only where the package with the classes is there.
-        desk: Desk = place.definition_desk(subject.text, subject.origin, about, check=checked and package is not about)
-        return desk
+        form_session: FormSession = place.definition_form_session(
+            subject.text, subject.origin, about, check=checked and package is not about
+        )
+        return form_session
     if subject.class_name is None:
         name = subject.package.name if hasattr(subject.package, "name") else subject.origin
         raise TargetError(f"{name} has no class of its own name", hint="name the CLASS that the form is for")
@@ -152,5 +154,5 @@ def desk_of(place: Any, subject: Subject, source: str, *, checked: bool) -> Desk
     described = place.describer.of(subject.class_name, version, package.name if package is not None else None)
     if described is None:
         raise TargetError(f"there is no class '{subject.class_name}'")
-    made: Desk = place.class_desk(described)
+    made: FormSession = place.class_form_session(described)
     return made

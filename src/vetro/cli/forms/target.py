@@ -1,6 +1,6 @@
 """Where a form of `vetro form` stands: packages, perhaps an environment of the workspace, and the cloud of that.
 
-`LocalPlace` gives the desk that fills the form in (`vetro.forms.sessions`), and puts what it made into the environment.
+`LocalPlace` gives the form session (`vetro.forms.sessions`), and puts what it made into the environment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.contracts import told
 from vetro.forms.model import Problem
 from vetro.forms.objects import Objects, id_of, walk
-from vetro.forms.sessions import ClassDesk, DefinitionDesk, FormFailed
+from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed
 from vetro.yaql.errors import VetroError
 
 
@@ -60,11 +60,11 @@ class LocalPlace:
         """The objects of the environment, for references."""
         return Objects(self.environment.root, self.describer)
 
-    def class_desk(self, described: DescribedClass) -> ClassDesk:
+    def class_form_session(self, described: DescribedClass) -> ClassFormSession:
         """The form of a class. Properties that a deployment fixed stay."""
         root = self.deployed.root if self.row is not None and self.row["version"] else None
         deployed = {id_of(obj) for obj, _, _ in walk(root)} if root is not None else set()
-        return ClassDesk(
+        return ClassFormSession(
             self.describer,
             described,
             self.objects,
@@ -73,9 +73,9 @@ class LocalPlace:
             fixed=deployed.__contains__,
         )
 
-    def definition_desk(
+    def definition_form_session(
         self, text: str, origin: str, package: Mapping[str, str], *, check: bool = True
-    ) -> DefinitionDesk:
+    ) -> DefinitionFormSession:
         """The form of a definition. ``check``: whether the contracts of the classes are asked in the end."""
         region = (self.environment.root or {}).get("region")
         # The box that asks whether to go on adding applications means nothing here: 'quick' leaves it out.
@@ -88,8 +88,8 @@ class LocalPlace:
         }
         ask = self._tasks.definition(text, origin, self.answer)
         if not check:
-            return DefinitionDesk(ask, about)
-        return DefinitionDesk(ask, about, check=self.problems_of)
+            return DefinitionFormSession(ask, about)
+        return DefinitionFormSession(ask, about, check=self.problems_of)
 
     def build(
         self, class_name: str, version: str | None, package: str | None, builder: str, args: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What all desks have in common."""
+"""What all form sessions have in common."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Turn:
     problems: Sequence[Problem] = ()
 
 
-class Desk(ABC):
+class FormSession(ABC):
     """See `vetro.forms.sessions`. Methods raise `FormFailed`, and whatever asking a task process raises."""
 
     source: str

@@ -1,4 +1,4 @@
-"""`ClassDesk`: the form of a class being filled in, for a new object or one that is there (seed 001)."""
+"""`ClassFormSession`: the form of a class being filled in, for a new object or one that is there (seed 001)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vetro.forms.sessions.single_page import SinglePage, not_too_deep
 Check = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 
 
-class ClassDesk(SinglePage):
+class ClassFormSession(SinglePage):
     """``objects``: those of the environment as its draft has it, for references. ``fixed``: whether an object was
     deployed, so that its Const properties stay. The work is ``{value, stored, found, ready}``: the object as it is now
     (secrets in it), as it was (None for a new one), problems that were found, whether it is acceptable.

@@ -1,5 +1,5 @@
-"""`DefinitionDesk`: a UI definition being filled in. Its expressions run elsewhere: `vetro.forms.queries` says what is
-asked of a task process."""
+"""`DefinitionFormSession`: a UI definition being filled in. Its expressions run elsewhere: `vetro.forms.queries` says
+what is asked of a task process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vetro.forms.model import Form, Problem
 from vetro.forms.placement import problems_in, with_problems
 from vetro.forms.plainform import form_of
 from vetro.forms.secrets import is_marker
-from vetro.forms.sessions.base import Answers, Desk, FormFailed, Turn, Work
+from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Work
 
 #: Puts a question to a task process that has read the definition.
 Ask = Callable[[Mapping[str, Any]], Any]
@@ -18,7 +18,7 @@ Ask = Callable[[Mapping[str, Any]], Any]
 Check = Callable[[Mapping[str, Any]], Sequence[Problem]]
 
 
-class DefinitionDesk(Desk):
+class DefinitionFormSession(FormSession):
     """``about`` as in `vetro.forms.queries`. ``stored``: the object that is edited, with ``left``: the state of the
     wizard that made it. The work is ``{state, typed, made, stays, found}``.
     """

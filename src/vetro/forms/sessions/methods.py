@@ -1,4 +1,4 @@
-"""`MethodDesk`: the arguments of an action being filled in."""
+"""`MethodFormSession`: the arguments of an action being filled in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vetro.forms.sessions.merge import restored
 from vetro.forms.sessions.single_page import SinglePage, not_too_deep
 
 
-class MethodDesk(SinglePage):
+class MethodFormSession(SinglePage):
     """``schema``: that of the method. The work is ``{args, found, ready}``."""
 
     source = "method"

@@ -35,7 +35,7 @@ class ReviewPage:
 
 
 def review(form: Form, words: ReviewWords = _ENGLISH) -> list[ReviewPage]:
-    """All pages of a form that was filled in (`Desk.pages`). Hidden fields and confirmations are left out."""
+    """All pages of a form that was filled in (`FormSession.pages`). Hidden fields and confirmations are left out."""
     return [ReviewPage(page.title, list(_rows(page.sections, "", "", words))) for page in form.pages]
 
 

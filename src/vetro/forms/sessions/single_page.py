@@ -1,4 +1,4 @@
-"""`SinglePage`: what desks have in common whose form is one page, made of a schema."""
+"""`SinglePage`: what form sessions have in common whose form is one page, made of a schema."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from vetro.forms.fill import Filler
 from vetro.forms.model import Choice, Form, Picker, Problem
 from vetro.forms.objects import Objects
 from vetro.forms.placement import with_problems
-from vetro.forms.sessions.base import Answers, Desk, FormFailed, Turn, Work
+from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Work
 from vetro.forms.values import deeper_than
 
 
-class SinglePage(Desk):
-    """``objects``: those that references can name. Besides what its own desk keeps, the work has ``found``: problems
-    of the last answers, and ``ready``: whether they are acceptable."""
+class SinglePage(FormSession):
+    """``objects``: those that references can name. Besides what its own form session keeps, the work has ``found``:
+    problems of the last answers, and ``ready``: whether they are acceptable."""
 
     def __init__(
         self,

@@ -1,14 +1,14 @@
-"""The form desk: forms that people fill in, kept on the server from the first page to the object that they make.
+"""The form session: forms that people fill in, kept on the server from the first page to the object that they make.
 
 A form in work is a *draft* (`models.FormDraft`, encrypted): it survives a reload, belongs to one person, and goes away
-when its session does or after `DAYS`. All functions are in `desk`; they take the `Caller`, give a `Shown` (what a page
-or client shows) and raise `NotFound` for a draft of somebody else, `Invalid`, `vetro.forms.sessions.FormFailed` (the
-package's fault, or no answer in time: show the message; ``details["author"]`` is for the author of the package,
+when its session does or after `DAYS`. All functions are in `form_session`; they take the `Caller`, give a `Shown` (what
+a page or client shows) and raise `NotFound` for a draft of somebody else, `Invalid`, `vetro.forms.sessions.FormFailed`
+(the package's fault, or no answer in time: show the message; ``details["author"]`` is for the author of the package,
 ``details["sources"]`` names what can be begun instead), `FormChanged` (another window was faster: show the form anew),
 `Unavailable` (too many ask at once). After an error the draft is as it was. No expression of a package runs in this
 process, and none of this may be called inside of a transaction::
 
-    desk.begin(caller, *, environment_id=None, session_id=None, package=None, class_name=None, version=None,
+    form_session.begin(caller, *, environment_id=None, session_id=None, package=None, class_name=None, version=None,
                object_id=None, action=None, method=None, source="auto", into=None, template=None) -> Shown
         add      package=<id of a catalog package>, or class_name=<class> (version: spec)
         edit     object_id=<any object of the session's draft>
@@ -19,32 +19,32 @@ process, and none of this may be called inside of a transaction::
         source: auto | definition | class.
         template: id of a template of the project, for add and edit: the object is one of its components then.
         into: id of another draft: this wizard was opened from a field of it (its box "stay" is left out).
-    desk.settle(caller, id) -> Shown        the quick wizard's environment is made now, so that objects can be put there
-    desk.describe(caller, id, page=None) -> Shown           the page that is due, or a look at another one
-    desk.evaluate(caller, id, answers, *, page=None, partial=False) -> Shown
+    form_session.settle(caller, id) -> Shown    the quick wizard's environment is made now, for objects to be put there
+    form_session.describe(caller, id, page=None) -> Shown           the page that is due, or a look at another one
+    form_session.evaluate(caller, id, answers, *, page=None, partial=False) -> Shown
         keeps unsent answers (autosave) and computes anew what depends on them. Complains about nothing.
-    desk.validate(caller, id, answers, *, page=None, path=None) -> Sequence[Problem]     keeps nothing
-    desk.submit(caller, id, answers, *, page=None, partial=False) -> Shown
+    form_session.validate(caller, id, answers, *, page=None, path=None) -> Sequence[Problem]     keeps nothing
+    form_session.submit(caller, id, answers, *, page=None, partial=False) -> Shown
         outcome "invalid": problems stand at the fields, on the page and in `Shown.problems`; "next": the next page;
         "ready": everything is answered and the real contracts agree: show `review`, then `finish`.
-    desk.back(caller, id, page) -> Shown                     makes an earlier page due; nothing is lost
-    desk.review(caller, id) -> Sequence[ReviewPage]          what was answered, as text, by page; secrets as dots
-    desk.finish(caller, id, *, revision=None) -> Finished
+    form_session.back(caller, id, page) -> Shown                     makes an earlier page due; nothing is lost
+    form_session.review(caller, id) -> Sequence[ReviewPage]     what was answered, as text, by page; secrets as dots
+    form_session.finish(caller, id, *, revision=None) -> Finished
         puts the object into the session / starts the action, and removes the form. Needs rule update_environment,
         create_environment or execute_action. An object that was changed in the draft since the form was begun keeps
         those changes; `DraftChanged` (with ``details["paths"]``) where the form changed the same values.
-    desk.switch(caller, id, source) -> Shown     the other tab: "definition" or "class" (one of Shown.sources)
-    desk.start_from(caller, id, builder, answers=None) -> Shown
-        runs a model builder (one of Shown.builders), loads its result; `desk.builder_form(caller, id, builder,
+    form_session.switch(caller, id, source) -> Shown     the other tab: "definition" or "class" (one of Shown.sources)
+    form_session.start_from(caller, id, builder, answers=None) -> Shown
+        runs a model builder (one of Shown.builders), loads its result; `form_session.builder_form(caller, id, builder,
         answers=None)` gives the Form of its own arguments (without fields: call at once), filled in with answers.
         Problems of these: outcome "invalid", and the problems are in `Shown.problems` with paths into the builder's
         answers.
-    desk.choices(caller, id, path, *, what="existing", search="", cursor="", page=None, builder="") -> Choices
+    form_session.choices(caller, id, path, *, what="existing", search="", cursor="", page=None, builder="") -> Choices
         path: JSON pointer of a field into the answers ("/host", "/hosts/0/image"); what: existing (objects of the
         environment), types (classes for a new object), choices (of any other field). Paged: give `next` as cursor.
         builder: the field is one of this model builder's own form.
-    desk.discard(caller, id) -> None
-    desk.mine(caller, environment_id=None) -> list[dict]     drafts of the person, newest first: {id, title, purpose, …}
+    form_session.discard(caller, id) -> None
+    form_session.mine(caller, environment_id=None) -> list[dict]   drafts of the person, newest first: {id, title, …}
 
 Answers are JSON by field name: those of *one page*, complete: a field that is shown, not read-only and missing counts
 as emptied (``partial=True``: as unchanged). Pages of text inputs read them with `vetro.forms.entry.read`; the pages of

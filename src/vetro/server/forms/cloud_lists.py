@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner, Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.forms.cloud_lists import rows
-from vetro.server.forms.concurrency import Fairly, Full
+from vetro.server.forms.concurrency import FairPool, Full
 from vetro.server.setup import config
 from vetro.server.tasks import spec
 from vetro.yaql.errors import VetroError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _known: dict[tuple[Any, ...], tuple[float, list[Any]]] = {}
 _open: dict[tuple[int, str], Listing] = {}
-_pools: dict[int, Fairly] = {}
+_pools: dict[int, FairPool] = {}
 _reading: dict[tuple[Any, ...], Future[list[Any]]] = {}
 
 
@@ -122,7 +122,7 @@ def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
     """
     pool = _pools.get(os.getpid())
     if pool is None:
-        pool = _pools.setdefault(os.getpid(), Fairly(_THREADS, _SHARE, _WAITING, "vetro-cloud-lists"))
+        pool = _pools.setdefault(os.getpid(), FairPool(_THREADS, _SHARE, _WAITING, "vetro-cloud-lists"))
     try:
         return pool.submit(owner.project, partial(_with_cloud, owner, do))
     except Full:

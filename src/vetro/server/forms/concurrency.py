@@ -1,4 +1,4 @@
-"""`Fairly`: work for a few threads, of which no project holds more than its share, however slow its cloud is."""
+"""`FairPool`: work for a few threads, of which no project holds more than its share, however slow its cloud is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Full(Exception):
     """So much waits for the project's share already that nothing more is taken."""
 
 
-class Fairly:
+class FairPool:
     """``threads`` in all, ``share`` a project; what is beyond the share waits, ``most`` a project."""
 
     def __init__(self, threads: int, share: int, most: int, name: str) -> None:

@@ -40,7 +40,7 @@ class Content:
     reason: str = ""
     #: The object that is edited, as it was when the form was begun.
     base: Mapping[str, Any] | None = None
-    #: Work of the desks by source.
+    #: Work of the form sessions by source.
     works: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property

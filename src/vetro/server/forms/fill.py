@@ -1,4 +1,4 @@
-"""The desk that fills a form in: for a class, a definition or a method, at its place."""
+"""The form session that fills a form in: for a class, a definition or a method, at its place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass
 from vetro.forms.keywords import Schema
 from vetro.forms.queries import EFFECT
-from vetro.forms.sessions import ClassDesk, DefinitionDesk, Desk, FormFailed, MethodDesk, Work
+from vetro.forms.sessions import (
+    ClassFormSession,
+    DefinitionFormSession,
+    FormFailed,
+    FormSession,
+    MethodFormSession,
+    Work,
+)
 from vetro.muranopl.objects.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
@@ -22,14 +29,14 @@ from vetro.server.setup import config
 from vetro.server.tasks.package_queries import ask
 
 
-def desk_of(place: Place, subject: Subject, source: str, base: Mapping[str, Any] | None = None) -> Desk:
-    """The desk. ``base``: the object that is edited. Raises `FormFailed`, `NotFound`."""
+def form_session_of(place: Place, subject: Subject, source: str, base: Mapping[str, Any] | None = None) -> FormSession:
+    """The form session. ``base``: the object that is edited. Raises `FormFailed`, `NotFound`."""
     limit = config()["forms.max_implementations"]
     if source == "method":
         schema = method_schema(place, subject)
-        return MethodDesk(place.describer, schema, place.objects, new_id=new_id, limit=limit)
+        return MethodFormSession(place.describer, schema, place.objects, new_id=new_id, limit=limit)
     if source == "class":
-        return ClassDesk(
+        return ClassFormSession(
             place.describer,
             described(place, subject),
             place.objects,
@@ -39,7 +46,7 @@ def desk_of(place: Place, subject: Subject, source: str, base: Mapping[str, Any]
             limit=limit,
         )
     kept, _ = place.kept_for(subject.object_id) if subject.object_id else (None, None)
-    return DefinitionDesk(
+    return DefinitionFormSession(
         _asked(place, subject),
         about(place, subject),
         check=place.problems_of,
@@ -48,11 +55,11 @@ def desk_of(place: Place, subject: Subject, source: str, base: Mapping[str, Any]
     )
 
 
-def beginning(desk: Desk, base: Mapping[str, Any] | None, made: Mapping[str, Any] | None = None) -> Work:
+def beginning(form_session: FormSession, base: Mapping[str, Any] | None, made: Mapping[str, Any] | None = None) -> Work:
     """A new beginning; ``made``: what the definition made of its answers, which the form of the class goes on with."""
-    if isinstance(desk, ClassDesk):
-        return desk.begin(base, made) if base is None else desk.begin(base)
-    return desk.begin()
+    if isinstance(form_session, ClassFormSession):
+        return form_session.begin(base, made) if base is None else form_session.begin(base)
+    return form_session.begin()
 
 
 def described(place: Place, subject: Subject) -> DescribedClass:

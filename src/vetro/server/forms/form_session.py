@@ -1,4 +1,4 @@
-"""The functions of the form desk; what each does stands in `vetro.server.forms`."""
+"""The functions of the form session; what each does stands in `vetro.server.forms`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import transaction
 
 from vetro.forms.model import Choice, Form, Problem
 from vetro.forms.placement import field_at
-from vetro.forms.sessions import ClassDesk, DefinitionDesk, FormFailed, ReviewPage, ReviewWords, Work
+from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed, ReviewPage, ReviewWords, Work
 from vetro.forms.sessions import review as reviewed
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
@@ -74,13 +74,13 @@ def begin(
     wanted = replace(wanted, subject=replace(wanted.subject, template_id=template or "", quick=quick))
     wanted = _with_class(place, wanted)
     chosen = _chosen(wanted, source)
-    desk = fill.desk_of(place, wanted.subject, chosen, wanted.base)
-    work = _with_way_out(wanted, chosen, lambda: fill.beginning(desk, wanted.base))
+    form_session = fill.form_session_of(place, wanted.subject, chosen, wanted.base)
+    work = _with_way_out(wanted, chosen, lambda: fill.beginning(form_session, wanted.base))
     others = tuple(name for name in (wanted.first, *wanted.others) if name != chosen)
     content = Content(wanted.subject, chosen, others, wanted.reason, wanted.base, {chosen: work})
     where = {"environment_id": environment_id, "session_id": place.session_id if wanted_draft else None}
     row = drafts.create(caller, wanted.purpose, wanted.title, content, **where)
-    return show(Opened(caller, row, content, place, desk))
+    return show(Opened(caller, row, content, place, form_session))
 
 
 def describe(caller: Caller, id: str, page: int | None = None) -> Shown:
@@ -93,7 +93,7 @@ def evaluate(caller: Caller, id: str, answers: Answers, *, page: int | None = No
     check_answers(answers)
     form = opened(caller, id)
     check_page(form, page)
-    work = form.desk.evaluate(form.work, answers, page, partial=partial)
+    work = form.form_session.evaluate(form.work, answers, page, partial=partial)
     try:
         form.keep(work)
     except FormChanged:
@@ -108,7 +108,7 @@ def validate(
     check_answers(answers)
     form = opened(caller, id)
     check_page(form, page)
-    found = form.desk.validate(form.work, answers, page)
+    found = form.form_session.validate(form.work, answers, page)
     if path:
         found = [problem for problem in found if problem.path == path or problem.path.startswith(path + "/")]
     return found
@@ -120,7 +120,7 @@ def submit(caller: Caller, id: str, answers: Answers, *, page: int | None = None
     for attempt in range(_ATTEMPTS):
         form = opened(caller, id)
         check_page(form, page)
-        turn = form.desk.submit(form.work, answers, page, partial=partial)
+        turn = form.form_session.submit(form.work, answers, page, partial=partial)
         try:
             form.keep(turn.work)
         except FormChanged:
@@ -134,23 +134,23 @@ def submit(caller: Caller, id: str, answers: Answers, *, page: int | None = None
 def back(caller: Caller, id: str, page: int) -> Shown:
     """Makes an earlier page due."""
     form = opened(caller, id)
-    form.keep(form.desk.back(form.work, page))
+    form.keep(form.form_session.back(form.work, page))
     return show(form)
 
 
 def review(caller: Caller, id: str, words: ReviewWords | None = None) -> Sequence[ReviewPage]:
     """What was answered; ``words``: of another language."""
     form = opened(caller, id)
-    return reviewed(form.desk.pages(form.work), words or ReviewWords())
+    return reviewed(form.form_session.pages(form.work), words or ReviewWords())
 
 
 def finish(caller: Caller, id: str, *, revision: int | None = None) -> Finished:
     """Does what the form was for."""
     form = opened(caller, id)
-    if not form.desk.ready(form.work):
-        page = form.desk.page(form.work)
+    if not form.form_session.ready(form.work):
+        page = form.form_session.page(form.work)
         raise Invalid("The form is not complete yet.", hint="submit the page that is due", details={"page": page})
-    return finishing.finish(caller, form.row, form.content, form.place, form.desk, revision)
+    return finishing.finish(caller, form.row, form.content, form.place, form.form_session, revision)
 
 
 def switch(caller: Caller, id: str, source: str) -> Shown:
@@ -162,14 +162,14 @@ def switch(caller: Caller, id: str, source: str) -> Shown:
     if source not in before.sources:
         there = ", ".join(before.sources) or "none"
         raise Invalid(f"The form cannot be switched to '{source[:80]}'; there is: {there}.", hint=before.reason or None)
-    desk = fill.desk_of(form.place, before.subject, source, before.base)
+    form_session = fill.form_session_of(form.place, before.subject, source, before.base)
     work = before.works.get(source)
     if work is None:
-        made = form.desk.result(form.work) if form.desk.ready(form.work) else None
-        work = fill.beginning(desk, before.base, made)
+        made = form.form_session.result(form.work) if form.form_session.ready(form.work) else None
+        work = fill.beginning(form_session, before.base, made)
     others = (*(name for name in before.sources if name != source), before.source)
     form.content = Content(before.subject, source, others, before.reason, before.base, {**before.works, source: work})
-    form.desk = desk
+    form.form_session = form_session
     form.keep(dict(work))
     return show(form)
 
@@ -198,12 +198,12 @@ def start_from(caller: Caller, id: str, builder: str, answers: Answers | None = 
     check_answers(answers or {})
     form = opened(caller, id)
     schema = builder_schema(form, builder)
-    assert isinstance(form.desk, ClassDesk)
+    assert isinstance(form.form_session, ClassFormSession)
 
     def call(args: Mapping[str, Any]) -> Any:
         return fill.build(form.place, form.content.subject, builder, args)
 
-    turn = form.desk.start_from(form.work, schema, answers or {}, call)
+    turn = form.form_session.start_from(form.work, schema, answers or {}, call)
     if turn.outcome == "invalid":
         return show(form, "invalid", problems=turn.problems)
     form.keep(turn.work)
@@ -224,8 +224,8 @@ def choices(
     """A page of what can be chosen for a field, of the form or of one of its model builders."""
     form = opened(caller, id)
     check_page(form, page)
-    due = form.desk.page(form.work) if page is None else page
-    shown = form_of_builder(form, builder).pages[0] if builder else form.desk.form(form.work, page).pages[due]
+    due = form.form_session.page(form.work) if page is None else page
+    shown = form_of_builder(form, builder).pages[0] if builder else form.form_session.form(form.work, page).pages[due]
     field = field_at(shown, path)
     if field is None:
         raise NotFound(f"There is no field '{path[:255]}' on this page.")
@@ -234,7 +234,7 @@ def choices(
     limit = config()["forms.max_implementations"]
     offset = _offset(cursor)
     if field.picker is not None and what != "choices":
-        found = form.desk.pick(field.picker, what, search, offset, form.work)
+        found = form.form_session.pick(field.picker, what, search, offset, form.work)
         if found is not None:
             items, more = found
             return Choices(items, str(offset + len(items)) if more else None)
@@ -261,10 +261,10 @@ def _with_class(place: Place, wanted: subjects.Wanted) -> subjects.Wanted:
     """With the form of the class that the definition makes, where no class is named like the package."""
     if wanted.subject.type or wanted.first != "definition":
         return wanted
-    desk = fill.desk_of(place, wanted.subject, "definition")
-    assert isinstance(desk, DefinitionDesk)
+    form_session = fill.form_session_of(place, wanted.subject, "definition")
+    assert isinstance(form_session, DefinitionFormSession)
     with suppress(FormFailed):  # it is told when the form begins
-        described = place.describer.described(desk.makes() or "")
+        described = place.describer.described(form_session.makes() or "")
         if described is not None:
             subject = replace(wanted.subject, type=described.type)
             return replace(wanted, subject=subject, others=("class",))

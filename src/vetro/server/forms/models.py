@@ -1,4 +1,4 @@
-"""Tables of the form desk."""
+"""Tables of the form session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FormDraft(models.Model):
     session = models.ForeignKey("environments.Session", models.CASCADE, null=True, related_name="forms")
     purpose = models.CharField(max_length=16)
     title = models.CharField(max_length=255)
-    #: {subject, source, sources, reason, base, works: {source: work of its desk}}; see `vetro.server.forms.drafts`.
+    #: {subject, source, sources, reason, base, works: {source: work}}; see `vetro.server.forms.drafts`.
     content = EncryptedJSON()
     #: Rises with each change.
     revision = models.BigIntegerField(default=0)

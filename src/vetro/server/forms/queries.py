@@ -11,7 +11,7 @@ from vetro.forms.builders import builder_form as empty_builder_form
 from vetro.forms.fill import Filler
 from vetro.forms.model import Choice, Form, Problem
 from vetro.forms.placement import problems_in
-from vetro.forms.sessions import ClassDesk, Desk, Work
+from vetro.forms.sessions import ClassFormSession, FormSession, Work
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.caller import Caller
 from vetro.server.environments import limits
@@ -35,7 +35,7 @@ class Opened:
     row: FormDraft
     content: Content
     place: Place
-    desk: Desk
+    form_session: FormSession
 
     @property
     def work(self) -> Work:
@@ -56,8 +56,8 @@ def opened(caller: Caller, id: str) -> Opened:
     on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)
     about = content.subject
     place = Place(caller, row.environment_id, row.session_id, draft=on_draft, template_id=about.template_id)
-    desk = fill.desk_of(place, content.subject, content.source, content.base)
-    return Opened(caller, row, content, place, desk)
+    form_session = fill.form_session_of(place, content.subject, content.source, content.base)
+    return Opened(caller, row, content, place, form_session)
 
 
 def show(
@@ -66,10 +66,10 @@ def show(
     """The form with the page that is due, or another. ``problems``: those to show instead of the page's own."""
     check_page(form, page)
     work, content, row = form.work, form.content, form.row
-    due = form.desk.page(work)
-    whole = form.desk.form(work, page)
+    due = form.form_session.page(work)
+    whole = form.form_session.form(work, page)
     at = due if page is None else page
-    if outcome == "shown" and page is None and form.desk.ready(work):
+    if outcome == "shown" and page is None and form.form_session.ready(work):
         outcome = "ready"
     return Shown(
         row.id,
@@ -81,7 +81,7 @@ def show(
         problems=problems if problems is not None else problems_in(whole.pages[at]),
         sources=content.sources,
         reason=content.reason,
-        pages_done=form.desk.done(work),
+        pages_done=form.form_session.done(work),
         builders=_builders(form),
         title=row.title,
         package=content.subject.package,
@@ -96,9 +96,9 @@ def show(
 
 
 def _builders(form: Opened) -> Sequence[Choice]:
-    if not isinstance(form.desk, ClassDesk):
+    if not isinstance(form.form_session, ClassFormSession):
         return ()
-    return form.desk.builders(fill.schemas_of(form.place, form.content.subject))
+    return form.form_session.builders(fill.schemas_of(form.place, form.content.subject))
 
 
 def builder_form(form: Opened, builder: str, answers: Mapping[str, Any] | None = None) -> Form:
@@ -130,6 +130,6 @@ def check_page(form: Opened, page: int | None) -> None:
     """Raises `Invalid` for a number that no page has."""
     if page is None:
         return
-    count = form.desk.count(form.work)
+    count = form.form_session.count(form.work)
     if not 0 <= page < count:
         raise Invalid(f"There is no page {page}; the first is 0, the last {count - 1}.")

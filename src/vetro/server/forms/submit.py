@@ -10,7 +10,7 @@ from django.db import transaction
 
 from vetro.forms.dynamic.wizard import quick_environment_name
 from vetro.forms.form_source import fingerprint
-from vetro.forms.sessions import DefinitionDesk, Desk
+from vetro.forms.sessions import DefinitionFormSession, FormSession
 from vetro.muranopl.objects.header import parse_type_text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
@@ -31,7 +31,7 @@ _NAMES = 5
 
 
 def finish(
-    caller: Caller, row: FormDraft, kept: store.Content, place: Place, desk: Desk, revision: int | None
+    caller: Caller, row: FormDraft, kept: store.Content, place: Place, form_session: FormSession, revision: int | None
 ) -> Finished:
     """Does what the form was for, and removes it; all or nothing. Raises `Forbidden` for whom the policy refuses it."""
     work = kept.work
@@ -40,11 +40,11 @@ def finish(
         store.remove(row)
         if row.purpose == FormDraft.ACTION:
             assert row.environment_id is not None
-            task = deploy.call_action(caller, row.environment_id, kept.subject.action_id, desk.result(work))
+            task = deploy.call_action(caller, row.environment_id, kept.subject.action_id, form_session.result(work))
             return Finished(row.purpose, row.environment_id, None, kept.subject.object_id, task)
         if row.purpose == FormDraft.STATIC:
-            return Finished(row.purpose, task_id=_call(caller, kept, desk.result(work)))
-        return _place(caller, row, kept, place, desk, revision)
+            return Finished(row.purpose, task_id=_call(caller, kept, form_session.result(work)))
+        return _place(caller, row, kept, place, form_session, revision)
 
 
 def _allow(caller: Caller, row: FormDraft, template: str) -> None:
@@ -76,10 +76,10 @@ def _call(caller: Caller, kept: store.Content, args: Mapping[str, Any]) -> str:
 
 
 def _place(
-    caller: Caller, row: FormDraft, kept: store.Content, place: Place, desk: Desk, revision: int | None
+    caller: Caller, row: FormDraft, kept: store.Content, place: Place, form_session: FormSession, revision: int | None
 ) -> Finished:
     """Puts the object into the draft: the one that was given, the person's newest, or a new one."""
-    work, made = kept.work, desk.result(kept.work)
+    work, made = kept.work, form_session.result(kept.work)
     if kept.subject.template_id:
         return _into_template(caller, row, kept, made)
     environment_id = place.environment_id or new_environment(caller)
@@ -92,7 +92,7 @@ def _place(
             root["applications"] = [*content.services_of(root), made]
             return
         there = components.find(content.services_of(root), kept.subject.object_id)
-        if isinstance(desk, DefinitionDesk):
+        if isinstance(form_session, DefinitionFormSession):
             answered, _ = place.kept_for(kept.subject.object_id)
             made = refilled(made, kept.base or {}, answered.fingerprint if answered is not None else None)
         new = merged(kept.base, made, content.copied(there))
@@ -101,8 +101,8 @@ def _place(
 
     what = "added" if row.purpose == FormDraft.ADD else "changed"
     session, _ = drafts.change(caller, environment_id, session_id, edit, what=what, revision=revision)
-    if isinstance(desk, DefinitionDesk):
-        _keep(session, own, kept, desk.result(work), work["state"])
+    if isinstance(form_session, DefinitionFormSession):
+        _keep(session, own, kept, form_session.result(work), work["state"])
     stays = bool(work.get("stays"))
     return Finished(row.purpose, environment_id, session.id, own, stay=stays)
 

@@ -1,4 +1,4 @@
-"""What the form desk gives to pages and clients: plain and immutable."""
+"""What the form session gives to pages and clients: plain and immutable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Desk`: what all pages about one environment begin with: the environment, the person's draft, what the draft changes.
+"""`EnvironmentPage`: what all pages about one environment begin with: it, the person's draft, what that changes.
 
 Secrets are concealed here, before anything reaches a template.
 """
@@ -32,7 +32,7 @@ LOOKS = {
 
 
 @dataclass
-class Desk:
+class EnvironmentPage:
     """One environment as one person works on it."""
 
     caller: Caller
@@ -110,7 +110,7 @@ class Desk:
         from vetro.server.accounts.policy import allows
 
         return {
-            "desk": self,
+            "env_page": self,
             "env": self.found,
             "tab": tab,
             "draft": self.session if self.session is not None and self.session.id != self.found.session_id else None,
@@ -123,14 +123,14 @@ class Desk:
         }
 
 
-def open_desk(caller: Caller, environment_id: str) -> Desk:
-    """The desk of an environment of the caller's project. Raises `NotFound`, also for those of others."""
+def open_page(caller: Caller, environment_id: str) -> EnvironmentPage:
+    """The page of an environment of the caller's project. Raises `NotFound`, also for those of others."""
     seen = last_event()
     found = queries.get(caller, lookup.environment(caller, environment_id), model=True)
     session = drafting.current(caller, found)
     if session is None and found.session_id:
         session = Session.objects.filter(id=found.session_id).first()
-    return Desk(
+    return EnvironmentPage(
         caller, found, session, drafts.root_of(session, found), content.deployed_objects(found.model or {}), seen
     )
 

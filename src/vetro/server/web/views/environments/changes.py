@@ -14,7 +14,7 @@ from vetro.server.environments import components, content, history, lookup, reda
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
 from vetro.server.web import drafts
-from vetro.server.web.environment_page import Desk, open_desk, shown_changes, tidied
+from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes, tidied
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.catalog import recent
 
@@ -22,25 +22,25 @@ from vetro.server.web.views.catalog import recent
 @page(rule="show_environment")
 def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """What deploying would change."""
-    desk = open_desk(caller, environment)
-    context = desk.shell(
+    env_page = open_page(caller, environment)
+    context = env_page.shell(
         "changes",
-        changes=shown_changes(desk.changes, desk.labels()),
-        others=drafts.of_others(caller, desk.found),
-        old=[_old(desk, row) for row in drafts.outdated(caller, desk.found)],
+        changes=shown_changes(env_page.changes, env_page.labels()),
+        others=drafts.of_others(caller, env_page.found),
+        old=[_old(env_page, row) for row in drafts.outdated(caller, env_page.found)],
         watched=True,
     )
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/changes_part.html" if part else "environments/changes.html", context)
 
 
-def _old(desk: Desk, session: Session) -> dict[str, Any]:
+def _old(env_page: EnvironmentPage, session: Session) -> dict[str, Any]:
     """A draft that went stale, with what it was to change."""
-    state = State.objects.filter(environment_id=desk.id, number=session.version).first()
+    state = State.objects.filter(environment_id=env_page.id, number=session.version).first()
     before = state.model.get("Objects") if state is not None else None
     after = (session.draft or {}).get("Objects")
     content.check_comparable(before, after)
-    secrets = redaction.of_roots(desk.caller, desk.found, before, after)
+    secrets = redaction.of_roots(env_page.caller, env_page.found, before, after)
     items = tidied(diff(before, after, redaction.as_diff(secrets)))
     return {"session": session, "changes": shown_changes(items, {})}
 
@@ -55,7 +55,7 @@ def choose(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
 @page("POST", rule="update_environment")
 def remove(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
     """Takes a component out of the draft."""
-    session = drafts.wanted(caller, open_desk(caller, environment).id)
+    session = drafts.wanted(caller, open_page(caller, environment).id)
     components.remove(caller, environment, session.id, component)
     messages.success(request, _("The component is removed from the draft. It exists until you deploy."))
     return go(request, f"/app/environments/{environment}/")
@@ -64,8 +64,8 @@ def remove(request: HttpRequest, caller: Caller, environment: str, component: st
 @page("POST", rule="update_environment")
 def undo(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Takes back the changes of one object, or all of them."""
-    desk = open_desk(caller, environment)
-    draft = _draft(desk)
+    env_page = open_page(caller, environment)
+    draft = _draft(env_page)
     one = request.POST.get("object", "")
     history.discard(caller, environment, draft.id, one or None)
     if not one:
@@ -78,15 +78,15 @@ def undo(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
 @page("POST", rule="update_environment")
 def drop(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Throws away a draft that went stale."""
-    desk = open_desk(caller, environment)
+    env_page = open_page(caller, environment)
     wanted = request.POST.get("session", "")
-    if wanted not in {row.id for row in drafts.outdated(caller, desk.found)}:
+    if wanted not in {row.id for row in drafts.outdated(caller, env_page.found)}:
         raise missing(_("draft"))
     sessions.close(caller, environment, wanted)
     return go(request, f"/app/environments/{environment}/changes")
 
 
-def _draft(desk: Desk) -> Session:
-    if desk.session is None or desk.found.busy:
+def _draft(env_page: EnvironmentPage) -> Session:
+    if env_page.session is None or env_page.found.busy:
         raise Conflict(_("There is no draft to change."), hint=_("A task may be working on the environment."))
-    return desk.session
+    return env_page.session

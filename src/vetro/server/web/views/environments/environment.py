@@ -27,7 +27,7 @@ from vetro.server.environments.models import Session
 from vetro.server.errors import ServiceError
 from vetro.server.tasks.models import Report, Task
 from vetro.server.web import drafts
-from vetro.server.web.environment_page import Desk, open_desk, shown_changes
+from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes
 from vetro.server.web.logos import logos_of
 from vetro.server.web.model_texts import addresses_of, label_of, label_of_type, text_of, type_of
 from vetro.server.web.page import go, missing, page, render
@@ -37,13 +37,13 @@ from vetro.server.web.views.environments.listing import TASK_FIELDS, told_tasks
 @page(rule="show_environment")
 def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """The components, with state, addresses and actions; or the same without the shell, for live updates."""
-    desk = open_desk(caller, environment)
-    context = desk.shell(
+    env_page = open_page(caller, environment)
+    context = env_page.shell(
         "components",
-        components=_components(desk),
-        task=newest_task(desk.found),
-        others=drafts.of_others(caller, desk.found),
-        outdated=len(drafts.outdated(caller, desk.found)),
+        components=_components(env_page),
+        task=newest_task(env_page.found),
+        others=drafts.of_others(caller, env_page.found),
+        outdated=len(drafts.outdated(caller, env_page.found)),
         watched=True,
     )
     part = request.headers.get("HX-Target") == "live"
@@ -57,20 +57,26 @@ def newest_task(found: queries.Found) -> dict[str, Any] | None:
     return listed[0] if listed else None
 
 
-def _components(desk: Desk) -> list[dict[str, Any]]:
+def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
     """What the page shows of each application."""
-    newest = deployments.last_statuses(desk.caller, desk.id, desk.session.id if desk.session is not None else "")
+    newest = deployments.last_statuses(
+        env_page.caller, env_page.id, env_page.session.id if env_page.session is not None else ""
+    )
     actions: dict[str, list[dict[str, Any]]] = {}
     tops = {
-        str(content.id_of(obj)): str(content.id_of(item)) for item in desk.services for obj in content.objects_in(item)
+        str(content.id_of(obj)): str(content.id_of(item))
+        for item in env_page.services
+        for obj in content.objects_in(item)
     }
-    for action in offered_actions.actions(desk.caller, desk.id):
+    for action in offered_actions.actions(env_page.caller, env_page.id):
         if action["enabled"]:
             actions.setdefault(tops.get(action["object_id"], ""), []).append(action)
-    logos = logos_of(desk.caller, {type_of(item["?"].get("type")) for item in [*desk.services, *desk.removed]})
+    logos = logos_of(
+        env_page.caller, {type_of(item["?"].get("type")) for item in [*env_page.services, *env_page.removed]}
+    )
     listed = []
-    gone = {content.id_of(item) for item in desk.removed}
-    for item in [*desk.services, *desk.removed]:
+    gone = {content.id_of(item) for item in env_page.removed}
+    for item in [*env_page.services, *env_page.removed]:
         own = str(content.id_of(item))
         type_text = item["?"].get("type")
         removed = own in gone
@@ -81,10 +87,10 @@ def _components(desk: Desk) -> list[dict[str, Any]]:
                 "type": type_of(type_text),
                 "type_label": label_of_type(type_text),
                 "logo": logos.get(type_of(type_text), ""),
-                "change": desk.top_changes.get(own, "") if not desk.found.busy else "",
+                "change": env_page.top_changes.get(own, "") if not env_page.found.busy else "",
                 "removed": removed,
-                "state": _state(desk, own, removed, newest.get(own)),
-                "addresses": [] if removed else addresses_of(redaction.conceal(item, desk.secrets)),
+                "state": _state(env_page, own, removed, newest.get(own)),
+                "addresses": [] if removed else addresses_of(redaction.conceal(item, env_page.secrets)),
                 "report": newest.get(own),
                 "actions": sorted(actions.get(own, ()), key=lambda action: action["title"].lower()),
             }
@@ -92,17 +98,17 @@ def _components(desk: Desk) -> list[dict[str, Any]]:
     return listed
 
 
-def _state(desk: Desk, own: str, removed: bool, report: dict[str, Any] | None) -> str:
+def _state(env_page: EnvironmentPage, own: str, removed: bool, report: dict[str, Any] | None) -> str:
     """A word for a component: what is true of it now."""
-    if desk.found.busy:
-        failed = report is not None and report["task_id"] == desk.found.task_id and report["level"] == "error"
-        return "error" if failed else desk.found.status
+    if env_page.found.busy:
+        failed = report is not None and report["task_id"] == env_page.found.task_id and report["level"] == "error"
+        return "error" if failed else env_page.found.status
     if removed:
         return "removal"
-    change = desk.top_changes.get(own)
+    change = env_page.top_changes.get(own)
     if change:
         return "addition" if change == "created" else "change"
-    if desk.found.status in (Session.FAILED, Session.DELETE_FAILED):
+    if env_page.found.status in (Session.FAILED, Session.DELETE_FAILED):
         return "error" if report is not None and report["level"] == "error" else "unsure"
     return "deployed"
 
@@ -110,17 +116,17 @@ def _state(desk: Desk, own: str, removed: bool, report: dict[str, Any] | None) -
 @page(rule="show_environment")
 def component(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
     """One object: its properties, what it owns, what was reported about it."""
-    desk = open_desk(caller, environment)
-    found = _object(desk.root, component) or _object(desk.deployed, component)
+    env_page = open_page(caller, environment)
+    found = _object(env_page.root, component) or _object(env_page.deployed, component)
     if found is None:
         raise missing(_("component"))
-    shown = redaction.conceal(found, desk.secrets)
-    labels = desk.labels()
+    shown = redaction.conceal(found, env_page.secrets)
+    labels = env_page.labels()
     family = [str(content.id_of(obj)) for obj in content.objects_in(found)]
-    tasks = Task.objects.filter(environment_id=desk.id, kind__in=deployments.KINDS).values("id")
+    tasks = Task.objects.filter(environment_id=env_page.id, kind__in=deployments.KINDS).values("id")
     rows = Report.objects.filter(task__in=tasks, entity_id__in=family[:400]).order_by("-seq")[:30]
-    top = next((s for s in desk.services if component in {content.id_of(o) for o in content.objects_in(s)}), None)
-    context = desk.shell(
+    top = next((s for s in env_page.services if component in {content.id_of(o) for o in content.objects_in(s)}), None)
+    context = env_page.shell(
         "components",
         object_id=component,
         metadata=found["?"].get("metadata") or {},
@@ -138,8 +144,8 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
         # Networks and other objects of the environment itself have no form.
         editable=top is not None,
         top=top is not None and content.id_of(top) == component,
-        changes=shown_changes([item for item in desk.changes if item.id in family], labels),
-        exists=_object(desk.root, component) is not None,
+        changes=shown_changes([item for item in env_page.changes if item.id in family], labels),
+        exists=_object(env_page.root, component) is not None,
     )
     return render(request, "environments/component.html", context)
 
@@ -168,8 +174,8 @@ def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
 @page("GET", "POST", rule="update_environment")
 def rename(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Changes name and description."""
-    desk = open_desk(caller, environment)
-    context = desk.shell("", name=desk.found.name, description=desk.found.description_text)
+    env_page = open_page(caller, environment)
+    context = env_page.shell("", name=env_page.found.name, description=env_page.found.description_text)
     if request.method == "POST":
         context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
         try:
@@ -183,12 +189,12 @@ def rename(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
 @page("GET", "POST", rule="create_environment")
 def clone(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """A new environment with the same components, as a draft."""
-    desk = open_desk(caller, environment)
-    context = desk.shell("", name=_("%s copy") % desk.found.name, count=len(desk.services))
+    env_page = open_page(caller, environment)
+    context = env_page.shell("", name=_("%s copy") % env_page.found.name, count=len(env_page.services))
     if request.method == "POST":
         context["name"] = request.POST.get("name", "")
         try:
-            made = history.clone(caller, environment, context["name"], desk.session.id if desk.session else "")
+            made = history.clone(caller, environment, context["name"], env_page.session.id if env_page.session else "")
         except ServiceError as error:
             return render(request, "environments/clone.html", {**context, "problem": error}, error.status)
         messages.success(request, _("This is the copy. Nothing of it is deployed yet."))
@@ -199,16 +205,16 @@ def clone(request: HttpRequest, caller: Caller, environment: str) -> HttpRespons
 @page("GET", "POST", rule="create_env_template")
 def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """A template with the components as they are now."""
-    desk = open_desk(caller, environment)
-    context = desk.shell("", name=desk.found.name, description="", count=len(desk.services))
+    env_page = open_page(caller, environment)
+    context = env_page.shell("", name=env_page.found.name, description="", count=len(env_page.services))
     if request.method == "POST":
         context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
         try:
-            classes = fixed_properties.classes_for(caller, desk.found, {"Objects": desk.root})
-            fresh = copies.renewed(copies.undeployed(desk.root, classes), classes)
+            classes = fixed_properties.classes_for(caller, env_page.found, {"Objects": env_page.root})
+            fresh = copies.renewed(copies.undeployed(env_page.root, classes), classes)
             given = {"name": context["name"], "description_text": context["description"]}
             # Whoever makes a template shares how things are built, not the passwords of what exists.
-            services = redaction.without(content.services_of(fresh), desk.secrets)
+            services = redaction.without(content.services_of(fresh), env_page.secrets)
             made = templates.create(caller, {**given, "services": services})
         except ServiceError as error:
             return render(request, "environments/to_template.html", {**context, "problem": error}, error.status)
@@ -219,28 +225,28 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
 @page("POST", rule="update_environment")
 def export(request: HttpRequest, caller: Caller, environment: str) -> FileResponse:
     """The environment as a ZIP archive, secrets in clear."""
-    desk = open_desk(caller, environment)
+    env_page = open_page(caller, environment)
     archive = transfer.export_environment(caller, environment)
     return FileResponse(
-        archive, as_attachment=True, filename=f"environment-{desk.id}.zip", content_type="application/zip"
+        archive, as_attachment=True, filename=f"environment-{env_page.id}.zip", content_type="application/zip"
     )
 
 
 @page("GET", "POST", rule="delete_environment")
 def delete(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Destroys what was deployed and then the environment; or forgets it. Says before what that means."""
-    desk = open_desk(caller, environment)
-    existing = content.services_of(desk.deployed) if desk.found.version else []
-    context = desk.shell("", existing=[{"name": label_of(i), "type": type_of(i["?"]["type"])} for i in existing])
+    env_page = open_page(caller, environment)
+    existing = content.services_of(env_page.deployed) if env_page.found.version else []
+    context = env_page.shell("", existing=[{"name": label_of(i), "type": type_of(i["?"]["type"])} for i in existing])
     if request.method != "POST":
         return render(request, "environments/delete.html", context)
     abandon = request.POST.get("how") == "abandon"
-    if abandon and request.POST.get("confirm", "").strip() != desk.found.name:
+    if abandon and request.POST.get("confirm", "").strip() != env_page.found.name:
         problem = _("Type the name of the environment to abandon it.")
         return render(request, "environments/delete.html", {**context, "problem": problem}, 400)
     task = deploy.delete(caller, environment, abandon=abandon)
     if task is not None:
         return go(request, f"/app/environments/{environment}/tasks/{task.id}/")
     told = _("The environment %s was abandoned.") if abandon else _("The environment %s was deleted.")
-    messages.success(request, told % desk.found.name)
+    messages.success(request, told % env_page.found.name)
     return go(request, "/app/environments/")

@@ -13,7 +13,7 @@ from vetro.server.caller import Caller
 from vetro.server.environments import content, redaction
 from vetro.server.environments import history as past
 from vetro.server.environments.models import State
-from vetro.server.web.environment_page import open_desk, shown_changes, tidied
+from vetro.server.web.environment_page import open_page, shown_changes, tidied
 from vetro.server.web.model_texts import label_of, time_of
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.environments.listing import AT_ONCE, kind_of
@@ -22,7 +22,7 @@ from vetro.server.web.views.environments.listing import AT_ONCE, kind_of
 @page(rule="show_history")
 def history(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """The states, newest first; two of them can be chosen for a comparison."""
-    desk = open_desk(caller, environment)
+    env_page = open_page(caller, environment)
     before = _number(request.GET.get("before"))
     rows = past.states(caller, environment, before=before, limit=AT_ONCE + 1)
     names = dict(User.objects.filter(id__in={row["user_id"] for row in rows}).values_list("id", "username"))
@@ -35,11 +35,11 @@ def history(request: HttpRequest, caller: Caller, environment: str) -> HttpRespo
         }
         for row in rows[:AT_ONCE]
     ]
-    context = desk.shell(
+    context = env_page.shell(
         "history",
         states=states,
         further=states[-1]["number"] if len(rows) > AT_ONCE else None,
-        newest=desk.found.version,
+        newest=env_page.found.version,
         previous=states[1]["number"] if len(states) > 1 else None,
         paged=before is not None,
     )
@@ -49,19 +49,19 @@ def history(request: HttpRequest, caller: Caller, environment: str) -> HttpRespo
 @page(rule="show_history")
 def compare(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """What changed from one state to another."""
-    desk = open_desk(caller, environment)
+    env_page = open_page(caller, environment)
     newer = _number(request.GET.get("to"))
-    newer = desk.found.version if newer is None else newer
+    newer = env_page.found.version if newer is None else newer
     older = _number(request.GET.get("from"))
     older = max(newer - 1, 0) if older is None else older
     if older > newer:
         older, newer = newer, older
     roots = [content.root_of(past.state(caller, environment, number)) for number in (older, newer)]
-    secrets = redaction.of_roots(caller, desk.found, *roots)
+    secrets = redaction.of_roots(caller, env_page.found, *roots)
     labels = {str(content.id_of(obj)): label_of(obj) for root in roots for obj in content.objects_in(root)}
     items = tidied(past.compare(caller, environment, older, newer, redaction.as_diff(secrets)))
     numbers: Any = State.objects.filter(environment_id=environment).order_by("-number")
-    context = desk.shell(
+    context = env_page.shell(
         "history",
         changes=shown_changes(items, labels),
         older=older,
@@ -74,7 +74,7 @@ def compare(request: HttpRequest, caller: Caller, environment: str) -> HttpRespo
 @page("POST", rule="update_environment")
 def restore(request: HttpRequest, caller: Caller, environment: str, number: int) -> HttpResponse:
     """A new draft that is an earlier state."""
-    before = open_desk(caller, environment)
+    before = open_page(caller, environment)
     past.restore(caller, environment, number)
     messages.success(
         request, _("State %s is your draft now. Look at the changes, then deploy to make it so again.") % number

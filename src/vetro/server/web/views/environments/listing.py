@@ -17,7 +17,7 @@ from vetro.server.environments import service, transfer
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, ServiceError
-from vetro.server.web.environment_page import last_event, open_desk
+from vetro.server.web.environment_page import last_event, open_page
 from vetro.server.web.page import go, page, render
 from vetro.server.web.rule_texts import in_words
 from vetro.yaql.errors import VetroError
@@ -117,12 +117,12 @@ def of_one(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     """What was done in one environment, newest first."""
     from vetro.server.tasks.models import Task
 
-    desk = open_desk(caller, environment)
-    rows = Task.objects.filter(environment_id=desk.id, kind__in=deployed.KINDS)
+    env_page = open_page(caller, environment)
+    rows = Task.objects.filter(environment_id=env_page.id, kind__in=deployed.KINDS)
     total = rows.count()
     number = page_number(request.GET.get("page"), total)
     listed = rows.order_by("-created", "-id").values(*TASK_FIELDS)[(number - 1) * AT_ONCE : number * AT_ONCE]
-    context = desk.shell(
+    context = env_page.shell(
         "deployments", tasks=told_tasks(list(listed)), page=number, pages=pages_of(total), watched=True
     )
     part = request.headers.get("HX-Target") == "live"

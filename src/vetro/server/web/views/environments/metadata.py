@@ -12,7 +12,7 @@ from vetro.server.caller import Caller
 from vetro.server.environments import content, drafts, limits
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.web import drafts as drafting
-from vetro.server.web.environment_page import Desk, open_desk
+from vetro.server.web.environment_page import EnvironmentPage, open_page
 from vetro.server.web.model_texts import label_of
 from vetro.server.web.page import go, missing, page, render
 
@@ -25,23 +25,23 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     """The metadata of the environment, or of the component named by ``of``."""
     from vetro.server.accounts.policy import enforce
 
-    desk = open_desk(caller, environment)
+    env_page = open_page(caller, environment)
     given = request.POST if request.method == "POST" else request.GET
-    own = given.get("of") or str(content.id_of(desk.root) or "")
-    known = {str(content.id_of(obj)): obj for obj in [desk.root, *desk.services] if isinstance(obj, dict)}
+    own = given.get("of") or str(content.id_of(env_page.root) or "")
+    known = {str(content.id_of(obj)): obj for obj in [env_page.root, *env_page.services] if isinstance(obj, dict)}
     if own not in known:
         raise missing(_("component"))
     rows = [(key, value if isinstance(value, str) else str(value)) for key, value in _metadata(known[own]).items()]
-    context = desk.shell(
+    context = env_page.shell(
         "metadata",
         of=own,
-        objects=[(id, label_of(obj) if obj is not desk.root else desk.found.name) for id, obj in known.items()],
+        objects=[(id, label_of(obj) if obj is not env_page.root else env_page.found.name) for id, obj in known.items()],
     )
     if request.method == "POST":
         enforce(caller, "update_environment")
         rows = list(zip(request.POST.getlist("key"), request.POST.getlist("value"), strict=False))[:_MOST]
         try:
-            _store(caller, desk, own, rows)
+            _store(caller, env_page, own, rows)
         except ServiceError as error:
             return render(request, "environments/metadata.html", {**context, "rows": rows, "problem": error}, 400)
         messages.success(request, _("The metadata is part of your draft. It takes effect when you deploy."))
@@ -54,7 +54,7 @@ def _metadata(obj: dict[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _store(caller: Caller, desk: Desk, own: str, rows: list[tuple[str, str]]) -> None:
+def _store(caller: Caller, env_page: EnvironmentPage, own: str, rows: list[tuple[str, str]]) -> None:
     wanted: dict[str, str] = {}
     for key, value in rows:
         name = key.strip()
@@ -72,5 +72,5 @@ def _store(caller: Caller, desk: Desk, own: str, rows: list[tuple[str, str]]) ->
             key: (before if str(before := _metadata(obj).get(key)) == value else value) for key, value in wanted.items()
         }
 
-    session = drafting.wanted(caller, desk.id)
-    drafts.change(caller, desk.id, session.id, edit, what="metadata")
+    session = drafting.wanted(caller, env_page.id)
+    drafts.change(caller, env_page.id, session.id, edit, what="metadata")

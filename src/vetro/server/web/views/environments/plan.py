@@ -13,7 +13,7 @@ from vetro.server.environments import plan as planning
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
 from vetro.server.web import drafts
-from vetro.server.web.environment_page import LOOKS, Desk, contains_only, open_desk, shown_change
+from vetro.server.web.environment_page import LOOKS, EnvironmentPage, contains_only, open_page, shown_change
 from vetro.server.web.page import go, missing, page, render
 from vetro.yaql.redact import MASK
 
@@ -21,8 +21,8 @@ from vetro.yaql.redact import MASK
 @page("POST", rule="plan_environment")
 def begin(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Starts the plan of the person's draft, or of the environment as it is."""
-    desk = open_desk(caller, environment)
-    draft = drafts.current(caller, desk.found)
+    env_page = open_page(caller, environment)
+    draft = drafts.current(caller, env_page.found)
     task = planning.plan(caller, environment, draft.id if draft is not None else "")
     return go(request, f"/app/environments/{environment}/plans/{task.id}")
 
@@ -30,31 +30,31 @@ def begin(request: HttpRequest, caller: Caller, environment: str) -> HttpRespons
 @page(rule="show_task")
 def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> HttpResponse:
     """A plan, or that it is still being made."""
-    desk = open_desk(caller, environment)
+    env_page = open_page(caller, environment)
     row = queue.get(caller, task)
     if row.kind != "plan" or (row.spec or {}).get("environment") != environment:
         raise missing(_("plan"))
     plan: Any = row.result if row.state == "done" and isinstance(row.result, dict) else None
-    draft = desk.session.id if desk.session is not None else ""
-    context = desk.shell(
+    draft = env_page.session.id if env_page.session is not None else ""
+    context = env_page.shell(
         "changes",
         task=row,
         final=row.state in Task.FINAL,
         watched=f"task={row.id}",  # plans hold up no environment, so they are not among its events
-        plan=_shown(desk, plan) if plan is not None else None,
-        current=not desk.found.busy and row.session_id == draft and _unchanged(desk, row),
+        plan=_shown(env_page, plan) if plan is not None else None,
+        current=not env_page.found.busy and row.session_id == draft and _unchanged(env_page, row),
     )
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/plan_part.html" if part else "environments/plan.html", context)
 
 
-def _unchanged(desk: Desk, row: Task) -> bool:
+def _unchanged(env_page: EnvironmentPage, row: Task) -> bool:
     """Whether the draft is as it was when the plan was begun."""
-    return desk.session is None or desk.session.updated <= row.created
+    return env_page.session is None or env_page.session.updated <= row.created
 
 
-def _shown(desk: Desk, plan: Mapping[str, Any]) -> dict[str, Any]:
-    labels = {**desk.labels(), **{item["id"]: item["name"] for item in plan["objects"] if item["name"]}}
+def _shown(env_page: EnvironmentPage, plan: Mapping[str, Any]) -> dict[str, Any]:
+    labels = {**env_page.labels(), **{item["id"]: item["name"] for item in plan["objects"] if item["name"]}}
     stacks = [
         {
             **stack,
@@ -67,15 +67,15 @@ def _shown(desk: Desk, plan: Mapping[str, Any]) -> dict[str, Any]:
         }
         for stack in plan["stacks"]
     ]
-    masked = [_masked(desk, item) for item in plan["objects"]]
+    masked = [_masked(env_page, item) for item in plan["objects"]]
     objects = [shown_change(item, labels) for item in masked if item["properties"] or item["what"] != "changed"]
     counts = {what: sum(1 for item in objects if item["what"] == what) for what in ("created", "changed", "destroyed")}
     return {**plan, "objects": objects, "stacks": stacks, "counts": counts}
 
 
-def _masked(desk: Desk, item: Mapping[str, Any]) -> dict[str, Any]:
+def _masked(env_page: EnvironmentPage, item: Mapping[str, Any]) -> dict[str, Any]:
     """One object of a plan without the secrets that its class declares: plans mask by name only."""
-    names = desk.secrets(str(item["type"]))
+    names = env_page.secrets(str(item["type"]))
     properties = [
         {**p, "old": p["old"] and MASK, "new": p["new"] and MASK} if p["name"] in names else p
         for p in item["properties"]

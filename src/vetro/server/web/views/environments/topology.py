@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from vetro.server.caller import Caller
 from vetro.server.environments import deployments
 from vetro.server.environments.topology import picture
-from vetro.server.web.environment_page import Desk, open_desk
+from vetro.server.web.environment_page import EnvironmentPage, open_page
 from vetro.server.web.model_texts import label_of_type
 from vetro.server.web.page import page, render
 from vetro.server.web.views.environments import resources
@@ -21,8 +21,8 @@ _STATES = {"created": "new", "changed": "changed", "moved": "changed"}
 @page(rule="show_environment")
 def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """The page: the table is in it, the picture is drawn by the script from `data`."""
-    desk = open_desk(caller, environment)
-    nodes, edges = _of(desk)
+    env_page = open_page(caller, environment)
+    nodes, edges = _of(env_page)
     names = {node["id"]: node["label"] for node in nodes}
     uses: dict[str, list[str]] = {}
     for edge in edges:
@@ -31,7 +31,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     rows = [
         {**node, "owner_name": names.get(node["owner"] or "", ""), "uses": uses.get(node["id"], [])} for node in nodes
     ]
-    context = desk.shell("topology", rows=rows, watched=True)
+    context = env_page.shell("topology", rows=rows, watched=True)
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/topology_part.html" if part else "environments/topology.html", context)
 
@@ -39,42 +39,42 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
 @page(rule="show_environment")
 def data(request: HttpRequest, caller: Caller, environment: str) -> JsonResponse:
     """``{nodes: [{id, label, type, kind, state, owner, href, x, y}], edges: [{source, target, property, kind}]}``."""
-    nodes, edges = _of(open_desk(caller, environment))
+    nodes, edges = _of(open_page(caller, environment))
     points = placed((node["id"], node["owner"]) for node in nodes)
     for node in nodes:
         node["x"], node["y"] = points[node["id"]]
     return JsonResponse({"nodes": nodes, "edges": edges})
 
 
-def _of(desk: Desk) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Nodes, owners first, and edges."""
-    states = {item.id: _STATES[item.what] for item in desk.changes if item.what in _STATES}
-    drawn = picture(desk.root, states)
-    failed = _failed(desk)
+    states = {item.id: _STATES[item.what] for item in env_page.changes if item.what in _STATES}
+    drawn = picture(env_page.root, states)
+    failed = _failed(env_page)
     nodes = []
     for node in drawn["nodes"]:
         top = node["owner"] is None
         state = node["status"]
         if node["id"] in failed:
             state = "failed"
-        elif desk.found.busy:
+        elif env_page.found.busy:
             state = "working"
-        elif desk.deployed is None:
+        elif env_page.deployed is None:
             state = "new"
         nodes.append(
             {
                 "id": node["id"],
-                "label": desk.found.name if top else node["name"] or label_of_type(node["type"]),
+                "label": env_page.found.name if top else node["name"] or label_of_type(node["type"]),
                 "type": node["type"],
                 "kind": "environment" if top else "object",
                 "state": state,
                 "owner": node["owner"],
-                "href": "" if top else f"/app/environments/{desk.id}/components/{node['id']}/",
+                "href": "" if top else f"/app/environments/{env_page.id}/components/{node['id']}/",
             }
         )
     edges = list(drawn["edges"])
     first = nodes[0]["id"] if nodes else None
-    for found in resources.of_environment(desk.found.project_id, desk.id):
+    for found in resources.of_environment(env_page.found.project_id, env_page.id):
         owner = found["owner"] or first
         nodes.append(
             {
@@ -94,9 +94,11 @@ def _of(desk: Desk) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return nodes, [edge for edge in edges if edge["source"] in known and edge["target"] in known]
 
 
-def _failed(desk: Desk) -> set[str]:
+def _failed(env_page: EnvironmentPage) -> set[str]:
     """Applications whose newest report is an error."""
-    newest = deployments.last_statuses(desk.caller, desk.id, desk.session.id if desk.session is not None else "")
+    newest = deployments.last_statuses(
+        env_page.caller, env_page.id, env_page.session.id if env_page.session is not None else ""
+    )
     return {own for own, report in newest.items() if report is not None and report["level"] == "error"}
 
 

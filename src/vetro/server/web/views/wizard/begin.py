@@ -1,6 +1,6 @@
 """Where forms begin: adding an application, quick deployment, editing an object, actions; and those still in work.
 
-What a form was begun for beyond what the form desk knows (`About`) is kept in the web session.
+What a form was begun for beyond what the form session knows (`About`) is kept in the web session.
 """
 
 from __future__ import annotations

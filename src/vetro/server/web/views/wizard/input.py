@@ -1,6 +1,6 @@
 """What a browser sent -> answers: `read` turns names (see `names`) and texts into JSON, `changed` adds and moves items.
 
-Nothing here trusts what came: whatever names say, the desk checks the answers against the form.
+Nothing here trusts what came: whatever names say, the form session checks the answers against the form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 SET, NULL, UNSET = "set", "null", ""
 #: The object that is shown stays in its reference.
 SAME = "."
-#: Levels of nesting; the desk has its own limit.
+#: Levels of nesting; the form session has its own limit.
 _DEEPEST = 100
 
 
