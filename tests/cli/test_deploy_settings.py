@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX, Place
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
 
 
 @pytest.fixture

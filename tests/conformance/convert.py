@@ -6,7 +6,7 @@ import collections.abc as abc
 import datetime
 from typing import Any
 
-from vetro.muranopl.tools.inspect import describe
+from vetro.muranopl.objects.plain import describe
 from vetro.yaql.errors import kind_of
 
 _SCALARS = (type(None), bool, int, float, str)

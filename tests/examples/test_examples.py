@@ -12,8 +12,8 @@ import yaml
 
 from vetro.muranopl import Engine, Session, VirtualClock
 from vetro.muranopl.errors import ContractViolation
+from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.runtime.effects import InProcessEffects
-from vetro.muranopl.runtime.results import plain_result
 from vetro.muranopl.tools.fixtures import FIXTURE, find_tests, run_tests, test_engine
 from vetro.muranopl.tools.linetrace import LineTracer, executable_lines
 from vetro.packages import load_path

@@ -7,8 +7,8 @@ from typing import Any
 
 from vetro.forms.catalog import Describer, Implementation, Implementations
 from vetro.muranopl import Engine
-from vetro.muranopl.runtime.session import Session
 from vetro.muranopl.schemas import class_schemas
+from vetro.muranopl.session import Session
 from vetro.packages.memory import memory_package
 from vetro.yaql.errors import VetroError
 

@@ -11,8 +11,9 @@ import pytest
 
 from vetro.muranopl import Engine, Limits, VirtualClock
 from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, ObjectNotFound, PackageForClassNotFound
+from vetro.muranopl.objects.plain import describe
 from vetro.muranopl.runtime.effects import InProcessEffects
-from vetro.muranopl.tools.inspect import ArgumentDescription, describe, inspect_class
+from vetro.muranopl.tools.inspect import ArgumentDescription, inspect_class
 from vetro.muranopl.types.native import NativeRegistry, method
 from vetro.packages import load_path, memory_package
 from vetro.yaql.errors import Cancelled, StepsExceeded

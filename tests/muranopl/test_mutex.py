@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.host import Host
 from vetro.muranopl.errors import InvalidOperation
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
 from vetro.yaql.errors import Cancelled
 
 

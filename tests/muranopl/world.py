@@ -7,8 +7,8 @@ from textwrap import dedent
 from typing import Any
 
 from vetro.muranopl.api import Engine
-from vetro.muranopl.objects.murano_object import MuranoObject
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.packages.memory import memory_package
 from vetro.yaql.context import Limits
 

@@ -20,8 +20,8 @@ from typing import Any
 from tests.packages.forms import Form
 from vetro.engine.models import Environment, Suggester
 from vetro.muranopl import Engine, Limits
-from vetro.muranopl.compiler.precompile import compile_class
 from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.precompile import compile_class
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.checks.paths import package_paths

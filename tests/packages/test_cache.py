@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vetro.muranopl.compiler.cache import CodeCache, cache_key
+from vetro.muranopl.code_cache import CodeCache, cache_key
 from vetro.packages.cache import DiskCache
 
 KEY = cache_key("1", "x")

@@ -8,7 +8,7 @@ from typing import Any
 from vetro.muranopl.api import Engine
 from vetro.muranopl.runtime.effects import InProcessEffects, RecordingEffects
 from vetro.muranopl.runtime.execution import VirtualClock
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
 from vetro.packages import memory_package
 from vetro.yaql.values import thaw
 

@@ -1,7 +1,7 @@
 """The compile cache of the command line: packages are compiled once, later commands load the result.
 
 Lives in ``$VETRO_CACHE`` (``off``: no cache), else in ``vetro`` below the user's cache folder. Compiling runs no
-package code; the sessions that do run it get the cache read-only (`vetro.muranopl.compiler.precompile`).
+package code; the sessions that do run it get the cache read-only (`vetro.muranopl.precompile`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vetro.muranopl.compiler.cache import CodeCache, cache_key
+from vetro.muranopl.code_cache import CodeCache, cache_key
 from vetro.muranopl.errors import MuranoError
 
 
@@ -78,7 +78,7 @@ def _missing(cache: CodeCache, mark: str | None) -> bool:
 
 def _compile(stale: list[Any], known: list[Any], cache: CodeCache) -> None:
     from vetro.muranopl.api import Engine
-    from vetro.muranopl.compiler.precompile import precompile
+    from vetro.muranopl.precompile import precompile
 
     session = Engine(known, code_cache=cache).session()
     try:

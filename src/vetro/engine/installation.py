@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.muranopl.compiler.cache import CodeCache, MemoryCache
+from vetro.muranopl.code_cache import CodeCache, MemoryCache
 
 #: Packages of ours whose modules are all loaded before anything is forked.
 PRELOADED = ("vetro.yaql", "vetro.muranopl", "vetro.packages", "vetro.library")
@@ -61,7 +61,7 @@ def prepare(
     preload()
     from vetro.library import core_packages
     from vetro.muranopl.api import Engine, default_natives
-    from vetro.muranopl.compiler.precompile import precompile
+    from vetro.muranopl.precompile import precompile
     from vetro.muranopl.types.native import NativeRegistry
     from vetro.packages.cache import DiskCache
     from vetro.packages.formats import default_registry

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from vetro.muranopl.api import Engine as Engine
     from vetro.muranopl.runtime.execution import RealClock as RealClock
     from vetro.muranopl.runtime.execution import VirtualClock as VirtualClock
-    from vetro.muranopl.runtime.session import Session as Session
+    from vetro.muranopl.session import Session as Session
     from vetro.yaql.context import Limits as Limits
 
 _HOMES = {
     "Engine": "vetro.muranopl.api",
-    "Session": "vetro.muranopl.runtime.session",
+    "Session": "vetro.muranopl.session",
     "RealClock": "vetro.muranopl.runtime.execution",
     "VirtualClock": "vetro.muranopl.runtime.execution",
     "Limits": "vetro.yaql.context",

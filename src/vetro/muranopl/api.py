@@ -18,7 +18,7 @@ from typing import Any, Literal
 from vetro.muranopl.configs import MemoryConfigs
 from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.muranopl.runtime.execution import Clock, MuranoExecution
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
 from vetro.muranopl.types.native import NativeRegistry
 from vetro.yaql.context import Limits
 from vetro.yaql.resolve.signature import Overload
@@ -63,7 +63,7 @@ class Engine:
         for name, implementation in (functions or {}).items():
             self.natives.register_function(name, implementation)
         if mocking:
-            from vetro.muranopl.runtime.mocks import add_mock_functions
+            from vetro.muranopl.functions.mocks import add_mock_functions
 
             add_mock_functions(self.natives)
         self.effects = effects

@@ -14,12 +14,11 @@ from vetro.yaql.parser import parse
 from vetro.yaql.printer import to_text
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.session import Session
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, Runtime
 
 
 def class_schemas(
-    session: Session, type_: MuranoType, methods: Iterable[str] | str | None = None, *, form: bool = False
+    session: Runtime, type_: LinkedClass, methods: Iterable[str] | str | None = None, *, form: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Schemas of ``type_`` and its methods by name; see `schema.class_schemas`. ``form``: those of forms."""
 

@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.declarations.tree import ArgumentUsage
 from vetro.muranopl.schema_hints import SECRET
-from vetro.muranopl.types.members import mismatch
 from vetro.yaql.errors import NoMatchingMethod
 
 if TYPE_CHECKING:
-    from vetro.muranopl.api import Engine
-    from vetro.muranopl.types.members import Method
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod
 
 
-def secret_properties(type_: MuranoType) -> frozenset[str]:
+def secret_properties(type_: LinkedClass) -> frozenset[str]:
     """Names of the secret properties of a class, inherited ones included."""
     names = {name for ancestor in type_.ancestors for name in ancestor.decl.properties}
     return frozenset(name for name in names if is_secret_property(type_, name))
 
 
-def is_secret_property(type_: MuranoType, name: str) -> bool:
+def is_secret_property(type_: LinkedClass, name: str) -> bool:
     """Whether it is: the nearest class that says something decides."""
     for ancestor in type_.ancestors:
         said = _said(ancestor, ancestor.decl.properties.get(name))
@@ -34,7 +31,7 @@ def is_secret_property(type_: MuranoType, name: str) -> bool:
     return False
 
 
-def secret_arguments(type_: MuranoType, method: str) -> frozenset[str]:
+def secret_arguments(type_: LinkedClass, method: str) -> frozenset[str]:
     """Names of the secret arguments of a method; for each the nearest class that says something decides."""
     said: dict[str, bool] = {}
     for ancestor in type_.ancestors:
@@ -46,29 +43,7 @@ def secret_arguments(type_: MuranoType, method: str) -> frozenset[str]:
     return frozenset(name for name, secret in said.items() if secret)
 
 
-def declared(engine: Engine, type_text: str, method: str = "") -> frozenset[str]:
-    """Names of the secret properties of a class, or of the secret arguments of its method.
-
-    ``type_text`` is the type in the header of an object. Raises `VetroError` where there is no such class.
-    """
-    written, _, package = type_text.partition("@")
-    name, _, version = written.partition("/")
-    session = engine.session()
-    try:
-
-        def find() -> frozenset[str]:
-            if version:
-                type_ = session.type_by_name(name, version, package or None)
-            else:
-                type_ = session.type_for(name, None, package or None)
-            return secret_arguments(type_, method) if method else secret_properties(type_)
-
-        return session.run(find)
-    finally:
-        session.close()
-
-
-def noting(method: Method, function: Callable[..., Any]) -> Callable[..., Any]:
+def noting(method: LinkedMethod, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of a method, made to tell the session its secret arguments; itself where there are none."""
     names = secret_arguments(method.declaring, method.name)
     if not names:
@@ -96,14 +71,14 @@ def noting(method: Method, function: Callable[..., Any]) -> Callable[..., Any]:
         except TypeError as error:
             trace = error.__traceback__
             if trace is not None and trace.tb_next is None:
-                raise NoMatchingMethod(mismatch(method, str(error))) from None
+                raise NoMatchingMethod(method.mismatch(str(error))) from None
             raise
 
     call.__wrapped__ = function  # type: ignore[attr-defined]
     return call
 
 
-def _said(type_: MuranoType, declared: Any) -> bool | None:
+def _said(type_: LinkedClass, declared: Any) -> bool | None:
     """What a declaration says: secret, not secret, or nothing. What is no plain false is taken for yes."""
     if declared is None or getattr(declared, "bare", False):
         return None

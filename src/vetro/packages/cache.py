@@ -29,7 +29,7 @@ _PRUNE_EVERY = 8 * 1024 * 1024
 
 
 class DiskCache:
-    """A `vetro.muranopl.compiler.cache.CodeCache` in a folder.
+    """A `vetro.muranopl.code_cache.CodeCache` in a folder.
 
     ``writable`` creates folder and key when needed; a read-only cache without a valid key is empty. A cache whose
     folder, key or entry belongs to another user, or is writable by others, is not used. It never raises: a cache that

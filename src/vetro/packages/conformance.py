@@ -155,7 +155,7 @@ class PackageFormatConformance:
         """A form, where there is one, is YAML with an application."""
         text = self._load(MemoryTree(self.files(), "/sample")).ui
         if text is not None:
-            from vetro.muranopl.source.nodes import load_documents
+            from vetro.muranopl.source.documents import load_documents
 
             (document,) = load_documents(text, "ui.yaml")
             keys = {key.value.lower() for key, _ in document.value}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from vetro.muranopl.catalog import Package, Skipped
-from vetro.muranopl.compiler.cache import CodeCache
+from vetro.muranopl.code_cache import CodeCache
 from vetro.packages.archive import ArchiveTree, require_manifest
 from vetro.packages.errors import ManifestError, PackageError
 from vetro.packages.files import DirectoryTree, FileTree

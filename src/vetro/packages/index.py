@@ -6,7 +6,7 @@ import hashlib
 import marshal
 from typing import Any
 
-from vetro.muranopl.compiler.cache import CodeCache, cache_key
+from vetro.muranopl.code_cache import CodeCache, cache_key
 from vetro.muranopl.declarations.versions import Version
 from vetro.packages.files import FileTree
 from vetro.packages.manifest import Format, Manifest, parse_manifest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from vetro.muranopl.compiler.cache import CodeCache
+from vetro.muranopl.code_cache import CodeCache
 from vetro.packages.directory import open_tree
 from vetro.packages.errors import PackageError
 from vetro.packages.files import DirectoryTree

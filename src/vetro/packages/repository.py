@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from vetro.muranopl.compiler.cache import CodeCache
+from vetro.muranopl.code_cache import CodeCache
 from vetro.packages.directory import DirectorySource
 from vetro.packages.formats import FormatRegistry
 

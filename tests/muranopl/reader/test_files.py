@@ -26,7 +26,7 @@ from vetro.muranopl.declarations.tree import (
 )
 from vetro.muranopl.errors import DeclarationError, DslSyntaxError, MissingKey, MuranoError, SourceError, UnknownPrefix
 from vetro.muranopl.reader.files import read_file, read_manifest_meta
-from vetro.muranopl.source.nodes import load_documents
+from vetro.muranopl.source.documents import load_documents
 from vetro.yaql.errors import VetroError
 
 

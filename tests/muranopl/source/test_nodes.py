@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from vetro.muranopl.errors import SourceError
 from vetro.muranopl.source import nodes
-from vetro.muranopl.source.nodes import PLAIN, TEXT, YAQL, load_documents, position
+from vetro.muranopl.source.documents import load_documents
+from vetro.muranopl.source.nodes import PLAIN, TEXT, YAQL, position
 
 
 def load(text: str, **options: object) -> object:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vetro.muranopl.declarations.tree import Expression, Literal
 from vetro.muranopl.errors import DslSyntaxError, SourceError
 from vetro.muranopl.reader.values import ReadContext
-from vetro.muranopl.source.nodes import load_documents
+from vetro.muranopl.source.documents import load_documents
 from vetro.muranopl.source.scalars import plain_value
 
 

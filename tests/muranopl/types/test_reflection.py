@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.host import Host
 from vetro.muranopl.errors import ContractViolation, NoWriteAccess, PropertyNotFound, UninitializedProperty
-from vetro.muranopl.tools.inspect import describe
+from vetro.muranopl.objects.plain import describe
 from vetro.yaql.errors import UnresolvedCall
 
 MAIN = """

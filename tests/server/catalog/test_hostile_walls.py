@@ -19,7 +19,7 @@ from vetro.engine.query.sandboxed_worker import walled
 from vetro.engine.sandbox import LAYERS
 from vetro.engine.sandbox.identity import TASK_ID
 from vetro.engine.task.launcher import Launcher
-from vetro.muranopl.compiler.cache import file_of, key_of_file
+from vetro.muranopl.code_cache import file_of, key_of_file
 from vetro.packages.cache import DiskCache
 from vetro.server import sandboxed_workers
 from vetro.server.catalog import blobs

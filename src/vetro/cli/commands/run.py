@@ -137,7 +137,7 @@ def _run(
         progress.step(f"running {method}")
         value = session.call(method, (), given, object_id=object_id, public_only=public_only)
         if result:
-            from vetro.muranopl.runtime.results import plain_result
+            from vetro.muranopl.objects.results import plain_result
 
             return plain_result(session, value)
     progress.step("finishing")

@@ -17,9 +17,9 @@ from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.task import Task
 from vetro.engine.warning_notes import WarningNotes
 from vetro.muranopl.api import Engine
+from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.runtime.execution import EffectClock
-from vetro.muranopl.runtime.results import plain_result
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import VetroError
 

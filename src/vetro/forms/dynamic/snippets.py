@@ -16,7 +16,8 @@ from vetro.forms.dynamic.errors import DefinitionError
 from vetro.forms.dynamic.expressions import DYNAMIC, Expression, ListSnippet, MapSnippet, parsed
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import SourceError
-from vetro.muranopl.source.nodes import PLAIN, TEXT, YAQL, YNode, load_documents, position
+from vetro.muranopl.source.documents import load_documents
+from vetro.muranopl.source.nodes import PLAIN, TEXT, YAQL, YNode, position
 from vetro.muranopl.source.scalars import construct, implicit_tag
 from vetro.packages.errors import Problem
 from vetro.yaql.environment import Env

@@ -13,7 +13,7 @@ from vetro.library.natives.common import private, whole
 from vetro.library.natives.resourceowners import owners_of
 from vetro.library.natives.stacks import Stack
 from vetro.library.natives.stackstates import HeatStackError
-from vetro.muranopl.types.flat import calling_object
+from vetro.muranopl.runtime.context import calling_object
 from vetro.muranopl.types.native import method, state
 from vetro.yaql.resolve.signature import Param, Type
 

@@ -7,7 +7,8 @@ from typing import Any
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from vetro.muranopl.errors import SourceError
-from vetro.muranopl.source.nodes import PLAIN, STANDARD, load_documents, position
+from vetro.muranopl.source.documents import load_documents
+from vetro.muranopl.source.nodes import PLAIN, STANDARD, position
 from vetro.muranopl.source.scalars import construct, plain_value
 from vetro.yaql.values import FDict
 

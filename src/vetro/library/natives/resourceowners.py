@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.library.natives.servernames import component, names_of
 from vetro.library.natives.stackstates import MISSING, HeatStackError
-from vetro.muranopl.objects.murano_object import DESTROYED, owns
+from vetro.muranopl.types.murano_object import DESTROYED, owns
 
 _REGION = "io.murano.CloudRegion"
 _ATTRIBUTE = "resourceOwners"

@@ -11,7 +11,7 @@ from typing import Any
 
 from vetro.library.natives.common import whole
 from vetro.library.natives.stackstates import HeatStackError
-from vetro.muranopl.objects.murano_object import DESTROYED
+from vetro.muranopl.types.murano_object import DESTROYED
 from vetro.muranopl.types.native import state
 
 _INSTANCE = "io.murano.resources.Instance"

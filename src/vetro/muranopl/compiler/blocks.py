@@ -16,7 +16,7 @@ from vetro.yaql.codegen import pyast as b
 
 if TYPE_CHECKING:
     from vetro.muranopl.compiler.emitter import MuranoEmitter
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 #: Iterations of While between two charges of the step budget.
 STRIDE = 256
@@ -32,7 +32,7 @@ class BlockMixin:
     """Emits every kind of instruction."""
 
     em: MuranoEmitter
-    owner: MuranoType
+    owner: LinkedClass
     loops: int
     branch: bool
     handling: str | None

@@ -32,10 +32,10 @@ from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 
-def contract_unit(contract: Contract, owner: MuranoType, strict: bool, name: str) -> Unit:
+def contract_unit(contract: Contract, owner: LinkedClass, strict: bool, name: str) -> Unit:
     """A unit defining ``name(v, self)``."""
     emitter = MuranoEmitter(owner, static=False)
     compiler = ContractCompiler(emitter, strict)

@@ -22,7 +22,7 @@ from vetro.yaql.codegen.calls import shape
 from vetro.yaql.codegen.emitter import SCALAR_KINDS, Unsupported
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 #: What the values are that a conversion yields.
 CONTRACT_KINDS = {StepName.INT: "int", StepName.STRING: "str", StepName.BOOL: "bool"}
@@ -38,9 +38,9 @@ def contract_kind(contract: Contract) -> str:
     return "frozen"
 
 
-def property_kind(owner: MuranoType, name: str) -> str:
+def property_kind(owner: LinkedClass, name: str) -> str:
     """``static``, or the kind of the values of a declared property (every declaration is validated, 5.3)."""
-    owners = owner._property_owners.get(name, ())
+    owners = owner.property_owners.get(name, ())
     if not owners:
         return "private"
     prop = owners[0].own_properties[name]
@@ -52,7 +52,7 @@ def property_kind(owner: MuranoType, name: str) -> str:
 class MuranoEmitter(Emitter):
     """Emits expressions in code of class ``owner``. ``this`` names the Python local that holds the receiver."""
 
-    def __init__(self, owner: MuranoType, *, static: bool) -> None:
+    def __init__(self, owner: LinkedClass, *, static: bool) -> None:
         super().__init__(owner.context.dialect)
         self.owner = owner
         self.static = static
@@ -115,7 +115,7 @@ class MuranoEmitter(Emitter):
             return None
         if isinstance(node.receiver, ast.Variable):
             receiver = self.variable(node.receiver.name, scope)
-            method = self.owner._method_owners.get(node.name)
+            method = self.owner.method_owners.get(node.name)
             if (
                 receiver.kind == "self"
                 and method

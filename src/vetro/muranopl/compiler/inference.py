@@ -7,20 +7,28 @@ changes; whatever is uncertain stays ``frozen``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from vetro.muranopl.compiler.variables import blocks_of, branch_block, target_variable, walk_instructions
 from vetro.muranopl.declarations import tree as d
 from vetro.yaql import ast
-from vetro.yaql.codegen import Scope
+from vetro.yaql.codegen import Code, Scope
 
 if TYPE_CHECKING:
-    from vetro.muranopl.compiler.methods import MethodCompiler
+    from vetro.muranopl.compiler.emitter import MuranoEmitter
 
 TRACKED = frozenset({"int", "str", "bool", "tuple", "map", "regex"})
 
 
-def infer_kinds(compiler: MethodCompiler, scope: Scope, decl: d.MethodDecl, arguments: dict[str, str]) -> Scope:
+class TemplateCompiler(Protocol):
+    """Who compiles the values that variables get."""
+
+    em: MuranoEmitter
+
+    def template(self, template: d.Template, scope: Scope) -> Code: ...
+
+
+def infer_kinds(compiler: TemplateCompiler, scope: Scope, decl: d.MethodDecl, arguments: dict[str, str]) -> Scope:
     """``scope`` with the kinds of local variables filled in."""
     assigned: dict[str, list[d.Template | None]] = {}
     for instruction in walk_instructions(decl.body):

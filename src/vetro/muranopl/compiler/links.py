@@ -1,13 +1,16 @@
-"""Binding of links that only MuranoPL code has: class references, literals, lock keys, lazy syntax errors."""
+"""Binding of links that only MuranoPL code has: class references, literals, locks, lazy syntax errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vetro.muranopl.compiler.contract_functions import contract_context
+from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import DslSyntaxError
-from vetro.muranopl.runtime.context import MuranoContext
+from vetro.muranopl.runtime.protocol import LinkedClass, MuranoContext
 from vetro.yaql.codegen.binding import closure_for
+from vetro.yaql.environment import Env
 from vetro.yaql.values import freeze
 
 
@@ -21,6 +24,41 @@ class LockKey:
         self.name = name
         self.on_this = on_this
         self.args = args
+
+
+def synchronization(owner: LinkedClass, decl: d.MethodDecl) -> tuple[bool, tuple[str, ...]]:
+    """(lock on the receiver?, argument names the lock also depends on), from the Synchronize meta (SEMANTICS 7.6).
+
+    The meta is inherited (14.2): a method without it takes that of the nearest method it overrides; names of arguments
+    that it lacks are left out then.
+    """
+    found = _declared_synchronization(owner, decl)
+    if found is not None:
+        return found
+    for ancestor in owner.ancestors[1:]:
+        overridden = ancestor.decl.methods.get(decl.name)
+        found = _declared_synchronization(ancestor, overridden) if overridden is not None else None
+        if found is not None:
+            own = {argument.name for argument in decl.arguments}
+            return found[0], tuple(name for name in found[1] if name in own)
+    return True, ()
+
+
+def _declared_synchronization(owner: LinkedClass, decl: d.MethodDecl) -> tuple[bool, tuple[str, ...]] | None:
+    """What the declaration itself says; None without the meta."""
+    for meta in decl.meta:
+        full = owner.decl.namespaces.resolve(meta.name)
+        if full != "io.murano.metadata.engine.Synchronize":
+            continue
+        on_this = meta.properties.get("onThis")
+        on_args = meta.properties.get("onArgs")
+        names: tuple[str, ...] = ()
+        if isinstance(on_args, d.Literal) and on_args.value is not None:
+            value = on_args.value
+            names = tuple(value) if isinstance(value, tuple) else (str(value),)
+        locked = not (isinstance(on_this, d.Literal) and on_this.value is False)
+        return locked, names
+    return None
 
 
 def bind_murano(
@@ -71,9 +109,6 @@ def _class_reference(cx: MuranoContext, name: str, version_spec: str | None = No
 
 def _contract_site(spec: tuple[Any, ...], cx: MuranoContext) -> Callable[[Any, dict[str, Any]], Any]:
     """A contract expression that is no plain chain: closure tier with the contract functions on top."""
-    from vetro.muranopl.contracts.functions import contract_context
-    from vetro.yaql.environment import Env
-
     built: list[Any] = []
 
     def site(this: Any, variables: dict[str, Any]) -> Any:
@@ -87,8 +122,6 @@ def _contract_site(spec: tuple[Any, ...], cx: MuranoContext) -> Callable[[Any, d
 
 def _deferred(message: str, position: Any, hint: Any) -> Callable[[], Exception]:
     def make() -> Exception:
-        from vetro.muranopl.declarations.tree import Position
-
-        return DslSyntaxError(message, position=Position(*position) if position else None, hint=hint)
+        return DslSyntaxError(message, position=d.Position(*position) if position else None, hint=hint)
 
     return make

@@ -10,12 +10,13 @@ import ast as py
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.compiler.blocks import BlockMixin
-from vetro.muranopl.compiler.contracts import ContractCompiler
+from vetro.muranopl.compiler.contracts import ContractCompiler, _at
 from vetro.muranopl.compiler.emitter import MuranoEmitter, contract_kind
 from vetro.muranopl.compiler.inference import infer_kinds
+from vetro.muranopl.compiler.links import synchronization
 from vetro.muranopl.compiler.targets import TargetMixin
 from vetro.muranopl.compiler.unit import Unit
-from vetro.muranopl.compiler.variables import assigned_variables, traced
+from vetro.muranopl.compiler.variables import assigned_variables, traced, walk_instructions
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.runtime.locks import SAVED
 from vetro.yaql.codegen import Code, Scope
@@ -23,17 +24,17 @@ from vetro.yaql.codegen import pyast as b
 from vetro.yaql.values import FDict, FSet, thaw
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 
-def method_unit(decl: d.MethodDecl, owner: MuranoType) -> Unit:
+def method_unit(decl: d.MethodDecl, owner: LinkedClass) -> Unit:
     """A unit defining the method's function."""
     compiler = MethodCompiler(owner, decl)
     function = compiler.function()
     return Unit(function, compiler.em.links)
 
 
-def default_unit(template: Any, owner: MuranoType) -> Unit:
+def default_unit(template: Any, owner: LinkedClass) -> Unit:
     """A unit defining ``default(self)``."""
     emitter = MuranoEmitter(owner, static=False)
     compiler = Statements(emitter)
@@ -91,7 +92,7 @@ class Statements:
 class MethodCompiler(BlockMixin, TargetMixin, Statements):
     """Compiles one method."""
 
-    def __init__(self, owner: MuranoType, decl: d.MethodDecl) -> None:
+    def __init__(self, owner: LinkedClass, decl: d.MethodDecl) -> None:
         super().__init__(MuranoEmitter(owner, static=decl.static))
         self.owner = owner
         self.decl = decl
@@ -229,48 +230,9 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
         ]
 
 
-def synchronization(owner: MuranoType, decl: d.MethodDecl) -> tuple[bool, tuple[str, ...]]:
-    """(lock on the receiver?, argument names the lock also depends on), from the Synchronize meta (SEMANTICS 7.6).
-
-    The meta is inherited (14.2): a method without it takes that of the nearest method it overrides; names of arguments
-    that it lacks are left out then.
-    """
-    found = _declared_synchronization(owner, decl)
-    if found is not None:
-        return found
-    for ancestor in owner.ancestors[1:]:
-        overridden = ancestor.decl.methods.get(decl.name)
-        found = _declared_synchronization(ancestor, overridden) if overridden is not None else None
-        if found is not None:
-            own = {argument.name for argument in decl.arguments}
-            return found[0], tuple(name for name in found[1] if name in own)
-    return True, ()
-
-
-def _declared_synchronization(owner: MuranoType, decl: d.MethodDecl) -> tuple[bool, tuple[str, ...]] | None:
-    """What the declaration itself says; None without the meta."""
-    for meta in decl.meta:
-        full = owner.decl.namespaces.resolve(meta.name)
-        if full != "io.murano.metadata.engine.Synchronize":
-            continue
-        on_this = meta.properties.get("onThis")
-        on_args = meta.properties.get("onArgs")
-        names: tuple[str, ...] = ()
-        if isinstance(on_args, d.Literal) and on_args.value is not None:
-            value = on_args.value
-            names = tuple(value) if isinstance(value, tuple) else (str(value),)
-        locked = not (isinstance(on_this, d.Literal) and on_this.value is False)
-        return locked, names
-    return None
-
-
 def _uses_rethrow(block: d.Block) -> bool:
-    from vetro.muranopl.compiler.variables import walk_instructions
-
     return any(isinstance(i, d.Rethrow) for i in walk_instructions(block))
 
 
 def _spread(node: py.AST, position: d.Position) -> None:
-    from vetro.muranopl.compiler.contracts import _at
-
     _at(node, position.line, position.column)

@@ -15,14 +15,14 @@ from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 
 class TargetMixin:
     """Emits `Assign` instructions."""
 
     em: MuranoEmitter
-    owner: MuranoType
+    owner: LinkedClass
 
     if TYPE_CHECKING:
 

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.compiler.cache import cache_key, key_of_file
+from vetro.muranopl.code_cache import cache_key, key_of_file
+from vetro.muranopl.compiler.emitter import property_kind
+from vetro.muranopl.compiler.links import bind_murano, synchronization
 from vetro.muranopl.compiler.runtime import MURANO_HELPERS
 from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.codegen.binding import HELPERS, bind
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
 COMPILER_VERSION = 7
@@ -40,7 +42,7 @@ class SourceLoader:
 
     __slots__ = ("owner",)
 
-    def __init__(self, owner: MuranoType) -> None:
+    def __init__(self, owner: LinkedClass) -> None:
         self.owner = owner
 
     def get_source(self, name: str) -> str:
@@ -48,7 +50,7 @@ class SourceLoader:
         return str(self.owner.package.read_class(self.owner.name)[0])
 
 
-def cached(owner: MuranoType, key: str, file: str, build: Callable[[], Unit]) -> Callable[..., Any]:
+def cached(owner: LinkedClass, key: str, file: str, build: Callable[[], Unit]) -> Callable[..., Any]:
     """The bound function of a unit; compiled now unless the cache has it."""
     bundle = bundle_of(owner)
     data = bundle.get(key)
@@ -69,7 +71,7 @@ def cached(owner: MuranoType, key: str, file: str, build: Callable[[], Unit]) ->
     return bind_unit(code, links, owner)
 
 
-def _too_deep(owner: MuranoType, key: str, reason: str) -> NestingLimit:
+def _too_deep(owner: LinkedClass, key: str, reason: str) -> NestingLimit:
     kinds = {"m": "method", "c": "a contract of", "d": "a default of"}
     what, _, name = key.partition(":")
     place = f"method {owner.name}::{name}" if what == "m" else f"{kinds.get(what, 'a part of')} class {owner.name}"
@@ -78,7 +80,7 @@ def _too_deep(owner: MuranoType, key: str, reason: str) -> NestingLimit:
     )
 
 
-def bundle_of(owner: MuranoType) -> dict[str, bytes]:
+def bundle_of(owner: LinkedClass) -> dict[str, bytes]:
     """The compiled units of a class by key: what the cache has, plus what this session compiled."""
     known: dict[str, bytes] | None = owner.__dict__.get("_bundle")
     if known is None:
@@ -89,7 +91,7 @@ def bundle_of(owner: MuranoType) -> dict[str, bytes]:
     return known
 
 
-def store_bundle(owner: MuranoType) -> bool:
+def store_bundle(owner: LinkedClass) -> bool:
     """Puts the units compiled so far into the cache, all of a class in one entry; True when there was news."""
     cache = owner.session.code_cache
     bundle = bundle_of(owner)
@@ -100,13 +102,13 @@ def store_bundle(owner: MuranoType) -> bool:
     return True
 
 
-def bundle_key(owner: MuranoType) -> str:
+def bundle_key(owner: LinkedClass) -> str:
     """Key of a class's units: its text, everything its code depends on, compiler and Python."""
     file = owner.decl.position.file
     return key_of_file(file, cache_key(f"code {COMPILER_VERSION}", environment_key(owner), file))
 
 
-def environment_key(owner: MuranoType) -> str:
+def environment_key(owner: LinkedClass) -> str:
     """Everything besides its text that the code of a class depends on."""
     known = owner.__dict__.get("_environment_key")
     if known is None:
@@ -114,7 +116,7 @@ def environment_key(owner: MuranoType) -> str:
             owner.decl.digest,
             owner.qualified,
             owner.context.dialect.name,
-            ",".join(sorted(f"{n}={_shape(owner, n)}" for n in owner.declared_names())),
+            ",".join(sorted(f"{n}={property_kind(owner, n)}" for n in owner.declared_names())),
             ",".join(sorted(n for n in owner.method_names() if not owner.ambiguous(n))),
             ",".join(sorted(owner.extension_names())),
             ",".join(_locks(owner)),
@@ -125,18 +127,10 @@ def environment_key(owner: MuranoType) -> str:
     return known
 
 
-def _locks(owner: MuranoType) -> list[str]:
+def _locks(owner: LinkedClass) -> list[str]:
     """The methods whose locks are not the usual ones: what they say may come from an ancestor."""
-    from vetro.muranopl.compiler.methods import synchronization
-
     kinds = {name: synchronization(owner, decl) for name, decl in sorted(owner.decl.methods.items())}
     return [f"{name}={kind}" for name, kind in kinds.items() if kind != (True, ())]
-
-
-def _shape(owner: MuranoType, name: str) -> str:
-    from vetro.muranopl.compiler.emitter import property_kind
-
-    return property_kind(owner, name)
 
 
 def compile_unit(unit: Unit, file: str) -> CodeType:
@@ -160,10 +154,8 @@ def _complete(function: py.FunctionDef) -> None:
         stack.extend((child, place) for child in py.iter_child_nodes(node))
 
 
-def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: MuranoType) -> Callable[..., Any]:
+def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: LinkedClass) -> Callable[..., Any]:
     """A function of ``owner``'s session from cached or fresh code."""
-    from vetro.muranopl.compiler.links import bind_murano
-
     cx = owner.context
     namespace: dict[str, Any] = {
         **HELPERS,
@@ -182,6 +174,7 @@ def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: MuranoTy
     (function,) = defined.values()
     namespace["__code__"] = function.__code__
     if sys.gettrace() is not None and not os.path.exists(function.__code__.co_filename):
+        # Only under a debugger: it brings bdb and zipfile along.
         from vetro.muranopl.tools.debugging import remember
 
         remember(function.__code__.co_filename, namespace["__loader__"].get_source(owner.name))

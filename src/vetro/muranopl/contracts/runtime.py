@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.catalog import allows
 from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.errors import ContractViolation
-from vetro.muranopl.objects.murano_object import MuranoObject, owns
-from vetro.muranopl.violations import outer_violation
+from vetro.muranopl.types.murano_object import MuranoObject, owns
 from vetro.yaql.brief import brief
 from vetro.yaql.values import FDict, HostObject
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.context import MuranoContext
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, MuranoContext
 
 
 def show(value: Any) -> str:
@@ -85,7 +83,7 @@ def unwrap(value: Any) -> MuranoObject | None:
     return None
 
 
-def accepts(value: Any, type_: MuranoType, spec: str | None = None, package: Any = None) -> bool:
+def accepts(value: Any, type_: LinkedClass, spec: str | None = None, package: Any = None) -> bool:
     """Whether ``value`` is an object (or view) of the class (SEMANTICS 3.9).
 
     It is when its hierarchy has a class of that name in a version that ``spec`` allows, or else the requirements of
@@ -109,8 +107,8 @@ def to_class(
     value: Any,
     cx: MuranoContext,
     this: Any,
-    type: MuranoType,
-    default_type: MuranoType | None = None,
+    type: LinkedClass,
+    default_type: LinkedClass | None = None,
     version_spec: str | None = None,
     *,
     argument: bool = False,
@@ -147,7 +145,12 @@ def to_class(
     return found
 
 
-def wrong_class(value: Any, type_: MuranoType) -> ContractViolation:
+def outer_violation(error: ContractViolation) -> ContractViolation:
+    """An inner violation as the failure of the expression that met the definition; the caller adds the location."""
+    return ContractViolation(error.message, position=error.position)
+
+
+def wrong_class(value: Any, type_: LinkedClass) -> ContractViolation:
     """The violation for an object of another class, or of the class in a version that is not allowed."""
     obj = unwrap(value)
     if obj is None:
@@ -164,24 +167,22 @@ def to_template(
     value: Any,
     cx: MuranoContext,
     this: Any,
-    type: MuranoType,
-    default: MuranoType | None = None,
+    type: LinkedClass,
+    default: LinkedClass | None = None,
     spec: str | None = None,
     exclude: Sequence[str] = (),
 ) -> Any:
     """``template(C, D?, versionSpec?, excludeProperties?)``: null or a complete, checked definition."""
     if value is None:
         return None
-    from vetro.muranopl.objects.templates import template_from_mapping, template_from_object
-
     obj = unwrap(value)
     if obj is not None:
         if not accepts(obj, type, spec, cx.type.package):
             raise wrong_class(obj, type)
-        return template_from_object(cx.session, obj, exclude)
+        return cx.session.store.template_from_object(obj, exclude)
     if not isinstance(value, Mapping):
         raise ContractViolation(f"expected an object definition of class {type.name}, got {show(value)}")
-    return template_from_mapping(value, cx, this, type, default, spec, exclude)
+    return cx.session.store.template_from_mapping(value, cx, this, type, default, spec, exclude)
 
 
 # -- owners ------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 from vetro.muranopl.errors import ObjectNotFound
 from vetro.muranopl.functions.params import class_param, is_class_reference, object_param, type_of, whole
+from vetro.muranopl.objects.serializer import dump_object
 from vetro.muranopl.types.murano_type import MuranoType
 from vetro.yaql.resolve.signature import Kind, Param, Type, function
 from vetro.yaql.values import freeze
@@ -157,7 +158,5 @@ def dump(cx: Any, obj: Any, serialization_type: str = "Serializable", ignore_upc
     With ``ignore_upcasts`` false and a view made by ``cast``, only properties that the view's class declares or
     inherits are written. Raises `ValueError` for another type.
     """
-    from vetro.muranopl.objects.serializer import dump_object
-
     shown_as = None if ignore_upcasts else type_of(obj)
     return freeze(dump_object(cx.session, whole(obj), serialization_type, shown_as))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.muranopl.types.murano_type import MuranoType, TypeObject
 from vetro.muranopl.types.reflection import TypeInfo
 from vetro.muranopl.types.views import View

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.types.meta import meta_values
 
 if TYPE_CHECKING:
-    from vetro.muranopl.objects.murano_object import MuranoObject
-    from vetro.muranopl.runtime.session import Session
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, Runtime
+    from vetro.muranopl.types.murano_object import MuranoObject
 
 _TEXTS = {
     "io.murano.metadata.Title": "title",
@@ -18,7 +17,7 @@ _TEXTS = {
 }
 
 
-def class_actions(session: Session, type_: MuranoType) -> tuple[tuple[str, dict[str, Any]], ...]:
+def class_actions(session: Runtime, type_: LinkedClass) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Names and rows of a class's public methods, the same for all its objects.
 
     Inherited and static ones count, and so does one that a derived class has overridden without making it public.

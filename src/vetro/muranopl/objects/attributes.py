@@ -8,35 +8,33 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.objects.plain import with_ids
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.session import Session
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, Runtime
 
 
 class AttributeStore:
     """The attributes of one session's objects."""
 
-    def __init__(self, session: Session | None = None) -> None:
+    def __init__(self, session: Runtime | None = None) -> None:
         self._session = session
         self._values: dict[str, dict[tuple[str, str], Any]] = {}
 
-    def get(self, obj: MuranoObject, owner: MuranoType, name: str, default: Any = None) -> Any:
+    def get(self, obj: MuranoObject, owner: LinkedClass, name: str, default: Any = None) -> Any:
         """What code of class ``owner`` stored on the object under ``name``; ``default`` when nothing is."""
         rows = self._values.get(obj._id)
         return default if rows is None else rows.get((owner.name, name), default)
 
-    def set(self, obj: MuranoObject, owner: MuranoType, name: str, value: Any) -> None:
+    def set(self, obj: MuranoObject, owner: LinkedClass, name: str, value: Any) -> None:
         """Stores ``value``; null deletes."""
         if value is None:
             rows = self._values.get(obj._id)
             if rows is not None:
                 rows.pop((owner.name, name), None)
             return
-        from vetro.muranopl.objects.plain import with_ids
-
         self._values.setdefault(obj._id, {})[owner.name, name] = freeze(with_ids(value))
 
     def load(self, rows: Iterable[Any]) -> None:
@@ -49,8 +47,6 @@ class AttributeStore:
 
     def rows(self, ids: Container[str]) -> list[list[Any]]:
         """The rows of the objects with these ids, for the model."""
-        from vetro.muranopl.objects.plain import with_ids
-
         return [
             [object_id, owner, name, with_ids(value)]
             for object_id, values in self._values.items()

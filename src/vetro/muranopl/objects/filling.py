@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.errors import CircularDefaults, ContractViolation, ObjectNotFound, UninitializedProperty
 from vetro.muranopl.objects.load_plans import LoadPlan, PropertyPlan, Shape
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.objects.violations import holds_definition, nested_violation
 from vetro.muranopl.objects.waiting import NOT_YET, Entry, ForwardReference, Pending, definitions_with, reason_to_wait
-from vetro.muranopl.violations import holds_definition, nested_violation
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import FROZEN, MISSING, FDict, freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.objects.store import ObjectStore
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.objects.registry import ObjectRegistry
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # silent unless the program that embeds us listens
@@ -49,7 +49,7 @@ class Fill(Enum):
 class Filler(ABC):
     """Fills in the objects of one load. The loader defines the objects and queues them here."""
 
-    store: ObjectStore
+    store: ObjectRegistry
     parent: Any
     keep_ids: bool
     shadow: bool
@@ -69,7 +69,7 @@ class Filler(ABC):
         self.ahead: dict[int, tuple[Any, MuranoObject]] = {}
         #: Classes that ObjectsCopy names for objects of the model, where they differ from those they have now; None
         #: where there is no such class any more.
-        self.stored_types: dict[MuranoObject, MuranoType | None] = {}
+        self.stored_types: dict[MuranoObject, LinkedClass | None] = {}
         self._cursor = 0
         self._property = ""
         self._depth = 0

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.contracts.runtime import unwrap
 from vetro.muranopl.errors import InvalidOperation, MethodNotFound
-from vetro.muranopl.objects.murano_object import ALIVE, DESTROYED, MuranoObject, mark_destroyed
 from vetro.muranopl.objects.placement import held_objects
 from vetro.muranopl.objects.serializer import output_plan
+from vetro.muranopl.types.murano_object import ALIVE, DESTROYED, MuranoObject, mark_destroyed
 from vetro.muranopl.types.views import View
 from vetro.yaql.brief import brief
 from vetro.yaql.values import FDict, FSet
 
 if TYPE_CHECKING:
-    from vetro.muranopl.objects.store import ObjectStore
-    from vetro.muranopl.runtime.session import Session
+    from vetro.muranopl.runtime.protocol import Objects, Runtime
 
 
 #: ``.destroy`` may make objects that have to go, too; so many rounds of that are played along with.
@@ -33,7 +32,7 @@ ROUNDS = 16
 class GarbageCollector:
     """Destroys the objects of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Runtime) -> None:
         self.session = session
         self._round: set[MuranoObject] = set()
 
@@ -194,7 +193,7 @@ def _object(value: Any) -> MuranoObject:
     return found
 
 
-def reachable(session: Session, root: MuranoObject | None) -> set[MuranoObject]:
+def reachable(session: Runtime, root: MuranoObject | None) -> set[MuranoObject]:
     """The objects that the root holds in serialised properties, directly or through others."""
     if root is None:
         return set()
@@ -213,7 +212,7 @@ def reachable(session: Session, root: MuranoObject | None) -> set[MuranoObject]:
 _INSIDE = (MuranoObject, View, tuple, dict, FDict, FSet, list)
 
 
-def unreferenced(store: ObjectStore) -> list[MuranoObject]:
+def unreferenced(store: Objects) -> list[MuranoObject]:
     """Objects of the store that only the store and each other refer to."""
     gc.collect()  # frames that only a traceback in a circle keeps are no references
     kept = {id(obj) for obj in store.pinned()}

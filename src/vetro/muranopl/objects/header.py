@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vetro.muranopl.errors import DeclarationError
-from vetro.muranopl.objects.murano_object import NO_HEADER
+from vetro.muranopl.types.murano_object import NO_HEADER
+from vetro.muranopl.types.murano_type import MuranoType
 from vetro.yaql.values import SCALARS, FDict, freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.session import Session
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, Runtime
 
 _INLINE = re.compile(r"(?:[A-Za-z_]\w*)?:[A-Za-z_][\w.]*(?:/[^@]*)?(?:@[\w.]+)?")
 
@@ -24,7 +24,7 @@ _INLINE = re.compile(r"(?:[A-Za-z_]\w*)?:[A-Za-z_][\w.]*(?:/[^@]*)?(?:@[\w.]+)?"
 class Header(NamedTuple):
     """A parsed header. ``type`` is None where the definition leaves it to the contract."""
 
-    type: MuranoType | None
+    type: LinkedClass | None
     id: str | None
     name: str | None
     #: Other keys that are kept: metadata, designer keys, disabled actions.
@@ -51,12 +51,10 @@ def parse_type_text(text: str) -> TypeText:
     return TypeText(name.strip(), version.strip() or None, package.strip() or None)
 
 
-def as_type(value: Any) -> MuranoType | None:
+def as_type(value: Any) -> LinkedClass | None:
     """The class that a type object or a reflected type stands for; None for anything else."""
     if value.__class__ in SCALARS:
         return None
-    from vetro.muranopl.types.murano_type import MuranoType
-
     found = getattr(value, "type", None)
     return found if isinstance(found, MuranoType) else None
 
@@ -73,7 +71,9 @@ def inline_key(mapping: Mapping[Any, Any]) -> Any:
     return found
 
 
-def split(session: Session, mapping: Mapping[Any, Any], context: MuranoType | None) -> tuple[Header, Mapping[Any, Any]]:
+def split(
+    session: Runtime, mapping: Mapping[Any, Any], context: LinkedClass | None
+) -> tuple[Header, Mapping[Any, Any]]:
     """Header and property values of a definition.
 
     Names in the inline form are resolved in ``context``, the class whose contract or code met the definition. Raises
@@ -92,7 +92,7 @@ def split(session: Session, mapping: Mapping[Any, Any], context: MuranoType | No
     return header._replace(type=found), mapping[key] if mapping[key] is not None else NO_HEADER
 
 
-def _inline_type(session: Session, key: Any, context: MuranoType | None) -> MuranoType:
+def _inline_type(session: Runtime, key: Any, context: LinkedClass | None) -> LinkedClass:
     found = as_type(key)
     if found is not None:
         return found
@@ -106,7 +106,7 @@ def _inline_type(session: Session, key: Any, context: MuranoType | None) -> Mura
     return session.type_for(name, version, package)
 
 
-def parse(session: Session, raw: Mapping[Any, Any]) -> Header:
+def parse(session: Runtime, raw: Mapping[Any, Any]) -> Header:
     """A header mapping; keys that mean nothing are dropped. Raises as `split` does."""
     kept: dict[str, Any] = {}
     subscriptions: list[tuple[str, str | None]] | None = None
@@ -138,7 +138,7 @@ def parse(session: Session, raw: Mapping[Any, Any]) -> Header:
 _PLAIN = frozenset({"type", "classVersion", "package", "id", "name", "destroyed"})
 
 
-def header_type(session: Session, raw: Mapping[Any, Any]) -> MuranoType | None:
+def header_type(session: Runtime, raw: Mapping[Any, Any]) -> LinkedClass | None:
     """The class a header names: the type's own version and package win over the separate keys (11.1)."""
     written = raw.get("type")
     if written is None:

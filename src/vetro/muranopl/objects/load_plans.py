@@ -19,11 +19,11 @@ from vetro.muranopl.contracts.model import (
 )
 from vetro.muranopl.declarations.tree import PropertyUsage
 from vetro.muranopl.expressions import Literal
-from vetro.muranopl.types.members import SERIALIZED, Property
+from vetro.muranopl.types.members import SERIALIZED
 from vetro.yaql.values import MISSING
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, LinkedProperty
 
 
 class Shape(Enum):
@@ -45,9 +45,9 @@ class PropertyPlan(NamedTuple):
     name: str
     attr: str
     #: The declaration that counts: its contract converts, its Default is used.
-    prop: Property
+    prop: LinkedProperty
     #: The other declarations of the hierarchy; they only check the outcome (5.3).
-    validators: tuple[Property, ...]
+    validators: tuple[LinkedProperty, ...]
     #: Whether the model may give the value (any declaration of a serialised usage).
     from_model: bool
     #: Runtime: stays without a value when there is no Default, or one that violates the contract.
@@ -63,7 +63,7 @@ class PropertyPlan(NamedTuple):
 class LoadPlan(NamedTuple):
     """How objects of one class are filled in."""
 
-    type: MuranoType
+    type: LinkedClass
     pyclass: Any
     #: Properties by the class that declares them, derived classes first; no property stands twice.
     levels: tuple[tuple[PropertyPlan, ...], ...]
@@ -76,7 +76,7 @@ class LoadPlan(NamedTuple):
     fast_load: Callable[[Any, Any, Any], bool] | None
 
 
-def load_plan(type_: MuranoType) -> LoadPlan:
+def load_plan(type_: LinkedClass) -> LoadPlan:
     """The plan of a class. Raises `AmbiguousPropertyName` when a property of it is ambiguous (4.4)."""
     hidden: set[str] = set()
     has_init = has_destructor = False
@@ -109,7 +109,7 @@ def load_plan(type_: MuranoType) -> LoadPlan:
     )
 
 
-def _property_plan(type_: MuranoType, prop: Property) -> PropertyPlan:
+def _property_plan(type_: LinkedClass, prop: LinkedProperty) -> PropertyPlan:
     declarations = type_.property_chain(prop.name)
     return PropertyPlan(
         name=prop.name,
@@ -125,7 +125,7 @@ def _property_plan(type_: MuranoType, prop: Property) -> PropertyPlan:
     )
 
 
-def _constant(prop: Property) -> Any:
+def _constant(prop: LinkedProperty) -> Any:
     configured = prop.declaring.config
     if prop.name in configured:
         return configured[prop.name]

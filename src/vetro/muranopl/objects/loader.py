@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.errors import ClassNotFound, DeclarationError, NestingLimit, PackageNotFound
 from vetro.muranopl.objects.filling import Fill, Filler
 from vetro.muranopl.objects.header import Header, parse_type_text, split
-from vetro.muranopl.objects.murano_object import (
+from vetro.muranopl.objects.waiting import ForwardReference
+from vetro.muranopl.types.murano_object import (
     ALIVE,
     DESTROYED,
     INITIALISING,
@@ -26,12 +27,11 @@ from vetro.muranopl.objects.murano_object import (
     new_object,
     owns,
 )
-from vetro.muranopl.objects.waiting import ForwardReference
 from vetro.yaql.values import FDict, freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.objects.store import ObjectStore
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.objects.registry import ObjectRegistry
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 
 class MissingType(DeclarationError):
@@ -43,7 +43,7 @@ class MissingType(DeclarationError):
 class Loader(Filler):
     """One load. ``keep_ids`` is for models; elsewhere ids in definitions only connect them with each other."""
 
-    def __init__(self, store: ObjectStore, *, keep_ids: bool, shadow: bool = False, parent: Loader | None = None):
+    def __init__(self, store: ObjectRegistry, *, keep_ids: bool, shadow: bool = False, parent: Loader | None = None):
         super().__init__()
         self.store = store
         self.session = store.session
@@ -57,13 +57,13 @@ class Loader(Filler):
         self.init_values: dict[MuranoObject, dict[str, Any]] = {}
         self.gone: list[MuranoObject] = []
         self.needs_init = False
-        self._types: dict[str, MuranoType] = store.header_types
+        self._types: dict[str, LinkedClass] = store.header_types
         self._max_depth: int = store.session.rt.limits.max_object_nesting
 
     # -- definitions and references ------------------------------------------------------------------------------------
 
     def define(
-        self, mapping: Mapping[Any, Any], owner: MuranoObject | None, default: MuranoType | None, context: Any
+        self, mapping: Mapping[Any, Any], owner: MuranoObject | None, default: LinkedClass | None, context: Any
     ) -> MuranoObject:
         """The object of a definition; its properties are filled in later. Raises `MissingType`, `ClassNotFound`."""
         raw = mapping.get("?")
@@ -89,7 +89,7 @@ class Loader(Filler):
         return self.allocate(type_, header, values, owner)
 
     def allocate(
-        self, type_: MuranoType, header: Header, values: Mapping[Any, Any], owner: MuranoObject | None
+        self, type_: LinkedClass, header: Header, values: Mapping[Any, Any], owner: MuranoObject | None
     ) -> MuranoObject:
         """A bare object, queued to be filled in from ``values``; the known one when the id was met before."""
         obj = self._bare(type_, header.id, header.name, values, owner, header.destroyed)
@@ -104,7 +104,7 @@ class Loader(Filler):
 
     def _bare(
         self,
-        type_: MuranoType,
+        type_: LinkedClass,
         given: str | None,
         name: str | None,
         values: Mapping[Any, Any],
@@ -141,7 +141,7 @@ class Loader(Filler):
         return obj
 
     def _shadowed(
-        self, known: MuranoObject, type_: MuranoType | None, values: Mapping[Any, Any], depth: int
+        self, known: MuranoObject, type_: LinkedClass | None, values: Mapping[Any, Any], depth: int
     ) -> MuranoObject:
         if known._type is not type_:
             self.stored_types[known] = type_
@@ -149,7 +149,7 @@ class Loader(Filler):
         return known
 
     def _again(
-        self, known: MuranoObject, type_: MuranoType, values: Mapping[Any, Any], owner: MuranoObject | None, depth: int
+        self, known: MuranoObject, type_: LinkedClass, values: Mapping[Any, Any], owner: MuranoObject | None, depth: int
     ) -> MuranoObject:
         if known._type is not type_:
             raise DeclarationError(
@@ -162,7 +162,9 @@ class Loader(Filler):
         self.queue.append((known, values, Fill.AGAIN, depth))
         return known
 
-    def place(self, mapping: Mapping[Any, Any], owner: MuranoObject, default: MuranoType, context: Any) -> MuranoObject:
+    def place(
+        self, mapping: Mapping[Any, Any], owner: MuranoObject, default: LinkedClass, context: Any
+    ) -> MuranoObject:
         """`define` for a contract that is being applied: a second attempt gets the object of the first."""
         trail = self._trail
         if trail is None:

@@ -7,19 +7,27 @@ unwritten ones holds are written there; all others where they are met first, in 
 from __future__ import annotations
 
 import collections.abc as abc
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from vetro.muranopl.contracts.runtime import unwrap
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import SCALARS, HostObject
-
-if TYPE_CHECKING:
-    from vetro.muranopl.objects.serializer import Writer
 
 Place = tuple[Any, Any, MuranoObject]
 
 
-def place_unowned(writer: Writer, tree: dict[Any, Any]) -> None:
+class TreeWriter(Protocol):
+    """What writes the objects: the serialiser's `Writer`."""
+
+    written: set[MuranoObject]
+    pending: list[Place]
+
+    def start(self, obj: MuranoObject, target: dict[Any, Any]) -> None: ...
+    def drain(self) -> None: ...
+    def properties(self, obj: MuranoObject) -> tuple[tuple[str, str], ...]: ...
+
+
+def place_unowned(writer: TreeWriter, tree: dict[Any, Any]) -> None:
     """Completes ``tree``: every object that an id in it stands for is written in full somewhere."""
     places = [p for p in writer.pending if p[2] not in writer.written]
     writer.pending.clear()
@@ -53,7 +61,7 @@ def place_unowned(writer: Writer, tree: dict[Any, Any]) -> None:
             stack.extend(_in_document_order(child, inner))
 
 
-def _held(writer: Writer, objects: list[MuranoObject]) -> set[MuranoObject]:
+def _held(writer: TreeWriter, objects: list[MuranoObject]) -> set[MuranoObject]:
     """Of the unwritten objects that ``objects`` lead to, those whose (unwritten) owner has them in a property."""
     held: set[MuranoObject] = set()
     seen = set(objects)

@@ -7,8 +7,35 @@ from datetime import date, datetime, time
 from typing import Any
 
 from vetro.muranopl.objects.header import as_type
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.types.murano_object import MuranoObject
+from vetro.muranopl.types.murano_type import TypeObject
+from vetro.muranopl.types.reflection import ArgumentInfo, MethodInfo, PackageInfo, PropertyInfo, TypeInfo, VersionInfo
+from vetro.muranopl.types.views import View
 from vetro.yaql.values import SCALARS, HostObject
+
+_NAMED = ((MethodInfo, "method"), (PropertyInfo, "property"), (ArgumentInfo, "argument"), (PackageInfo, "package"))
+
+
+def describe(value: Any) -> tuple[str, ...] | None:
+    """What ``value`` is, or None for plain data.
+
+    ``('object', id, class name)`` for objects and views, ``('type-object', class name)``, ``('typeinfo', class name)``,
+    ``('method' | 'property' | 'argument' | 'package', name)``, ``('version', text)``.
+    """
+    if isinstance(value, MuranoObject):
+        return ("object", value._id, value._type.name)
+    if isinstance(value, View):
+        return ("object", value._object._id, value._type.name)
+    if isinstance(value, TypeObject):
+        return ("type-object", value.type.name)
+    if isinstance(value, TypeInfo):
+        return ("typeinfo", value.type.name)
+    if isinstance(value, VersionInfo):
+        return ("version", str(value))
+    for kind, word in _NAMED:
+        if isinstance(value, kind):
+            return (word, value.yaql_attribute("name", None))
+    return None
 
 
 def host_text(value: Any) -> str:
@@ -22,8 +49,6 @@ def host_text(value: Any) -> str:
         object_id = getattr(value, "_id", None)
         if isinstance(object_id, str):
             return object_id
-        from vetro.muranopl.tools.inspect import describe
-
         described = describe(value)
         if described is not None:
             return described[-1]

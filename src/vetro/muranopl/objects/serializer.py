@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vetro.muranopl.contracts.runtime import unwrap
 from vetro.muranopl.objects.actions import class_actions, object_actions
 from vetro.muranopl.objects.header import as_type
-from vetro.muranopl.objects.murano_object import DESTROYED, NO_HEADER, MuranoObject
 from vetro.muranopl.objects.placement import place_unowned
 from vetro.muranopl.objects.plain import host_text, plain_key
 from vetro.muranopl.types.members import SERIALIZED
+from vetro.muranopl.types.murano_object import DESTROYED, NO_HEADER, MuranoObject
 from vetro.yaql.values import MISSING, SCALARS, FDict, HostObject
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.session import Session
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, Runtime
 
 STYLES = ("Serializable", "Mixed", "Inline")
 
@@ -36,16 +35,16 @@ class OutputPlan(NamedTuple):
     actions: tuple[tuple[str, dict[str, Any]], ...]
 
 
-def output_plan(session: Session, type_: MuranoType) -> OutputPlan:
+def output_plan(session: Runtime, type_: LinkedClass) -> OutputPlan:
     """The plan of a class, made once per session."""
-    plans: dict[MuranoType, OutputPlan] = session.store.output_plans
+    plans: dict[LinkedClass, OutputPlan] = session.store.output_plans
     plan = plans.get(type_)
     if plan is None:
         plan = plans[type_] = OutputPlan(type_.qualified, serialized_properties(type_), class_actions(session, type_))
     return plan
 
 
-def serialized_properties(type_: MuranoType) -> tuple[tuple[str, str], ...]:
+def serialized_properties(type_: LinkedClass) -> tuple[tuple[str, str], ...]:
     """Names and attributes of the properties that the model holds: any declaration of a serialised usage counts."""
     found: dict[str, str] = {}
     for ancestor in reversed(type_.ancestors):
@@ -55,7 +54,7 @@ def serialized_properties(type_: MuranoType) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def serialize_model(session: Session, root: MuranoObject | None, copy: bool = False) -> dict[str, Any]:
+def serialize_model(session: Runtime, root: MuranoObject | None, copy: bool = False) -> dict[str, Any]:
     """The model as plain data: Objects, Attributes, SystemData, and with ``copy`` ObjectsCopy (12.4)."""
     model: dict[str, Any] = {"Objects": None}
     ids: set[str] = set()
@@ -77,7 +76,7 @@ def serialize_model(session: Session, root: MuranoObject | None, copy: bool = Fa
 
 
 def dump_object(
-    session: Session, obj: MuranoObject, style: str = "Serializable", shown_as: MuranoType | None = None
+    session: Runtime, obj: MuranoObject, style: str = "Serializable", shown_as: LinkedClass | None = None
 ) -> dict[Any, Any]:
     """``dump(o, style)``: the object and what it owns; other objects as ids (12.5). Raises `ValueError`.
 
@@ -91,7 +90,7 @@ def dump_object(
     return Dumper(session, style, excluded).write(obj)
 
 
-def serialize_value(session: Session, value: Any) -> Any:
+def serialize_value(session: Runtime, value: Any) -> Any:
     """The result of a call as plain data: objects in full with what they own, other objects as ids (12.5)."""
     return Dumper(session, "Serializable").write_value(value)
 
@@ -102,7 +101,7 @@ class Writer:
     #: Types inside values become text.
     types_as_text = True
 
-    def __init__(self, session: Session, *, designer: bool) -> None:
+    def __init__(self, session: Runtime, *, designer: bool) -> None:
         self.session = session
         self.designer = designer
         self.written: set[MuranoObject] = set()
@@ -259,7 +258,7 @@ class Writer:
 class Dumper(Writer):
     """Writes a dump: only what the root owns, no designer keys and actions, properties by their Serialize meta."""
 
-    def __init__(self, session: Session, style: str, excluded: dict[MuranoObject, set[str]] | None = None) -> None:
+    def __init__(self, session: Runtime, style: str, excluded: dict[MuranoObject, set[str]] | None = None) -> None:
         super().__init__(session, designer=False)
         self.style = style
         self.excluded = excluded
@@ -331,7 +330,7 @@ class _Anyone:
     """Stands for the holder of a call's result: everything directly in it is written in full."""
 
 
-def reference_properties(session: Session, type_: MuranoType) -> frozenset[str]:
+def reference_properties(session: Runtime, type_: LinkedClass) -> frozenset[str]:
     """Properties whose meta ``io.murano.metadata.engine.Serialize`` asks for ids (12.5)."""
     from vetro.muranopl.types.meta import meta_values
 

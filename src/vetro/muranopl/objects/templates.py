@@ -9,27 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vetro.muranopl.contracts.runtime import accepts, wrong_class
+from vetro.muranopl.contracts.runtime import accepts, outer_violation, wrong_class
 from vetro.muranopl.errors import ContractViolation
 from vetro.muranopl.objects.loader import Loader
-from vetro.muranopl.objects.murano_object import MuranoObject
 from vetro.muranopl.objects.placement import held_objects
 from vetro.muranopl.objects.serializer import Dumper
-from vetro.muranopl.violations import outer_violation
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.context import MuranoContext
-    from vetro.muranopl.runtime.session import Session
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.objects.registry import ObjectRegistry
+    from vetro.muranopl.runtime.protocol import LinkedClass, MuranoContext, Runtime
 
 
 def template_from_mapping(
+    store: ObjectRegistry,
     value: Mapping[Any, Any],
     cx: MuranoContext,
     this: Any,
-    type_: MuranoType,
-    default: MuranoType | None,
+    type_: LinkedClass,
+    default: LinkedClass | None,
     spec: str | None,
     exclude: Sequence[str],
 ) -> Any:
@@ -37,7 +36,7 @@ def template_from_mapping(
     owner = this if isinstance(this, MuranoObject) else None
     outer = None if owner is None else owner._loader
     keep_ids = outer is not None and outer.keep_ids
-    loader = Loader(cx.session.store, keep_ids=keep_ids, parent=outer)
+    loader = Loader(store, keep_ids=keep_ids, parent=outer)
     paths = [str(path).split(".") for path in exclude or ()]
     if paths:
         loader.excluded = {}
@@ -56,7 +55,7 @@ def template_from_mapping(
     return freeze(Dumper(cx.session, "Mixed", hidden).write(root))
 
 
-def template_from_object(session: Session, obj: MuranoObject, exclude: Sequence[str]) -> Any:
+def template_from_object(session: Runtime, obj: MuranoObject, exclude: Sequence[str]) -> Any:
     """An existing object as a definition, its id included."""
     hidden: dict[MuranoObject, set[str]] = {}
     for path in exclude or ():

@@ -8,7 +8,7 @@ from typing import Any
 from vetro.muranopl.errors import ObjectNotFound, UninitializedProperty
 from vetro.muranopl.objects.header import inline_key
 from vetro.muranopl.objects.load_plans import LoadPlan, PropertyPlan
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.types.murano_object import MuranoObject
 
 
 class ForwardReference(ObjectNotFound):

@@ -26,7 +26,7 @@ from vetro.muranopl.errors import DeclarationError, DslSyntaxError, MuranoError
 from vetro.muranopl.reader.classes import is_dotted, read_class, read_namespaces
 from vetro.muranopl.reader.meta import read_meta
 from vetro.muranopl.reader.values import ReadContext, describe
-from vetro.muranopl.source.nodes import load_documents
+from vetro.muranopl.source.documents import load_documents
 from vetro.yaql.values import freeze
 
 

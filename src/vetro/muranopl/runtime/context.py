@@ -1,52 +1,32 @@
-"""`MuranoContext`: what compiled MuranoPL code knows about itself: its class, session, names and dialect.
-
-One per linked class. It is the ``cx`` of every library function called from that class's code (SEMANTICS 2.3: names
-are resolved in the class that contains the code, not in the object's class).
-"""
+"""The MuranoPL code that calls native code: its context and its object, found on the Python stack."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from vetro.muranopl.errors import ClassNotFound
-from vetro.yaql.context import CodeContext
-
-if TYPE_CHECKING:
-    from vetro.muranopl.runtime.session import Session
-    from vetro.muranopl.types.murano_type import MuranoType
-    from vetro.yaql.parser import ParserDialect
+import sys
+from types import FrameType
+from typing import Any
 
 
-@dataclass(slots=True, eq=False)
-class MuranoContext(CodeContext):
-    """The code context of one class in one session."""
+def calling_context(fallback: Any) -> Any:
+    """The `cx` of the MuranoPL code that (directly or through library code) calls native code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        space = frame.f_globals
+        if "__murano__" in space:
+            return space["cx"]
+        frame = frame.f_back
+    return fallback
 
-    session: Session = None  # type: ignore[assignment]
-    type: MuranoType = None  # type: ignore[assignment]
 
-    @property
-    def grammar(self) -> ParserDialect:
-        """The grammar of the class's expressions."""
-        grammar: ParserDialect = self.dialect.grammar  # type: ignore[attr-defined]
-        return grammar
-
-    def resolve(self, name: Any, version_spec: str | None = None) -> MuranoType:
-        """The class ``name`` means here: text as written in the class's file, a type object, a reflection type.
-
-        Raises `ClassNotFound` or `PackageNotFound` where the package's requirements do not reach it.
-        """
-        if isinstance(name, str):
-            return self.type.resolve_class(name, version_spec)
-        found = getattr(name, "type", None)
-        if found is None or not hasattr(found, "ancestors"):
-            raise ClassNotFound(str(name))
-        return found  # type: ignore[no-any-return]
-
-    def find_extension(self, name: str, receiver: Any) -> Callable[..., Any] | None:
-        """An extension method visible in this class that accepts ``receiver`` (SEMANTICS 8.3), bound to it."""
-        for method in self.type.extensions(name):
-            if method.accepts_receiver(receiver):
-                return method.bind_receiver(receiver)
-        return None
+def calling_object() -> Any:
+    """The object whose MuranoPL method (directly or through library code) calls native code; None in static methods."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "__murano__" in frame.f_globals:
+            local = frame.f_locals
+            found = local.get("self")
+            local.clear()  # a copy that would live as long as the frame, and keep what the method lets go of
+            if found is not None:
+                return getattr(found, "_object", found)
+        frame = frame.f_back
+    return None

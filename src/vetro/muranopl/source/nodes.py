@@ -105,31 +105,8 @@ def _loader_class(pure: bool = False) -> type[Any]:
 _LOADER = _loader_class()
 
 
-def load_documents(
-    text: str, file: str, *, allow_duplicate_keys: bool = False, warn: Warn | None = None
-) -> list[YNode]:
-    """The root node of every non-empty document of ``text``.
-
-    ``file`` names the file in positions. Where duplicate keys are allowed the last one wins and ``warn`` is told.
-    Raises `SourceError`.
-    """
-    if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES):
-        raise SourceError(
-            f"file is larger than {MAX_BYTES // 1024 // 1024} MiB",
-            position=Position(file, 1, 1),
-            hint="data of that size belongs under Resources/",
-        )
-    from vetro.muranopl.source import checks
-
-    documents = _compose(text.removeprefix("\ufeff"), file)
-    if "&" in text and "*" in text:
-        checks.check_aliases(documents, file)
-    for document in documents:
-        checks.check(document, file, allow_duplicate_keys, warn)
-    return documents
-
-
-def _compose(text: str, file: str) -> list[YNode]:
+def compose(text: str, file: str) -> list[YNode]:
+    """The root nodes as they stand, unchecked. Raises `SourceError` for what is no YAML."""
     documents: list[YNode] = []
     try:
         loader = _LOADER(text)

@@ -17,7 +17,7 @@ from vetro.muranopl.api import Engine
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.runtime.effects import Effects, InProcessEffects
 from vetro.muranopl.runtime.execution import VirtualClock
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
 from vetro.muranopl.types.murano_type import MuranoType
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import Stop
@@ -85,7 +85,7 @@ def find_tests(engine: Engine, packages: Iterable[Any]) -> Iterator[TestId | tup
 
 def test_engine(packages: list[Any], **options: Any) -> Engine:
     """An engine as tests get it: mocks, virtual clock, limits of a minute of work."""
-    from vetro.muranopl.runtime.mocks import add_mock_functions
+    from vetro.muranopl.functions.mocks import add_mock_functions
     from vetro.muranopl.types.native import NativeRegistry
 
     natives = NativeRegistry(parent=options.pop("natives", None) or _default_natives())

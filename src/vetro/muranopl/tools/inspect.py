@@ -1,46 +1,18 @@
-"""What tools ask: what kind of language value a Python value is, and what a class consists of.
+"""What a class consists of: properties, methods and arguments, with everything it inherits, and what is secret.
 
-`describe` is for values that a call gave; `inspect_class` tells properties, methods and arguments of a class with
-everything it inherits. Which classes there are is known by the packages themselves (``package.classes``).
+Which classes there are is known by the packages themselves (``package.classes``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from vetro.muranopl.api import Engine
 from vetro.muranopl.contracts.model import object_calls
 from vetro.muranopl.declarations.tree import NO_DEFAULT, MethodDecl
-from vetro.muranopl.objects.murano_object import MuranoObject
-from vetro.muranopl.runtime.session import Session
-from vetro.muranopl.types.members import Method, Property
-from vetro.muranopl.types.murano_type import MuranoType, TypeObject
-from vetro.muranopl.types.reflection import ArgumentInfo, MethodInfo, PackageInfo, PropertyInfo, TypeInfo, VersionInfo
-from vetro.muranopl.types.views import View
-
-_NAMED = ((MethodInfo, "method"), (PropertyInfo, "property"), (ArgumentInfo, "argument"), (PackageInfo, "package"))
-
-
-def describe(value: Any) -> tuple[str, ...] | None:
-    """What ``value`` is, or None for plain data.
-
-    ``('object', id, class name)`` for objects and views, ``('type-object', class name)``, ``('typeinfo', class name)``,
-    ``('method' | 'property' | 'argument' | 'package', name)``, ``('version', text)``.
-    """
-    if isinstance(value, MuranoObject):
-        return ("object", value._id, value._type.name)
-    if isinstance(value, View):
-        return ("object", value._object._id, value._type.name)
-    if isinstance(value, TypeObject):
-        return ("type-object", value.type.name)
-    if isinstance(value, TypeInfo):
-        return ("typeinfo", value.type.name)
-    if isinstance(value, VersionInfo):
-        return ("version", str(value))
-    for kind, word in _NAMED:
-        if isinstance(value, kind):
-            return (word, value.yaql_attribute("name", None))
-    return None
+from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod, LinkedProperty
+from vetro.muranopl.secrecy import secret_arguments, secret_properties
+from vetro.muranopl.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +81,7 @@ def inspect_class(
     return session.run(lambda: _class(session.type_by_name(name, version, package)))
 
 
-def _class(of: MuranoType) -> ClassDescription:
+def _class(of: LinkedClass) -> ClassDescription:
     return ClassDescription(
         name=of.name,
         version=str(of.package.version),
@@ -121,12 +93,34 @@ def _class(of: MuranoType) -> ClassDescription:
     )
 
 
-def _property(of: Property) -> PropertyDescription:
+def _property(of: LinkedProperty) -> PropertyDescription:
     objects = any(True for _ in object_calls(of.decl.contract))
     return PropertyDescription(of.name, of.usage.value, of.has_default, of.declaring.name, objects)
 
 
-def _method(of: Method) -> MethodDescription:
+def _method(of: LinkedMethod) -> MethodDescription:
     usage = of.decl.usage.value if isinstance(of.decl, MethodDecl) else "Static" if of.static else "Runtime"
     arguments = tuple(ArgumentDescription(a.name, a.usage.value, a.default is not NO_DEFAULT) for a in of.arguments)
     return MethodDescription(of.name, usage, of.public, of.native is not None, arguments, of.declaring.name)
+
+
+def secret_names(engine: Engine, type_text: str, method: str = "") -> frozenset[str]:
+    """Names of the secret properties of a class, or of the secret arguments of its method.
+
+    ``type_text`` is the type in the header of an object. Raises `VetroError` where there is no such class.
+    """
+    written, _, package = type_text.partition("@")
+    name, _, version = written.partition("/")
+    session = engine.session()
+    try:
+
+        def find() -> frozenset[str]:
+            if version:
+                type_ = session.type_by_name(name, version, package or None)
+            else:
+                type_ = session.type_for(name, None, package or None)
+            return secret_arguments(type_, method) if method else secret_properties(type_)
+
+        return session.run(find)
+    finally:
+        session.close()

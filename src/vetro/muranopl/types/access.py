@@ -5,6 +5,7 @@ The compiler emits direct slot access where the receiver is ``$``; everything el
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.declarations.tree import PropertyUsage
@@ -14,24 +15,23 @@ from vetro.muranopl.errors import (
     PropertyWriteError,
     UninitializedProperty,
 )
-from vetro.yaql.values import MISSING
+from vetro.yaql.values import MISSING, HostObject
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.context import MuranoContext
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, MuranoContext
 
 
-def private_slot(name: str, owner: MuranoType) -> str:
+def private_slot(name: str, owner: LinkedClass) -> str:
     """Attribute that holds the undeclared property ``name`` of code of class ``owner`` (SEMANTICS 5.4)."""
     return f"q:{owner.key}:{name}"
 
 
-def code_type(context: Any) -> MuranoType | None:
+def code_type(context: Any) -> LinkedClass | None:
     """The class of the asking code, None for code outside any class."""
     return getattr(context, "type", None)
 
 
-def read_property(obj: Any, view_type: MuranoType, name: str, context: Any) -> Any:
+def read_property(obj: Any, view_type: LinkedClass, name: str, context: Any) -> Any:
     """``obj.name`` as code of ``context`` sees it; ``view_type`` is the object's class or the class of the view."""
     code = code_type(context)
     known = view_type.__dict__.get("_reads")
@@ -63,21 +63,26 @@ def read_property(obj: Any, view_type: MuranoType, name: str, context: Any) -> A
     raise PropertyReadError(f"property '{name}' of class {view_type.name} cannot be read from here")
 
 
+class Writable(HostObject):
+    """A value whose properties code may set: objects, views and type objects."""
+
+    __slots__ = ()
+
+    def write_property(self, context: MuranoContext, name: str, value: Any) -> None:
+        """``self.name: value`` in code of ``context``."""
+        raise NotImplementedError
+
+
 def write_property(context: MuranoContext, target: Any, name: str, value: Any) -> None:
     """``target.name: value`` where target is an object, a view or a type object."""
-    from vetro.muranopl.objects.murano_object import MuranoObject
-    from vetro.muranopl.types.murano_type import TypeObject
-    from vetro.muranopl.types.views import View
-
-    if isinstance(target, TypeObject):
-        write_static(target.type, name, value)
-        return
-    if isinstance(target, View):
-        target = target._object
-    if not isinstance(target, MuranoObject):
+    if not isinstance(target, Writable):
         raise PropertyWriteError(f"cannot set '{name}' on {type(target).__name__}")
+    target.write_property(context, name, value)
+
+
+def write_object(context: MuranoContext, target: Any, kind: LinkedClass, name: str, value: Any) -> None:
+    """``target.name: value`` for an object of class ``kind``."""
     code = context.type
-    kind = target._type
     if not kind.derives_from(code):
         prop = kind.find_property(name)
         if prop is not None and prop.usage is PropertyUsage.STATIC:
@@ -95,9 +100,17 @@ def write_property(context: MuranoContext, target: Any, name: str, value: Any) -
         getattr(target, "set_" + name)(value)
 
 
-def write_static(owner: MuranoType, name: str, value: Any) -> None:
+def write_static(owner: LinkedClass, name: str, value: Any) -> None:
     """``:C.name: value``."""
     prop = owner.find_property(name)
     if prop is None or prop.usage is not PropertyUsage.STATIC:
         raise PropertyWriteError(f"class {owner.name} has no static property '{name}'")
     prop.declaring.write_static(prop, value)
+
+
+def mock_of(holder: Any, name: str) -> Callable[..., Any] | None:
+    """The mock of static method ``name`` of a type object or flat class, taking MuranoPL names; None: there is none."""
+    found = getattr(holder, "m_" + name, None)
+    if found is None or not hasattr(found, "mocked_original"):
+        return None
+    return lambda *args, **kwargs: found(*args, **{"v_" + key: value for key, value in kwargs.items()})

@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.contracts.model import ContractList
 from vetro.muranopl.declarations.tree import PropertyUsage
 from vetro.muranopl.errors import ContractViolation, NoWriteAccess
-from vetro.muranopl.objects.murano_object import MuranoObject
-from vetro.muranopl.types.members import check_given, mismatch
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.errors import NoMatchingMethod
-from vetro.yaql.values import MISSING
+from vetro.yaql.resolve import operators
+from vetro.yaql.values import MISSING, freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.members import Method, Property
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod, LinkedProperty
 
 
-def build_class(of: MuranoType) -> type[MuranoObject]:
+def build_class(of: LinkedClass) -> type[MuranoObject]:
     """The Python class for objects of ``of``. Raises `AmbiguousPropertyName` when a property is ambiguous."""
     properties = {n: p for n, p in of.properties.items() if p.usage is not PropertyUsage.STATIC}
     body: dict[str, Any] = {
@@ -54,14 +52,14 @@ def build_class(of: MuranoType) -> type[MuranoObject]:
     return made  # type: ignore[no-any-return]
 
 
-def _ambiguous(of: MuranoType, name: str) -> Callable[..., Any]:
+def _ambiguous(of: LinkedClass, name: str) -> Callable[..., Any]:
     def refuse(self: Any, *_args: Any, **_kwargs: Any) -> Any:
         of.find_method(name)  # raises, and names the candidates
 
     return refuse
 
 
-def _compiled_on_first_call(owner: Any, method: Method) -> Callable[..., Any]:
+def _compiled_on_first_call(owner: Any, method: LinkedMethod) -> Callable[..., Any]:
     """Compiles the method at its first call and puts it in its own place."""
     attribute = "m_" + method.name
 
@@ -80,7 +78,7 @@ def _compiled_on_first_call(owner: Any, method: Method) -> Callable[..., Any]:
     return first_call
 
 
-def _call(method: Method, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call(method: LinkedMethod, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return function(*args, **kwargs)
     except TypeError as error:
@@ -88,52 +86,15 @@ def _call(method: Method, function: Callable[..., Any], args: tuple[Any, ...], k
         if trace is not None and trace.tb_next is None:
             named = {key[2:]: value for key, value in kwargs.items()}
             this = method.declaring.type_object if method.static else args[0]
-            check_given(method, this, args if method.static else args[1:], named)
-            raise NoMatchingMethod(mismatch(method, str(error))) from None
+            method.check_given(this, args if method.static else args[1:], named)
+            raise NoMatchingMethod(method.mismatch(str(error))) from None
         raise
-
-
-def calling_context(fallback: Any) -> Any:
-    """The `cx` of the MuranoPL code that (directly or through library code) calls native code."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        space = frame.f_globals
-        if "__murano__" in space:
-            return space["cx"]
-        frame = frame.f_back
-    return fallback
-
-
-def calling_object() -> Any:
-    """The object whose MuranoPL method (directly or through library code) calls native code; None in static methods."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if "__murano__" in frame.f_globals:
-            local = frame.f_locals
-            found = local.get("self")
-            local.clear()  # a copy that would live as long as the frame, and keep what the method lets go of
-            if found is not None:
-                return getattr(found, "_object", found)
-        frame = frame.f_back
-    return None
-
-
-def native_function(method: Method) -> Callable[..., Any]:
-    """A function of the compiled convention ``(this, *args, v_name=…)`` around a native implementation."""
-    native = method.native
-    fallback = method.declaring
-
-    def call(this: Any, *args: Any, **kwargs: Any) -> Any:
-        named = {key[2:]: value for key, value in kwargs.items()} if kwargs else kwargs
-        return native.call(calling_context(fallback.context), this, *args, **named)
-
-    return call
 
 
 # -- setters -----------------------------------------------------------------------------------------------------------
 
 
-def _setter(chain: tuple[Property, ...]) -> Callable[[Any, Any], None]:
+def _setter(chain: tuple[LinkedProperty, ...]) -> Callable[[Any, Any], None]:
     """``set_x``: the effective contract transforms, the other declarations validate (SEMANTICS 5.3)."""
     first, rest = chain[0], chain[1:]
     attr = first.attr
@@ -171,7 +132,7 @@ def _setter(chain: tuple[Property, ...]) -> Callable[[Any, Any], None]:
     return set_free
 
 
-def no_write_access(obj: Any, chain: tuple[Property, ...]) -> NoWriteAccess:
+def no_write_access(obj: Any, chain: tuple[LinkedProperty, ...]) -> NoWriteAccess:
     """The error for writing a property whose usage forbids it."""
     blocking = next(p for p in chain if not p.writable)
     return NoWriteAccess(
@@ -180,7 +141,7 @@ def no_write_access(obj: Any, chain: tuple[Property, ...]) -> NoWriteAccess:
     )
 
 
-def _adder(chain: tuple[Property, ...]) -> Callable[[Any, Any], None]:
+def _adder(chain: tuple[LinkedProperty, ...]) -> Callable[[Any, Any], None]:
     """``add_x``: appends items to a list property; only the new ones are checked where that is enough."""
     first = chain[0]
     attr = first.attr
@@ -199,9 +160,6 @@ def _adder(chain: tuple[Property, ...]) -> Callable[[Any, Any], None]:
         if current is MISSING:
             getattr(self, attr)  # raises the error for reading an unset property
         if not incremental or current.__class__ is not tuple:
-            from vetro.yaql.resolve import operators
-            from vetro.yaql.values import freeze
-
             context = first.declaring.context
             getattr(self, "set_" + first.name)(freeze(operators.add(context, current, items)))
             return

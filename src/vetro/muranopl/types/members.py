@@ -16,13 +16,17 @@ from vetro.muranopl.declarations.tree import (
     PropertyUsage,
 )
 from vetro.muranopl.errors import ContractViolation, ObjectDestroyed
+from vetro.muranopl.runtime.context import calling_context
+from vetro.muranopl.secrecy import is_secret_property, noting
+from vetro.muranopl.types.murano_object import MuranoObject
+from vetro.muranopl.types.views import View
 from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.redact import Secrets
 from vetro.yaql.types import accepts
 from vetro.yaql.values import FROZEN, MISSING, freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass
 
 _COUNTED = re.compile(r"takes (?:from (\d+) to )?(\d+) positional arguments? but (\d+) (?:was|were) given")
 
@@ -35,7 +39,7 @@ class Property:
 
     __slots__ = ("_default", "_transform", "_validate", "attr", "decl", "declaring", "name", "usage")
 
-    def __init__(self, decl: PropertyDecl, declaring: MuranoType) -> None:
+    def __init__(self, decl: PropertyDecl, declaring: LinkedClass) -> None:
         self.decl = decl
         self.declaring = declaring
         self.name = decl.name
@@ -74,9 +78,7 @@ class Property:
     def evaluator(self) -> Callable[[Any], Any]:
         """The compiled ``Default``: ``(this) -> value``."""
         if self._default is None:
-            from vetro.muranopl.compiler import compile_default
-
-            self._default = compile_default(self.decl.default, self.declaring)
+            self._default = self.declaring.session.compiler.default(self.decl.default, self.declaring)
         return self._default
 
     @property
@@ -86,10 +88,8 @@ class Property:
         A secret property tells the session each value, before the contract can complain about it.
         """
         if self._transform is None:
-            from vetro.muranopl.compiler import compile_contract
-            from vetro.muranopl.secrecy import is_secret_property
-
-            made = compile_contract(self.decl.contract, self.declaring, strict=False, name=self.name)
+            compiler = self.declaring.session.compiler
+            made = compiler.contract(self.decl.contract, self.declaring, strict=False, name=self.name)
             secret = is_secret_property(self.declaring, self.name)
             self._transform = _noting(made, self.declaring.session.redaction) if secret else made
         return self._transform
@@ -104,9 +104,8 @@ class Property:
     def validate(self, value: Any, this: Any) -> None:
         """Checks without converting (SEMANTICS 5.3). A base-class violation reports no location (6.6)."""
         if self._validate is None:
-            from vetro.muranopl.compiler import compile_contract
-
-            self._validate = compile_contract(self.decl.contract, self.declaring, strict=True, name=self.name)
+            compiler = self.declaring.session.compiler
+            self._validate = compiler.contract(self.decl.contract, self.declaring, strict=True, name=self.name)
         self._validate(value, this)
 
 
@@ -115,7 +114,7 @@ class Method:
 
     __slots__ = ("_function", "_receiver_check", "decl", "declaring", "name", "native")
 
-    def __init__(self, name: str, declaring: MuranoType, decl: MethodDecl | None = None, native: Any = None) -> None:
+    def __init__(self, name: str, declaring: LinkedClass, decl: MethodDecl | None = None, native: Any = None) -> None:
         self.name = name
         self.declaring = declaring
         self.decl = decl
@@ -155,33 +154,98 @@ class Method:
         """The compiled Python function ``(this, v_arg…)``; ``this`` is the type object for statics."""
         if self._function is None:
             if self.native is not None:
-                from vetro.muranopl.types.flat import native_function
-
-                self._function = native_function(self)
+                made = _native_function(self)
             else:
-                from vetro.muranopl.compiler import compile_method
-
                 assert self.decl is not None
-                self._function = compile_method(self.decl, self.declaring)
-            from vetro.muranopl.secrecy import noting
-
-            self._function = noting(self, self._function)
+                made = self.declaring.session.compiler.method(self.decl, self.declaring)
+            self._function = noting(self, made)
         return self._function
 
     def invoke(self, receiver: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         """Calls exactly this method (not virtual) on ``receiver``; arguments by position and by MuranoPL name."""
         this = self.declaring.type_object if self.static else receiver
         if not self.static:
-            from vetro.muranopl.objects.murano_object import MuranoObject
-            from vetro.muranopl.types.views import View
-
             if isinstance(receiver, View):
                 this = receiver._object
             if not isinstance(this, MuranoObject) or not this._type.derives_from(self.declaring):
                 raise NoMatchingMethod(f"method {self.declaring.name}::{self.name} needs an object of that class")
             if this._state == "destroyed":
                 raise ObjectDestroyed(f"{this!r} is destroyed, its method '{self.name}' cannot be called")
-        return call_function(self, self.function, this, args, kwargs or {})
+        return self.call(self.function, this, args, kwargs or {})
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def call(self, function: Callable[..., Any], this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Calls a compiled function of the method with MuranoPL argument names.
+
+        A signature mismatch becomes `NoMatchingMethod`.
+        """
+        if any(a is MISSING for a in args):
+            args, kwargs = self._skip_missing(args, kwargs)
+        limit = self.declaring.session.rt.limits.max_sequence
+        args = tuple([a if a.__class__ in FROZEN else freeze(a, limit) for a in args])
+        named = {k: freeze(v, limit) for k, v in kwargs.items()} if kwargs else kwargs
+        return self.call_plain(function, this, args, named)
+
+    def call_plain(
+        self, function: Callable[..., Any], this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """`call` for arguments that need no freezing, or whose contracts see to it."""
+        named = {"v_" + key: value for key, value in kwargs.items()} if kwargs else {}
+        try:
+            return function(this, *args, **named)
+        except TypeError as error:
+            trace = error.__traceback__
+            if trace is not None and trace.tb_next is None:
+                self.check_given(this, args, kwargs)
+                raise NoMatchingMethod(self.mismatch(str(error))) from None
+            raise
+
+    def check_given(self, this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Applies contracts before surplus arguments are complained of (7.2): to what is given, and to null where
+        nothing is and the argument has no default.
+
+        Raises `ContractViolation` and whatever else a contract raises.
+        """
+        standard = [a for a in self.arguments if a.usage is ArgumentUsage.STANDARD]
+        given = {a.name: value for a, value in zip(standard, args)}
+        given.update({a.name: kwargs[a.name] for a in standard if a.name in kwargs})
+        for argument in standard:
+            if argument.name in given or argument.default is NO_DEFAULT:
+                contract = self._contract(argument, strict=False)
+                try:
+                    contract(given.get(argument.name), this)
+                except ContractViolation as error:
+                    error.located(f"{self.declaring.name}::{self.name}({argument.name}")
+                    raise
+
+    def _contract(self, argument: ArgumentDecl, *, strict: bool) -> Callable[[Any, Any], Any]:
+        compiler = self.declaring.session.compiler
+        return compiler.contract(argument.contract, self.declaring, strict=strict, name=argument.name)
+
+    def _skip_missing(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """Arguments left out between commas take their defaults: the ones behind them travel by name."""
+        names = [a.name for a in self.arguments]
+        if len(args) > len(names):
+            raise NoMatchingMethod(f"{self.declaring.name}::{self.name} got too many arguments")
+        named = {name: value for name, value in zip(names, args) if value is not MISSING}
+        twice = named.keys() & kwargs.keys()
+        if twice:
+            raise NoMatchingMethod(f"{self.declaring.name}::{self.name} got '{sorted(twice)[0]}' twice")
+        return (), {**named, **kwargs}
+
+    def mismatch(self, python_text: str) -> str:
+        """A message for wrong arguments, in MuranoPL's words."""
+        wanted = ", ".join(a.name for a in self.arguments) or "no arguments"
+        text = python_text.split(") ", 1)[-1].replace("'v_", "'")
+        counted = _COUNTED.fullmatch(text)
+        if counted:  # Python counts the receiver, authors do not
+            least, most, given = (int(n) - 1 if n else None for n in counted.groups())
+            takes = f"{least} to {most}" if least is not None else f"{most}"
+            text = f"takes {takes} argument{'' if takes == '1' else 's'}, {given} given"
+        return f"method {self.declaring.name}::{self.name} {text}; it takes: {wanted}"
 
     # -- extension methods ---------------------------------------------------------------------------------------------
 
@@ -195,11 +259,7 @@ class Method:
         if not arguments:
             return False
         if self._receiver_check is None:
-            from vetro.muranopl.compiler import compile_contract
-
-            self._receiver_check = compile_contract(
-                arguments[0].contract, self.declaring, strict=True, name=arguments[0].name
-            )
+            self._receiver_check = self._contract(arguments[0], strict=True)
         try:
             self._receiver_check(value, self.declaring.type_object)
         except (ContractViolation, NoMatchingMethod):
@@ -210,7 +270,7 @@ class Method:
         """A callable taking the remaining arguments (keywords by MuranoPL name)."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return call_function(self, self.function, self.declaring.type_object, (value, *args), kwargs)
+            return self.call(self.function, self.declaring.type_object, (value, *args), kwargs)
 
         return call
 
@@ -226,75 +286,13 @@ def _noting(transform: Callable[[Any, Any], Any], secrets: Secrets) -> Callable[
     return noted
 
 
-def call_function(
-    method: Method, function: Callable[..., Any], this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Any:
-    """Calls a compiled method with MuranoPL argument names; a signature mismatch becomes `NoMatchingMethod`."""
-    if any(a is MISSING for a in args):
-        args, kwargs = _skip_missing(method, args, kwargs)
-    limit = method.declaring.session.rt.limits.max_sequence
-    args = tuple([a if a.__class__ in FROZEN else freeze(a, limit) for a in args])
-    named = {k: freeze(v, limit) for k, v in kwargs.items()} if kwargs else kwargs
-    return call_plain(method, function, this, args, named)
+def _native_function(method: Method) -> Callable[..., Any]:
+    """A function of the compiled convention ``(this, *args, v_name=…)`` around a native implementation."""
+    native = method.native
+    fallback = method.declaring
 
+    def call(this: Any, *args: Any, **kwargs: Any) -> Any:
+        named = {key[2:]: value for key, value in kwargs.items()} if kwargs else kwargs
+        return native.call(calling_context(fallback.context), this, *args, **named)
 
-def call_plain(
-    method: Method, function: Callable[..., Any], this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Any:
-    """`call_function` for arguments that need no freezing, or whose contracts see to it."""
-    named = {"v_" + key: value for key, value in kwargs.items()} if kwargs else {}
-    try:
-        return function(this, *args, **named)
-    except TypeError as error:
-        trace = error.__traceback__
-        if trace is not None and trace.tb_next is None:
-            check_given(method, this, args, kwargs)
-            raise NoMatchingMethod(mismatch(method, str(error))) from None
-        raise
-
-
-def check_given(method: Method, this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Applies contracts before surplus arguments are complained of (7.2): to what is given, and to null where nothing
-    is and the argument has no default.
-
-    Raises `ContractViolation` and whatever else a contract raises.
-    """
-    from vetro.muranopl.compiler import compile_contract
-
-    standard = [a for a in method.arguments if a.usage is ArgumentUsage.STANDARD]
-    given = {a.name: value for a, value in zip(standard, args)}
-    given.update({a.name: kwargs[a.name] for a in standard if a.name in kwargs})
-    for argument in standard:
-        if argument.name in given or argument.default is NO_DEFAULT:
-            contract = compile_contract(argument.contract, method.declaring, strict=False, name=argument.name)
-            try:
-                contract(given.get(argument.name), this)
-            except ContractViolation as error:
-                error.located(f"{method.declaring.name}::{method.name}({argument.name}")
-                raise
-
-
-def _skip_missing(
-    method: Method, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-    """Arguments left out between commas take their defaults: the ones behind them travel by name."""
-    names = [a.name for a in method.arguments]
-    if len(args) > len(names):
-        raise NoMatchingMethod(f"{method.declaring.name}::{method.name} got too many arguments")
-    named = {name: value for name, value in zip(names, args) if value is not MISSING}
-    twice = named.keys() & kwargs.keys()
-    if twice:
-        raise NoMatchingMethod(f"{method.declaring.name}::{method.name} got '{sorted(twice)[0]}' twice")
-    return (), {**named, **kwargs}
-
-
-def mismatch(method: Method, python_text: str) -> str:
-    """A message for wrong arguments, in MuranoPL's words."""
-    wanted = ", ".join(a.name for a in method.arguments) or "no arguments"
-    text = python_text.split(") ", 1)[-1].replace("'v_", "'")
-    counted = _COUNTED.fullmatch(text)
-    if counted:  # Python counts the receiver, authors do not
-        least, most, given = (int(n) - 1 if n else None for n in counted.groups())
-        takes = f"{least} to {most}" if least is not None else f"{most}"
-        text = f"takes {takes} argument{'' if takes == '1' else 's'}, {given} given"
-    return f"method {method.declaring.name}::{method.name} {text}; it takes: {wanted}"
+    return call

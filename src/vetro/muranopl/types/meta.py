@@ -6,14 +6,15 @@ A *slot* is one attached meta declaration; its object is created once and shared
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vetro.muranopl.declarations.tree import Literal, MetaDecl
 from vetro.muranopl.errors import DeclarationError, MuranoError
+from vetro.muranopl.runtime.protocol import LinkedClass
+from vetro.muranopl.types.members import Method, Property
+from vetro.muranopl.types.murano_type import MuranoType
+from vetro.muranopl.types.reflection import ArgumentInfo
 from vetro.yaql.values import MISSING, freeze
-
-if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
 
 #: Places meta may be attached to, as ``Applies`` names them.
 PLACES = ("Package", "Type", "Property", "Method", "Argument")
@@ -37,7 +38,7 @@ class Slot:
 
     __slots__ = ("decl", "declaring", "object", "type")
 
-    def __init__(self, decl: MetaDecl, meta_type: MuranoType, declaring: MuranoType | None) -> None:
+    def __init__(self, decl: MetaDecl, meta_type: LinkedClass, declaring: LinkedClass | None) -> None:
         self.decl = decl
         self.type = meta_type
         #: The class whose declaration carries it; None for packages.
@@ -48,7 +49,7 @@ class Slot:
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def check_declarations(decls: Iterable[MetaDecl], place: str, resolve: Callable[[str], MuranoType]) -> None:
+def check_declarations(decls: Iterable[MetaDecl], place: str, resolve: Callable[[str], LinkedClass]) -> None:
     """Raises `InvalidMeta` unless every declaration names a meta-class that applies to ``place``, One ones once."""
     seen: set[str] = set()
     for decl in decls:
@@ -77,7 +78,7 @@ def check_declarations(decls: Iterable[MetaDecl], place: str, resolve: Callable[
         seen.add(meta_type.key)
 
 
-def check_class(type_: MuranoType) -> None:
+def check_class(type_: LinkedClass) -> None:
     """Checks every meta declaration of a class, its properties, methods and arguments. Raises `InvalidMeta`."""
     decl = type_.decl
     if decl.meta:
@@ -113,16 +114,12 @@ class MetaObjects:
         """
         return [self.object_of(slot) for slot in self.slots(thing)]
 
-    def declared(self, thing: Any) -> list[tuple[Any, MuranoType | None]]:
+    def declared(self, thing: Any) -> list[tuple[Any, LinkedClass | None]]:
         """The same, each with the class whose declaration carries it."""
         return [(self.object_of(slot), slot.declaring) for slot in self.slots(thing)]
 
     def slots(self, thing: Any) -> tuple[Slot, ...]:
         """The declarations behind `of`; no object is created."""
-        from vetro.muranopl.types.members import Method, Property
-        from vetro.muranopl.types.murano_type import MuranoType
-        from vetro.muranopl.types.reflection import ArgumentInfo
-
         if isinstance(thing, MuranoType):
             slots = self._collect(thing, ("type",))
         elif isinstance(thing, Property):
@@ -137,21 +134,21 @@ class MetaObjects:
             slots = self._of_package(thing)
         return slots
 
-    def _own(self, type_: MuranoType, key: tuple[Any, ...], decls: tuple[MetaDecl, ...]) -> tuple[Slot, ...]:
+    def _own(self, type_: LinkedClass, key: tuple[Any, ...], decls: tuple[MetaDecl, ...]) -> tuple[Slot, ...]:
         full = (type_.key, *key)
         slots = self._slots.get(full)
         if slots is None:
             slots = self._slots[full] = tuple(Slot(d, type_.resolve_class(d.name), type_) for d in decls)
         return slots
 
-    def _declared(self, type_: MuranoType, key: tuple[Any, ...]) -> tuple[MetaDecl, ...]:
+    def _declared(self, type_: LinkedClass, key: tuple[Any, ...]) -> tuple[MetaDecl, ...]:
         if key[0] == "type":
             return type_.decl.meta
         members: Mapping[str, Any] = type_.decl.properties if key[0] == "property" else type_.decl.methods
         member = members.get(key[1])
         return () if member is None else member.meta
 
-    def _collect(self, type_: MuranoType, key: tuple[Any, ...]) -> tuple[Slot, ...]:
+    def _collect(self, type_: LinkedClass, key: tuple[Any, ...]) -> tuple[Slot, ...]:
         """Own slots and those handed down (14.2), ancestors before their derived classes are visited once."""
         full = (type_.key, *key)
         found = self._collected.get(full)
@@ -173,7 +170,7 @@ class MetaObjects:
         return self._collected[full]
 
     @staticmethod
-    def _nearest(slots: list[Slot], type_: MuranoType) -> list[Slot]:
+    def _nearest(slots: list[Slot], type_: LinkedClass) -> list[Slot]:
         """Of slots that come over several paths those not hidden by a class below their own; more than one clash."""
         left = [
             slot
@@ -201,8 +198,8 @@ class MetaObjects:
         if slots is None:
             decls = package_declarations(package)
 
-            def resolve(name: str) -> MuranoType:
-                found: MuranoType = self._session.types.find_from(package, name)
+            def resolve(name: str) -> LinkedClass:
+                found: LinkedClass = self._session.types.find_from(package, name)
                 return found
 
             check_declarations(decls, "Package", resolve)
@@ -230,6 +227,7 @@ def package_declarations(package: Any) -> tuple[MetaDecl, ...]:
     raw = package.meta
     if not raw:
         return ()
+    # The reader brings PyYAML along: 40 ms that a session with a warm cache does not have to spend.
     from vetro.muranopl.reader.files import read_manifest_meta
 
     return read_manifest_meta(raw)

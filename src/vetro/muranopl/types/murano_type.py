@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.declarations.tree import ClassDecl, ClassUsage, PropertyUsage
 from vetro.muranopl.errors import AmbiguousMethodName, AmbiguousPropertyName, PropertyNotFound
-from vetro.muranopl.runtime.context import MuranoContext
+from vetro.muranopl.runtime.protocol import MuranoContext
+from vetro.muranopl.types.access import Writable, mock_of, write_static
+from vetro.muranopl.types.flat import build_class
 from vetro.muranopl.types.members import Method, Property
-from vetro.yaql.values import MISSING, HostObject
+from vetro.yaql.values import MISSING
 
 if TYPE_CHECKING:
-    from vetro.muranopl.runtime.session import Session
+    from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod, LinkedProperty, Runtime
 
 
-class TypeObject(HostObject):
+class TypeObject(Writable):
     """The value of ``:C``: static members are reached through it. Equal to type objects of the same class version."""
 
     __slots__ = ("__dict__", "type")
@@ -58,14 +60,16 @@ class TypeObject(HostObject):
             raise PropertyNotFound(f"class {self.type.name} has no static property '{name}'")
         return prop.declaring.read_static(prop)
 
+    def write_property(self, context: MuranoContext, name: str, value: Any) -> None:
+        """Sets a static property."""
+        write_static(self.type, name, value)
+
     def yaql_method(self, name: str, context: Any) -> Callable[..., Any] | None:
         """A static method."""
         method = self.type.find_method(name)
         if method is None or not method.static:
             return None
         if self.type.session.mocking:
-            from vetro.muranopl.runtime.mocks import mock_of
-
             mock = mock_of(self, name)
             if mock is not None:
                 return mock
@@ -98,7 +102,7 @@ class MuranoType:
     """One class in one version, linked in one session. Equal by ``key`` (name and version, SEMANTICS 3.8)."""
 
     def __init__(
-        self, decl: ClassDecl, package: Any, session: Session, parents: tuple[MuranoType, ...], native: Any = None
+        self, decl: ClassDecl, package: Any, session: Runtime, parents: tuple[MuranoType, ...], native: Any = None
     ) -> None:
         self.decl = decl
         self.name = decl.name
@@ -119,13 +123,13 @@ class MuranoType:
             for name, implementation in native.methods.items():
                 declared = self.own_methods.get(name)
                 self.own_methods[name] = Method(name, self, declared.decl if declared else None, implementation)
-        self._property_owners = _merge(parents, set(self.own_properties), "_property_owners")
-        self._property_owners.update((n, (self,)) for n in self.own_properties)
-        self._method_owners = _merge(parents, set(self.own_methods), "_method_owners")
-        self._method_owners.update((n, (self,)) for n in self.own_methods)
+        self.property_owners = _merge(parents, set(self.own_properties), "property_owners")
+        self.property_owners.update((n, (self,)) for n in self.own_properties)
+        self.method_owners = _merge(parents, set(self.own_methods), "method_owners")
+        self.method_owners.update((n, (self,)) for n in self.own_methods)
         self._statics: dict[str, Any] = {}
-        self._extensions: dict[str, tuple[Method, ...]] = {}
-        self._resolved: dict[tuple[str, str | None], MuranoType] = {}
+        self._extensions: dict[str, tuple[LinkedMethod, ...]] = {}
+        self._resolved: dict[tuple[str, str | None], LinkedClass] = {}
 
     def __repr__(self) -> str:
         return f"<MuranoType {self.qualified}>"
@@ -149,13 +153,13 @@ class MuranoType:
 
     # -- look-up -------------------------------------------------------------------------------------------------------
 
-    def derives_from(self, other: MuranoType) -> bool:
+    def derives_from(self, other: LinkedClass) -> bool:
         """True when ``other`` is this class or an ancestor."""
         return other.key in self._keys
 
     def find_property(self, name: str) -> Property | None:
         """The property by the look-up rule; None when undeclared. Raises `AmbiguousPropertyName`."""
-        owners = self._property_owners.get(name)
+        owners = self.property_owners.get(name)
         if owners is None:
             return None
         if len(owners) > 1:
@@ -165,7 +169,7 @@ class MuranoType:
 
     def find_method(self, name: str) -> Method | None:
         """The method by the look-up rule; None when there is none. Raises `AmbiguousMethodName`."""
-        owners = self._method_owners.get(name)
+        owners = self.method_owners.get(name)
         if owners is None:
             return None
         if len(owners) > 1:
@@ -177,7 +181,7 @@ class MuranoType:
     def properties(self) -> dict[str, Property]:
         """All properties, inherited ones included; raises `AmbiguousPropertyName` when one is ambiguous."""
         result: dict[str, Property] = {}
-        for name in self._property_owners:
+        for name in self.property_owners:
             prop = self.find_property(name)
             assert prop is not None
             result[name] = prop
@@ -186,7 +190,7 @@ class MuranoType:
     @cached_property
     def methods(self) -> dict[str, Method]:
         """All methods that are not ambiguous, inherited ones included."""
-        return {n: o[0].own_methods[n] for n, o in self._method_owners.items() if len(o) == 1}
+        return {n: o[0].own_methods[n] for n, o in self.method_owners.items() if len(o) == 1}
 
     def property_chain(self, name: str) -> tuple[Property, ...]:
         """Every declaration of the property in the hierarchy, the effective one first (SEMANTICS 5.3)."""
@@ -196,17 +200,17 @@ class MuranoType:
 
     def method_names(self) -> Iterator[str]:
         """Names of all methods, ambiguous ones included."""
-        return iter(self._method_owners)
+        return iter(self.method_owners)
 
     def ambiguous(self, name: str) -> bool:
         """True when calling the method would be ambiguous."""
-        return len(self._method_owners.get(name, ())) > 1
+        return len(self.method_owners.get(name, ())) > 1
 
     def declared_names(self) -> frozenset[str]:
         """Names of all properties that this class or an ancestor declares."""
-        return frozenset(self._property_owners)
+        return frozenset(self.property_owners)
 
-    def resolve_class(self, name: str, version_spec: str | None = None) -> MuranoType:
+    def resolve_class(self, name: str, version_spec: str | None = None) -> LinkedClass:
         """The class that ``name``, as written in this class's file, means (SEMANTICS 2.2, 3.5)."""
         found = self._resolved.get((name, version_spec))
         if found is None:
@@ -215,25 +219,25 @@ class MuranoType:
             self._resolved[name, version_spec] = found
         return found
 
-    def extensions(self, name: str) -> tuple[Method, ...]:
+    def extensions(self, name: str) -> tuple[LinkedMethod, ...]:
         """Extension methods ``name`` that this class's code sees: own and inherited, then imported (SEMANTICS 8.3)."""
         found = self._extensions.get(name)
         if found is None:
-            result: list[Method] = []
-            own = self._method_owners.get(name, ())
+            result: list[LinkedMethod] = []
+            own = self.method_owners.get(name, ())
             result.extend(o.own_methods[name] for o in own)
             for imported in self.decl.imports:
                 other = self.resolve_class(imported)
-                result.extend(o.own_methods[name] for o in other._method_owners.get(name, ()))
+                result.extend(o.own_methods[name] for o in other.method_owners.get(name, ()))
             found = self._extensions[name] = tuple(m for m in result if m.extension)
         return found
 
     @cached_property
     def _extension_names(self) -> frozenset[str]:
-        names = {n for n, o in self._method_owners.items() if any(x.own_methods[n].extension for x in o)}
+        names = {n for n, o in self.method_owners.items() if any(x.own_methods[n].extension for x in o)}
         for imported in self.decl.imports:
             other = self.resolve_class(imported)
-            names |= {n for n, o in other._method_owners.items() if any(x.own_methods[n].extension for x in o)}
+            names |= {n for n, o in other.method_owners.items() if any(x.own_methods[n].extension for x in o)}
         return frozenset(names)
 
     def extension_names(self) -> frozenset[str]:
@@ -252,8 +256,6 @@ class MuranoType:
     @cached_property
     def pyclass(self) -> Any:
         """The flat Python class of this class's objects."""
-        from vetro.muranopl.types.flat import build_class
-
         return build_class(self)
 
     @cached_property
@@ -261,7 +263,7 @@ class MuranoType:
         """Values of the class configuration file (SEMANTICS 5.7)."""
         return self.session.class_config(self.name, self.version)
 
-    def read_static(self, prop: Property) -> Any:
+    def read_static(self, prop: LinkedProperty) -> Any:
         """Value of a static property; its contract is applied on each read (SEMANTICS 8.2)."""
         value = self._statics.get(prop.name, MISSING)
         if value is MISSING:
@@ -270,6 +272,6 @@ class MuranoType:
             return value
         return prop.apply(value, self.type_object)
 
-    def write_static(self, prop: Property, value: Any) -> None:
+    def write_static(self, prop: LinkedProperty, value: Any) -> None:
         """Sets a static property through its contract."""
         self._statics[prop.name] = prop.apply(value, self.type_object)

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from vetro.muranopl.declarations.tree import NO_DEFAULT, ArgumentDecl, PropertyUsage
 from vetro.muranopl.errors import MethodNotFound, NoWriteAccess, PropertyNotFound, UninitializedProperty
+from vetro.muranopl.runtime.context import calling_context
 from vetro.muranopl.types.access import code_type, write_static
-from vetro.muranopl.types.flat import calling_context
 from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.resolve.signature import REQUIRED, Kind, Param
 from vetro.yaql.values import MISSING, HostObject, freeze
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.members import Method, Property
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod, LinkedProperty
 
 _ARGUMENT_USAGE = {Kind.NORMAL: "Standard", Kind.VARARGS: "VarArgs", Kind.KWARGS: "KwArgs", Kind.RULES: "KwArgs"}
 
@@ -110,7 +109,7 @@ class TypeInfo(Reflected):
     __slots__ = ("type",)
     _what = "type"
 
-    def __init__(self, of: MuranoType) -> None:
+    def __init__(self, of: LinkedClass) -> None:
         self.type = of
 
     def _identity(self) -> tuple[Any, ...]:
@@ -129,20 +128,20 @@ class TypeInfo(Reflected):
         return super().yaql_attribute(name, context)
 
 
-def _methods_of(type_: MuranoType) -> tuple[MethodInfo, ...]:
+def _methods_of(type_: LinkedClass) -> tuple[MethodInfo, ...]:
     """All methods once; of an ambiguous name every surviving declaration."""
     return tuple(
         MethodInfo(owner.own_methods[name])
-        for name, owners in type_._method_owners.items()
+        for name, owners in type_.method_owners.items()
         if not hidden(name)
         for owner in owners
     )
 
 
-def _properties_of(type_: MuranoType) -> tuple[PropertyInfo, ...]:
+def _properties_of(type_: LinkedClass) -> tuple[PropertyInfo, ...]:
     return tuple(
         PropertyInfo(owner.own_properties[name])
-        for name, owners in type_._property_owners.items()
+        for name, owners in type_.property_owners.items()
         if not hidden(name)
         for owner in owners
     )
@@ -156,7 +155,7 @@ def _targets(applies: frozenset[str]) -> tuple[str, ...]:
     return _ALL_TARGETS if "All" in applies else tuple(sorted(applies))
 
 
-_META_ATTRIBUTES: Mapping[str, Callable[[MuranoType], Any]] = {
+_META_ATTRIBUTES: Mapping[str, Callable[[LinkedClass], Any]] = {
     "cardinality": lambda type_: type_.decl.cardinality,
     "targets": lambda type_: _targets(type_.decl.applies),
     "inherited": lambda type_: type_.decl.inherited,
@@ -181,7 +180,7 @@ class PropertyInfo(Reflected):
     __slots__ = ("property",)
     _what = "property"
 
-    def __init__(self, of: Property) -> None:
+    def __init__(self, of: LinkedProperty) -> None:
         self.property = of
 
     def _identity(self) -> tuple[Any, ...]:
@@ -236,7 +235,7 @@ class MethodInfo(Reflected):
     __slots__ = ("method",)
     _what = "method"
 
-    def __init__(self, of: Method) -> None:
+    def __init__(self, of: LinkedMethod) -> None:
         self.method = of
 
     def _identity(self) -> tuple[Any, ...]:
@@ -284,7 +283,7 @@ class ArgumentInfo(Reflected):
     __slots__ = ("argument", "method")
     _what = "argument"
 
-    def __init__(self, method: Method, argument: ArgumentDecl | Param) -> None:
+    def __init__(self, method: LinkedMethod, argument: ArgumentDecl | Param) -> None:
         self.method = method
         self.argument = argument
 
@@ -322,7 +321,7 @@ class PackageInfo(Reflected):
     __slots__ = ("package", "session")
     _what = "package"
 
-    def __init__(self, of: MuranoType) -> None:
+    def __init__(self, of: LinkedClass) -> None:
         self.package = of.package
         self.session = of.session
 
@@ -345,7 +344,7 @@ PackageInfo._attributes = {
 }
 
 
-def _object_of(target: Any, type_: MuranoType, what: str) -> Any:
+def _object_of(target: Any, type_: LinkedClass, what: str) -> Any:
     """The whole object behind ``target``, which must be of ``type_``."""
     obj = getattr(target, "_object", target)
     kind = getattr(obj, "_type", None)

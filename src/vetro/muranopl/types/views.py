@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vetro.yaql.values import HostObject
+from vetro.muranopl.types.access import Writable, read_property
 
 if TYPE_CHECKING:
-    from vetro.muranopl.objects.murano_object import MuranoObject
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, MuranoContext
+    from vetro.muranopl.types.murano_object import MuranoObject
 
 
-class View(HostObject):
+class View(Writable):
     """``_object`` with the members of ``_type`` only. Not equal to the object; equal to the same view of it."""
 
     __slots__ = ("_object", "_type")
 
-    def __init__(self, obj: MuranoObject, of: MuranoType) -> None:
+    def __init__(self, obj: MuranoObject, of: LinkedClass) -> None:
         self._object = obj
         self._type = of
 
@@ -63,9 +63,11 @@ class View(HostObject):
 
     def yaql_attribute(self, name: str, context: Any) -> Any:
         """A property of the view's class."""
-        from vetro.muranopl.types.access import read_property
-
         return read_property(self._object, self._type, name, context)
+
+    def write_property(self, context: MuranoContext, name: str, value: Any) -> None:
+        """Sets a property of the whole object."""
+        self._object.write_property(context, name, value)
 
     def yaql_method(self, name: str, context: Any) -> Callable[..., Any] | None:
         """A method as the view's class has it; it runs with ``$this`` = the whole object."""

@@ -13,7 +13,8 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.source.nodes import PLAIN, load_documents, position
+from vetro.muranopl.source.documents import load_documents
+from vetro.muranopl.source.nodes import PLAIN, position
 from vetro.muranopl.types.meta import MetaObjects, Slot
 from vetro.packages.errors import Problem
 from vetro.yaql import ast

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from vetro.engine.models.differences import sounds_secret
-from vetro.muranopl.secrecy import declared
+from vetro.muranopl.tools.inspect import secret_names
 from vetro.server.accounts.policy import allows
 from vetro.server.cache import Remembered
 from vetro.server.caller import Caller
@@ -198,7 +198,7 @@ def _secrets(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any]
     def find() -> frozenset[str]:
         linked = engine()
         try:
-            return declared(linked, type_text, method)
+            return secret_names(linked, type_text, method)
         except VetroError:  # there is no such class
             return frozenset()
 

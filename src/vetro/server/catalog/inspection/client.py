@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from vetro.engine.version import engine_version
-from vetro.muranopl.compiler.cache import file_of
+from vetro.muranopl.code_cache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog.inspection.pool import pool
 from vetro.server.catalog.limits import shortened

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from zipfile import ZipInfo
 
-from vetro.muranopl.compiler.cache import CodeCache
+from vetro.muranopl.code_cache import CodeCache
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import DeclarationError, MuranoError
 from vetro.packages.archive import ArchiveLimits, ArchiveTree, require_manifest
@@ -208,7 +208,7 @@ def _opened(paths: Iterable[str]) -> list[LoadedPackage]:
 
 def _check(package: LoadedPackage, mates: list[Any], natives: Any, cache: CodeCache | None) -> dict[str, Any]:
     from vetro.muranopl.api import Engine
-    from vetro.muranopl.compiler.precompile import precompile
+    from vetro.muranopl.precompile import precompile
 
     problems = check_classes(package, mates, natives=natives)
     session = Engine([package, *mates], natives=natives, code_cache=cache).session()

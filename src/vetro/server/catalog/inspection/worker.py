@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vetro.engine.installation import Installation
-from vetro.muranopl.compiler.cache import file_of
+from vetro.muranopl.code_cache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog.inspection import describe as describing
 from vetro.server.catalog.inspection import read as reading

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vetro.muranopl.errors import ObjectDestroyed
-from vetro.muranopl.types.access import read_property
-from vetro.yaql.values import FDict, HostObject
+from vetro.muranopl.types.access import Writable, mock_of, read_property, write_object
+from vetro.yaql.values import FDict
 
 if TYPE_CHECKING:
-    from vetro.muranopl.types.murano_type import MuranoType
+    from vetro.muranopl.runtime.protocol import LinkedClass, MuranoContext
 
 #: States of an object, in order: properties get their values, ``.init`` runs, usable, gone.
 CREATING, INITIALISING, ALIVE, DESTROYED = "creating", "initialising", "alive", "destroyed"
@@ -22,12 +22,12 @@ CREATING, INITIALISING, ALIVE, DESTROYED = "creating", "initialising", "alive", 
 NO_HEADER: Mapping[str, Any] = FDict()
 
 
-class MuranoObject(HostObject):
+class MuranoObject(Writable):
     """Base of the flat Python classes. Instances are made by the object store, never directly."""
 
     __slots__ = ("__dict__", "__weakref__", "_deps", "_header", "_id", "_loader", "_name", "_owner", "_state")
 
-    _type: ClassVar[MuranoType]
+    _type: ClassVar[LinkedClass]
     _id: str
     _name: str | None
     _owner: MuranoObject | None
@@ -46,6 +46,10 @@ class MuranoObject(HostObject):
         """A property by the access rules of SEMANTICS 5.5. Raises `PropertyReadError`, `UninitializedProperty`."""
         return read_property(self, self._type, name, context)
 
+    def write_property(self, context: MuranoContext, name: str, value: Any) -> None:
+        """Sets a property by the access rules of SEMANTICS 5.2. Raises `NoWriteAccess`, `PropertyWriteError`."""
+        write_object(context, self, self._type, name, value)
+
     def yaql_method(self, name: str, context: Any) -> Callable[..., Any] | None:
         """The method ``name`` of the object's class, bound; None where it has none (or an extension method).
 
@@ -56,19 +60,15 @@ class MuranoObject(HostObject):
             return None
         if method.static and method.native is None:
             if self._type.session.mocking:
-                from vetro.muranopl.runtime.mocks import mock_of
-
                 mock = mock_of(type(self), name)
                 if mock is not None:
                     return mock
             return lambda *args, **kwargs: method.invoke(None, args, kwargs)
         if self._state == DESTROYED and not method.static:
             raise destroyed_error(self, name)
-        from vetro.muranopl.types.members import call_function
-
         # The flat class's own attribute, so that a mock put there is what gets called.
         function = getattr(type(self), "m_" + name, None) or method.function
-        return lambda *args, **kwargs: call_function(method, function, self, args, kwargs)
+        return lambda *args, **kwargs: method.call(function, self, args, kwargs)
 
 
 def new_object(

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vetro.muranopl.errors import ContractViolation
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import FSet
 
 if TYPE_CHECKING:
-    from vetro.muranopl.objects.filling import Filler
+    from vetro.muranopl.objects.registry import ObjectRegistry
+    from vetro.muranopl.objects.waiting import Entry
 
 
-def nested_violation(error: ContractViolation, obj: MuranoObject, loader: Filler) -> ContractViolation:
+class Load(Protocol):
+    """The load that failed."""
+
+    store: ObjectRegistry
+    waiting: list[Entry]
+    blocked: list[Entry]
+
+
+def nested_violation(error: ContractViolation, obj: MuranoObject, loader: Load) -> ContractViolation:
     """``error``, raised while ``obj`` was filled in, located at the outermost property that leads to it.
 
     The message keeps the inner locations, each after the outer one.
@@ -31,12 +40,7 @@ def nested_violation(error: ContractViolation, obj: MuranoObject, loader: Filler
         error, obj = outer, owner
 
 
-def outer_violation(error: ContractViolation) -> ContractViolation:
-    """An inner violation as the failure of the expression that met the definition; the caller adds the location."""
-    return ContractViolation(error.message, position=error.position)
-
-
-def _place(owner: MuranoObject, obj: MuranoObject, loader: Filler) -> tuple[str, list[Any]] | None:
+def _place(owner: MuranoObject, obj: MuranoObject, loader: Load) -> tuple[str, list[Any]] | None:
     """The property of ``owner`` that holds ``obj``, and the path to it inside."""
     plan = loader.store.plans[owner._type]
     for level in plan.levels:

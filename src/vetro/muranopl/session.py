@@ -14,27 +14,30 @@ from functools import partial
 from typing import Any, TypeVar
 
 from vetro.muranopl.catalog import PackageResolver
-from vetro.muranopl.compiler import evaluate_template
-from vetro.muranopl.declarations.dialects import DialectSet
+from vetro.muranopl.compiler.compiler import Compiler
 from vetro.muranopl.errors import DeclarationError, InvalidOperation, MethodNotExposed, MethodNotFound, ObjectNotFound
+from vetro.muranopl.functions.dialects import DialectSet
 from vetro.muranopl.objects.attributes import AttributeStore
 from vetro.muranopl.objects.gc import GarbageCollector
-from vetro.muranopl.objects.murano_object import MuranoObject
+from vetro.muranopl.objects.serializer import serialize_model
 from vetro.muranopl.objects.store import ObjectStore
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.muranopl.runtime.exceptions import frames_of, translate
 from vetro.muranopl.runtime.execution import EffectClock, MuranoExecution
 from vetro.muranopl.runtime.hosting import EffectsHost
+from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod
 from vetro.muranopl.runtime.scheduler import Scheduler
 from vetro.muranopl.runtime.stacks import deep_calls, enough_stack, on_large_stack
+from vetro.muranopl.runtime.stacktrace import stack_trace_value
 from vetro.muranopl.types import meta
 from vetro.muranopl.types.access import read_property
 from vetro.muranopl.types.linker import TypeRegistry
-from vetro.muranopl.types.members import Method, call_function, call_plain
+from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.muranopl.types.murano_type import MuranoType
 from vetro.muranopl.types.views import View
 from vetro.yaql.errors import Stop
 from vetro.yaql.redact import Secrets, running
+from vetro.yaql.resolve.overloads import call_function as call_library
 from vetro.yaql.resolve.signature import Overload
 from vetro.yaql.values import HostObject, freeze
 
@@ -74,6 +77,7 @@ class Session:
         self.tier = tier
         self.configs = configs
         self.code_cache = code_cache
+        self.compiler = Compiler()
         self.dialects = DialectSet(functions)
         self.functions_key = ",".join(sorted(functions))
         self.resolver = PackageResolver(source)
@@ -133,15 +137,15 @@ class Session:
         """Meta objects of a class, property, method, argument or package."""
         return self.meta_objects.of(thing)
 
-    def view(self, obj: Any, of: MuranoType) -> View:
+    def view(self, obj: Any, of: LinkedClass) -> View:
         """``obj`` seen as its ancestor ``of``."""
         return View(obj._object if isinstance(obj, View) else obj, of)
 
-    def evaluate(self, template: Any, owner: MuranoType | None) -> Any:
+    def evaluate(self, template: Any, owner: LinkedClass | None) -> Any:
         """The value of a YAML template in the names of class ``owner``."""
         if owner is None:
             owner = self.types.core("io.murano.Object")
-        return evaluate_template(template, owner)
+        return self.compiler.template(template, owner)
 
     def call_init(self, obj: MuranoObject, args: Mapping[str, Any]) -> None:
         """Runs the ``.init`` of every level once, base first (SEMANTICS 7.7)."""
@@ -151,12 +155,10 @@ class Session:
                 continue
             names = {a.name for a in method.arguments}
             given = {k: v for k, v in args.items() if k in names}
-            call_function(method, method.function, obj, (), given)
+            method.call(method.function, obj, (), given)
 
     def call_dynamic(self, cx: Any, name: str, args: Any, kwargs: Mapping[str, Any], receiver: Any) -> Any:
         """``call()`` (SEMANTICS 7.8): a method of the receiver, or a function when there is none."""
-        from vetro.yaql.resolve.overloads import call_function as call_library
-
         if receiver is not None:
             if isinstance(receiver, HostObject):
                 method = receiver.yaql_method(name, cx)
@@ -184,8 +186,6 @@ class Session:
 
     def stack_trace(self, error: BaseException) -> Any:
         """The value of ``$e.stackTrace``."""
-        from vetro.muranopl.runtime.stacktrace import stack_trace_value
-
         return stack_trace_value(self, frames_of(error))
 
     # -- the outside world ---------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ class Session:
             raise MethodNotFound(f"method {kind.name}::{name} is not static: it needs an object")
         return freeze(self._invoke(found, receiver, args, kwargs))
 
-    def _receiver(self, object_id: str | None, on_class: Any) -> tuple[MuranoObject | None, MuranoType]:
+    def _receiver(self, object_id: str | None, on_class: Any) -> tuple[MuranoObject | None, LinkedClass]:
         if on_class is not None:
             if isinstance(on_class, str):
                 on_class = {"name": on_class}
@@ -297,14 +297,14 @@ class Session:
                 raise ObjectNotFound(f"there is no object with id '{object_id}'")
         return obj, obj._type
 
-    def _invoke(self, method: Method, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def _invoke(self, method: LinkedMethod, receiver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Calls with plain data: the contracts of the arguments freeze what they do not convert."""
         if method.native is not None:
             args, kwargs = freeze(args), {k: freeze(v) for k, v in kwargs.items()}
         if method.static:
-            return call_plain(method, method.function, method.declaring.type_object, args, kwargs)
+            return method.call_plain(method.function, method.declaring.type_object, args, kwargs)
         function = getattr(type(receiver), "m_" + method.name)
-        return call_plain(method, function, receiver, args, kwargs)
+        return method.call_plain(function, receiver, args, kwargs)
 
     def read(self, obj: Any, name: str) -> Any:
         """The value of property ``name`` of an object, whatever its usage; frozen, objects in it are live.
@@ -315,8 +315,6 @@ class Session:
 
     def serialize(self, copy: bool = False) -> dict[str, Any]:
         """The model of the root object as plain data (SEMANTICS 12)."""
-        from vetro.muranopl.objects.serializer import serialize_model
-
         return self.run(lambda: serialize_model(self, self.root, copy))
 
     def cleanup(self) -> None:

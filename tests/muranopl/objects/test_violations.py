@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.muranopl.world import World, define
+from vetro.muranopl.contracts.runtime import outer_violation
 from vetro.muranopl.errors import ContractViolation
-from vetro.muranopl.violations import find_path, holds_definition, outer_violation
+from vetro.muranopl.objects.violations import find_path, holds_definition
 from vetro.yaql.values import FDict
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from vetro.muranopl.compiler.unit import store_bundle
 from vetro.muranopl.errors import MuranoError
-from vetro.muranopl.runtime.session import Session
+from vetro.muranopl.session import Session
 from vetro.muranopl.types.murano_type import MuranoType
 from vetro.yaql.errors import VetroError
 

@@ -10,7 +10,7 @@ from vetro.muranopl.compiler import runtime
 from vetro.muranopl.contracts import runtime as contracts
 from vetro.muranopl.contracts.model import STEP_NAMES
 from vetro.muranopl.errors import ContractViolation
-from vetro.muranopl.runtime.context import MuranoContext
+from vetro.muranopl.runtime.protocol import MuranoContext
 from vetro.yaql.context import Dialect
 from vetro.yaql.resolve.signature import FunctionTable, Param, Type, function
 

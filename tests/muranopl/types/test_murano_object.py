@@ -6,7 +6,7 @@ import pytest
 
 from tests.muranopl.world import World, define
 from vetro.muranopl.errors import AmbiguousMethodName, PropertyReadError
-from vetro.muranopl.objects.murano_object import mark_destroyed, owns
+from vetro.muranopl.types.murano_object import mark_destroyed, owns
 from vetro.yaql.values import HostObject
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.muranopl.objects.serializer import serialize_value
 from vetro.yaql.values import HostObject, thaw
 
 
 def plain_result(session: Any, value: Any) -> Any:
     """``value`` as JSON-like data: objects become their definitions, types their qualified text, sets lists."""
-    from vetro.muranopl.objects.serializer import serialize_value
-
     data = serialize_value(session, value)
     return _listed(thaw(data, session.rt.limits.max_output))
 

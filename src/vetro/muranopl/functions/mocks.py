@@ -45,14 +45,6 @@ def inject(cx: Any, target: Any, method_name: str, mock: Callable[..., Any], moc
         type_.type_object.__dict__[attribute] = wrapper
 
 
-def mock_of(holder: Any, name: str) -> Callable[..., Any] | None:
-    """The mock of static method ``name`` of a type object or flat class, taking MuranoPL names; None: there is none."""
-    found = getattr(holder, "m_" + name, None)
-    if found is None or not hasattr(found, "mocked_original"):
-        return None
-    return lambda *args, **kwargs: found(*args, **{"v_" + key: value for key, value in kwargs.items()})
-
-
 def _expression(mock: Callable[..., Any]) -> Callable[..., Any]:
     return lambda args, named: freeze(mock())
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from vetro.muranopl.compiler.cache import MemoryCache, cache_key
+from vetro.muranopl.code_cache import MemoryCache, cache_key
 
 
 def test_the_memory_cache_keeps_what_was_put() -> None:
@@ -19,7 +19,7 @@ def test_keys_depend_on_everything_that_byte_code_depends_on(monkeypatch: pytest
     key = cache_key("1", "digest", "name")
     assert len(key) == 64 and key == cache_key("1", "digest", "name")
     others = [cache_key("2", "digest", "name"), cache_key("1", "digest2", "name"), cache_key("1", "digest", "nam", "e")]
-    monkeypatch.setattr("vetro.muranopl.compiler.cache.MAGIC_NUMBER", b"abcd")
+    monkeypatch.setattr("vetro.muranopl.code_cache.MAGIC_NUMBER", b"abcd")
     others.append(cache_key("1", "digest", "name"))
     assert len({key, *others}) == 5
 
@@ -31,7 +31,7 @@ def test_parts_are_kept_apart() -> None:
 
 
 def test_a_key_says_to_which_file_it_belongs() -> None:
-    from vetro.muranopl.compiler.cache import file_of, key_of_file
+    from vetro.muranopl.code_cache import file_of, key_of_file
 
     key = key_of_file("/blobs/a/Classes/x.yaml", cache_key("1", "x"))
     assert file_of(key) == "/blobs/a/Classes/x.yaml"
