@@ -13,7 +13,7 @@ from tests.engine.worker.test_worker import Bench
 from tests.faults.harness import Case
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
-from vetro.engine.worker.worker import Limits
+from vetro.engine.worker.state import Limits
 
 BODY = (
     "- $.items: [1]",

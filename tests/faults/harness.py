@@ -20,7 +20,8 @@ from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.ports import Policies
-from vetro.engine.worker.worker import Limits, Worker
+from vetro.engine.worker.state import Limits
+from vetro.engine.worker.worker import Worker
 
 OWNER = Owner("p", "1")
 #: A kind that only a person can judge, and one that a plug-in could bring.

@@ -25,7 +25,7 @@ from vetro.engine.host import EffectsHost, Request
 from vetro.engine.host import agents as agents_module
 from vetro.engine.host.answer import BadRequest
 from vetro.engine.task.launcher import Launcher
-from vetro.engine.worker.worker import Limits
+from vetro.engine.worker.state import Limits
 from vetro.library.stackdata import digest_of, parts_of
 
 NEIGHBOUR = Owner(OWNER.project, "Env2")

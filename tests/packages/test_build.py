@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vetro.packages.archive import ArchiveTree
-from vetro.packages.build import archive_tree, build_archive, build_tree
+from vetro.packages.archive import ArchiveTree, archive_tree
+from vetro.packages.build import build_archive, build_tree
 from vetro.packages.checks.package import check_tree
 from vetro.packages.errors import BuildError, ManifestError
 from vetro.packages.files import DirectoryTree, MemoryTree

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from vetro.yaql.errors import VetroError
+from vetro.clouds.errors import CloudError as CloudError
 
 if TYPE_CHECKING:
     from vetro.clouds.images.store import ImageStore
@@ -31,13 +31,6 @@ Catalog = Literal[
     "snapshots",
     "backups",
 ]
-
-
-class CloudError(VetroError):
-    """A cloud cannot do what it was asked."""
-
-    kind = "error"
-    code = "CLD100"
 
 
 class StackFailed(CloudError):

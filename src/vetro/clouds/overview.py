@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds import kinds
-from vetro.clouds.drivers.base import DriverError, InspectedDriver
+from vetro.clouds.drivers.base import InspectedDriver
+from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.images.store import ImageStore, delete_tree
 from vetro.clouds.interface import Place
 from vetro.clouds.stacks.cloud import StackCloud

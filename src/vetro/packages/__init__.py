@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vetro.packages.archive import ArchiveLimits, ArchiveTree
-    from vetro.packages.build import archive_tree, build_archive, build_tree
+    from vetro.packages.archive import ArchiveLimits, ArchiveTree, archive_tree
+    from vetro.packages.build import build_archive, build_tree
     from vetro.packages.cache import DiskCache
     from vetro.packages.checks.package import check_tree
     from vetro.packages.configs import ClassConfigs, MemoryConfigs
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from vetro.packages.source import CombinedSource, PackageList
 
 _HOMES = {
-    "archive": ("ArchiveLimits", "ArchiveTree"),
-    "build": ("archive_tree", "build_archive", "build_tree"),
+    "archive": ("ArchiveLimits", "ArchiveTree", "archive_tree"),
+    "build": ("build_archive", "build_tree"),
     "cache": ("DiskCache",),
     "check": ("check_tree",),
     "configs": ("ClassConfigs", "MemoryConfigs"),

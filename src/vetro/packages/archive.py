@@ -21,7 +21,7 @@ from vetro.packages.paths import MANIFEST, inner_path
 from vetro.packages.regular import LARGEST_FILE, LARGEST_TOTAL, MOST_FILES, open_regular
 
 if TYPE_CHECKING:
-    from zipfile import ZipInfo
+    from zipfile import ZipFile, ZipInfo
 
 _MIB = 1024 * 1024
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -237,3 +237,30 @@ def require_manifest(tree: FileTree) -> None:
     nested = [path for path in tree.paths() if path.endswith("/" + MANIFEST)]
     hint = f"it is in '{nested[0].rpartition('/')[0]}': pack the folder's contents, not the folder" if nested else None
     raise ArchiveError(f"{tree.location}: there is no {MANIFEST} at its root", hint=hint)
+
+
+def archive_tree(tree: FileTree) -> bytes:
+    """The files of a package as a ZIP: sorted, without times, all with one mode.
+
+    Hidden files and Python's caches stay out: they belong to the author's tools.
+    """
+    from zipfile import ZipFile
+
+    target = io.BytesIO()
+    with ZipFile(target, "w") as archive:
+        for path in tree.paths():
+            if not any(part.startswith(".") or part == "__pycache__" for part in path.split("/")):
+                add_file(archive, path, tree.read(path))
+    return target.getvalue()
+
+
+def add_file(archive: ZipFile, path: str, data: bytes) -> None:
+    """Adds a file without its time, and with the one mode that all have."""
+    from zipfile import ZIP_DEFLATED, ZipInfo
+
+    # The oldest time that ZIP can express; the system byte says which world the mode is from.
+    info = ZipInfo(path, (1980, 1, 1, 0, 0, 0))
+    info.create_system = 3
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    info.compress_type = ZIP_DEFLATED
+    archive.writestr(info, data, compresslevel=6)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import io
 import os
 import re
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vetro.muranopl.declarations.versions import Version, parse_version
 from vetro.muranopl.errors import DeclarationError
+from vetro.packages.archive import add_file, archive_tree
 from vetro.packages.checks.package import check_tree
 from vetro.packages.directory import find_packages
 from vetro.packages.errors import BuildError
-from vetro.packages.files import DirectoryTree, FileTree
+from vetro.packages.files import DirectoryTree
 from vetro.packages.formats import FormatRegistry
 from vetro.packages.manifest import Manifest, parse_manifest
 from vetro.packages.paths import MANIFEST
 
 if TYPE_CHECKING:
-    from zipfile import ZipFile
+    pass
 
 DEV = "dev"
 _VERSION_FOLDER = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.+-]+)?", re.ASCII)
@@ -37,32 +37,6 @@ class Built:
     version: Version
 
 
-def archive_tree(tree: FileTree) -> bytes:
-    """The files of a package as a ZIP: sorted, without times, all with one mode.
-
-    Hidden files and Python's caches stay out: they belong to the author's tools.
-    """
-    from zipfile import ZipFile
-
-    target = io.BytesIO()
-    with ZipFile(target, "w") as archive:
-        for path in tree.paths():
-            if not any(part.startswith(".") or part == "__pycache__" for part in path.split("/")):
-                _add(archive, path, tree.read(path))
-    return target.getvalue()
-
-
-def _add(archive: ZipFile, path: str, data: bytes) -> None:
-    from zipfile import ZIP_DEFLATED, ZipInfo
-
-    # The oldest time that ZIP can express; the system byte says which world the mode is from.
-    info = ZipInfo(path, (1980, 1, 1, 0, 0, 0))
-    info.create_system = 3
-    info.external_attr = (stat.S_IFREG | 0o644) << 16
-    info.compress_type = ZIP_DEFLATED
-    archive.writestr(info, data, compresslevel=6)
-
-
 def archive_files(files: Iterable[tuple[str, bytes]]) -> bytes:
     """Any files as such a ZIP, sorted by path."""
     from zipfile import ZipFile
@@ -70,7 +44,7 @@ def archive_files(files: Iterable[tuple[str, bytes]]) -> bytes:
     target = io.BytesIO()
     with ZipFile(target, "w") as archive:
         for path, data in sorted(files):
-            _add(archive, path, data)
+            add_file(archive, path, data)
     return target.getvalue()
 
 

@@ -25,8 +25,7 @@ from typing import Any, ClassVar
 
 from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ClassNotFound
-from vetro.packages.archive import ArchiveTree
-from vetro.packages.build import archive_tree
+from vetro.packages.archive import ArchiveTree, archive_tree
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.errors import PackageError, Problem

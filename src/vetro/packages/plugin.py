@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from vetro.muranopl.declarations.versions import Version, parse_version
+from vetro.packages.archive import archive_tree
 from vetro.packages.errors import PackageError
 from vetro.packages.files import DirectoryTree, FileTree
 
@@ -65,8 +66,6 @@ class Package(ABC):
     def blob(self) -> bytes:
         """The package as a ZIP archive; made once."""
         if self._blob is None:
-            from vetro.packages.build import archive_tree
-
             self._blob = archive_tree(self._files)
         return self._blob
 

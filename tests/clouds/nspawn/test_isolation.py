@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers import OWNER, free_block, network, real_servers, server, traces
-from vetro.clouds.drivers.base import DriverError, GroupSpec, NicSpec, SecurityRule
-from vetro.clouds.drivers.errors import GuestCommandFailed, ServerBootFailed
+from vetro.clouds.drivers.base import GroupSpec, NicSpec, SecurityRule
+from vetro.clouds.drivers.errors import DriverError, GuestCommandFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import process
 from vetro.clouds.drivers.spec_files import digest, load, save
 from vetro.clouds.images.sources import apt_sources

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.needs import need
 from tests.support.servers import image_store, server
-from vetro.clouds.drivers.base import DriverError
+from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.proot import systemctl
 from vetro.clouds.proot.driver import ProotDriver

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clouds.stacks.world import OWNER, World, hot
-from vetro.clouds.drivers.base import DriverError
+from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.interface import CloudError, Conflict, Owner
 from vetro.clouds.stacks.settings import StackSettings
 

@@ -14,7 +14,8 @@ from vetro.engine.task.frames import Decoder, encode
 from vetro.engine.task.launcher import Exit
 from vetro.engine.task.task import Task
 from vetro.engine.worker.ports import Policies
-from vetro.engine.worker.worker import Limits, Worker
+from vetro.engine.worker.state import Limits
+from vetro.engine.worker.worker import Worker
 
 
 class Scripted:

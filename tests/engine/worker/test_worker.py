@@ -19,7 +19,8 @@ from vetro.engine.task.task import Task
 from vetro.engine.worker.decisions import resolve
 from vetro.engine.worker.journal import OtherEngine, OtherTask
 from vetro.engine.worker.ports import HostUnavailable, LeaseLost, Policies
-from vetro.engine.worker.worker import Limits, Worker
+from vetro.engine.worker.state import Limits
+from vetro.engine.worker.worker import Worker
 
 ITEMS = "items:\n  Contract: [$]\n  Usage: InOut\n  Default: []"
 

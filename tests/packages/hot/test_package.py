@@ -13,8 +13,7 @@ from tests.support.host import Host
 from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ContractViolation
 from vetro.muranopl.schemas import class_schemas
-from vetro.packages.archive import ArchiveTree
-from vetro.packages.build import archive_tree
+from vetro.packages.archive import ArchiveTree, archive_tree
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.files import MemoryTree

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from vetro.clouds.drivers.errors import DriverError as DriverError
 from vetro.clouds.drivers.specification import Specification
 from vetro.clouds.drivers.values import (
     ICMP,
@@ -36,17 +37,11 @@ from vetro.clouds.drivers.values import (
     Text,
     ValueInvalid,
 )
-from vetro.clouds.interface import Channel, CloudError, Owner
+from vetro.clouds.interface import Channel, Owner
 
 #: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; UNKNOWN: the machine that has
 #: it does not answer, so nothing is done about it. See `ServerDriver.statuses`.
 ServerStatus = Literal["BUILD", "ACTIVE", "SHUTOFF", "ERROR", "UNKNOWN"]
-
-
-class DriverError(CloudError):
-    """A driver could not do what it was asked; the message says what failed on this machine and how to mend it."""
-
-    code = "CLD120"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vetro.clouds.drivers.base import DriverError
+from vetro.clouds.errors import CloudError
+
+
+class DriverError(CloudError):
+    """A driver could not do what it was asked; the message says what failed on this machine and how to mend it."""
+
+    code = "CLD120"
 
 
 class HostFailed(DriverError):

@@ -16,7 +16,7 @@ import unicodedata
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Annotated, Any, Self
 
-from vetro.clouds.interface import CloudError
+from vetro.clouds.errors import CloudError
 
 #: Characters of a text that are looked at before it is refused as too long.
 LONGEST_NAME = 255

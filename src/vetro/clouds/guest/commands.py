@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from vetro.clouds.drivers.base import ConfigResult, ConfigSpec, DriverError, Signal
-from vetro.clouds.drivers.errors import GuestCommandFailed
+from vetro.clouds.drivers.base import ConfigResult, ConfigSpec, Signal
+from vetro.clouds.drivers.errors import DriverError, GuestCommandFailed
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output
 from vetro.clouds.guest.first_files import SEED
 

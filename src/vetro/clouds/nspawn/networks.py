@@ -15,8 +15,8 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import DriverError, GroupSpec, NetworkSpec, NicSpec, ServerSpec
-from vetro.clouds.drivers.errors import AddressTaken
+from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, NicSpec, ServerSpec
+from vetro.clouds.drivers.errors import AddressTaken, DriverError
 from vetro.clouds.images import sources
 from vetro.clouds.nspawn import border, firewall, ip_forwarding, links, namespaces, nft
 from vetro.clouds.nspawn.namespaces import Link

@@ -5,24 +5,34 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from vetro.clouds.interface import Message, NotFound, Owner
 from vetro.clouds.record.answers import as_text, result_of, texts_of
+from vetro.clouds.record.store import RecordStore
 from vetro.clouds.stacks.types.agent_queue import queue_prefix
-
-if TYPE_CHECKING:
-    from vetro.clouds.record.driver import RecordDriver
 
 #: Seconds between two looks for results of other processes.
 _LOOK = 0.05
 
 
+class Recorder(Protocol):
+    """What the queues need of the recording driver."""
+
+    @property
+    def store(self) -> RecordStore: ...
+    @property
+    def closed(self) -> bool: ...
+    def clock(self) -> float: ...
+    def effects(self, section: str, texts: Mapping[str, Sequence[str]]) -> Mapping[str, Any]: ...
+
+
 class RecordChannel:
     """Implements `vetro.clouds.interface.Channel` for one environment."""
 
-    def __init__(self, driver: RecordDriver, owner: Owner) -> None:
+    def __init__(self, driver: Recorder, owner: Owner) -> None:
         self._driver = driver
         self._owner = owner
         self._store = driver.store

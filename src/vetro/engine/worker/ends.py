@@ -8,24 +8,24 @@ from vetro.engine.worker.journal import Ended
 from vetro.engine.worker.replay import Divergence
 
 if TYPE_CHECKING:
-    from vetro.engine.worker.worker import Worker
+    from vetro.engine.worker.state import WorkerState
 
 
-def died_too_often(worker: Worker, how: str, deaths: int) -> Ended:
+def died_too_often(worker: WorkerState, how: str, deaths: int) -> Ended:
     """The process ended by itself so often that it will again."""
     message = f"the task process ended {deaths} times by itself, the last time: {how}"
     error = {"kind": "limit-exceeded", "code": "ENG313", "message": message, "names": []}
     return Ended("cancelled" if worker.cancelled else "failed", None, error, worker.clock())
 
 
-def killed(worker: Worker, how: str) -> Ended:
+def killed(worker: WorkerState, how: str) -> Ended:
     """It was cancelled and did not end in time."""
     message = f"the task was cancelled ({worker.cancelled}) and its process had to be ended: {how}"
     error = {"kind": "cancelled", "code": "ENG314", "message": message, "names": []}
     return Ended("killed", None, error, worker.clock())
 
 
-def diverged(worker: Worker, found: Divergence) -> Ended:
+def diverged(worker: WorkerState, found: Divergence) -> Ended:
     """Run again, it does something else."""
     error = {
         "kind": "invalid-operation",
@@ -38,7 +38,7 @@ def diverged(worker: Worker, found: Divergence) -> Ended:
     return Ended("diverged", None, error, worker.clock())
 
 
-def needs_person(worker: Worker) -> Ended:
+def needs_person(worker: WorkerState) -> Ended:
     """Nobody here knows whether something was done."""
     error = {
         "kind": "invalid-operation",
@@ -50,7 +50,7 @@ def needs_person(worker: Worker) -> Ended:
     return Ended("needs_person", None, error, worker.clock())
 
 
-def wrote_too_much(worker: Worker, what: str) -> Ended:
+def wrote_too_much(worker: WorkerState, what: str) -> Ended:
     """What it writes would fill the disk. ``what``: how much it wrote more than."""
     message = f"the task {what}"
     hint = "look for a loop that writes in each of its rounds; settings task.reports, task.report_mib, task.effects"
@@ -58,7 +58,7 @@ def wrote_too_much(worker: Worker, what: str) -> Ended:
     return Ended("failed", None, error, worker.clock())
 
 
-def used_up(worker: Worker) -> Ended:
+def used_up(worker: WorkerState) -> Ended:
     """Its processor time is over, and it did not stop by itself."""
     message = f"the task used up its {worker.task.budget.cpu_seconds:g} seconds of processor time"
     error = {"kind": "limit-exceeded", "code": "ENG317", "message": message, "names": []}

@@ -13,7 +13,7 @@ from vetro.engine.worker.replay import Asked
 from vetro.engine.worker.stream import Stream
 
 if TYPE_CHECKING:
-    from vetro.engine.worker.worker import Worker
+    from vetro.engine.worker.state import WorkerState
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class UnderWay:
 class HostLink:
     """Outlives task processes: what the host performs goes on when one of them dies."""
 
-    def __init__(self, worker: Worker, host: HostPort) -> None:
+    def __init__(self, worker: WorkerState, host: HostPort) -> None:
         self._worker = worker
         self._host = host
         self._deaths = 0

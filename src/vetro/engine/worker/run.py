@@ -27,7 +27,7 @@ from vetro.muranopl.runtime.stacks import deep_calls
 
 if TYPE_CHECKING:
     from vetro.engine.worker.host_link import HostLink
-    from vetro.engine.worker.worker import Worker
+    from vetro.engine.worker.state import WorkerState
 
 #: Seconds after which results that only were read are committed when nothing else happens.
 _IDLE = 0.05
@@ -53,7 +53,7 @@ class Died:
 class Run:
     """Made for one task process; `go` once."""
 
-    def __init__(self, worker: Worker, link: HostLink, deadline: float | None) -> None:
+    def __init__(self, worker: WorkerState, link: HostLink, deadline: float | None) -> None:
         self.worker = worker
         self.journal = worker.journal
         self.link = link

@@ -46,7 +46,7 @@ def plain_dialect() -> Dialect:
 @cache
 def form_dialect() -> Dialect:
     """The dialect of all other places: with the functions of forms."""
-    from vetro.forms.dynamic import functions  # reads evaluation, which reads this module
+    from vetro.forms.dynamic import functions
 
     table = FunctionTable(parent=legacy_table(), exclusive={"repeat", "name", "ref"})
     table.add_module(functions)

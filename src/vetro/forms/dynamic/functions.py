@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
+from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.errors import EncryptionUnavailable, ExpressionFailed, TemplateLoop
-from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.yaql.context import CodeContext
 from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.values import FDict, freeze
@@ -15,8 +15,23 @@ from vetro.yaql.values import FDict, freeze
 _BASE_36 = string.digits + string.ascii_lowercase
 
 
-def _of(cx: CodeContext) -> Evaluation:
-    found: Evaluation = cx.data["forms"]
+class EvaluationState(Protocol):
+    """What the functions know of the evaluation that calls them (`Evaluation`)."""
+
+    index: int | None
+    hostnames: int
+    application_name: str | None
+    may_encrypt: bool
+    making: set[str]
+    referred: dict[str, tuple[str, Any]]
+    surroundings: Surroundings
+    templates: Mapping[str, Any]
+
+    def template(self, name: str) -> Any: ...
+
+
+def _of(cx: CodeContext) -> EvaluationState:
+    found: EvaluationState = cx.data["forms"]
     return found
 
 

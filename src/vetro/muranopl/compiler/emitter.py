@@ -18,8 +18,8 @@ from vetro.muranopl.types.access import private_slot
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Emitter, Scope
 from vetro.yaql.codegen import pyast as b
+from vetro.yaql.codegen.base import SCALAR_KINDS, Unsupported
 from vetro.yaql.codegen.calls import shape
-from vetro.yaql.codegen.emitter import SCALAR_KINDS, Unsupported
 
 if TYPE_CHECKING:
     from vetro.muranopl.runtime.protocol import LinkedClass

@@ -26,7 +26,8 @@ from vetro.engine.version import engine_version
 from vetro.engine.worker.journal import OtherEngine, OtherTask
 from vetro.engine.worker.method_spans import MOST as MOST_SPANS
 from vetro.engine.worker.ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
-from vetro.engine.worker.worker import Limits, Worker
+from vetro.engine.worker.state import Limits
+from vetro.engine.worker.worker import Worker
 from vetro.server.config.config import Config
 from vetro.server.errors import Unavailable
 from vetro.server.observe import traces

@@ -9,7 +9,8 @@ Generated code refers to its helpers by global names. What a name stands for is 
 so that code can be marshalled, cached, and bound again in another process (`binding.bind`).
 """
 
-from vetro.yaql.codegen.emitter import Code, Emitter, Scope
+from vetro.yaql.codegen.base import Code, Scope
+from vetro.yaql.codegen.emitter import Emitter
 from vetro.yaql.codegen.standalone import compile_expression
 
 __all__ = ["Code", "Emitter", "Scope", "compile_expression"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.yaql import ast
 from vetro.yaql.closures.arguments import PAIR_TAKERS
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported, all_builtin, has_rules
+from vetro.yaql.codegen.base import SCALAR_KINDS, BaseEmitter, Code, Scope, Unsupported, all_builtin, has_rules
 from vetro.yaql.codegen.formats import emit_format
 from vetro.yaql.codegen.plans import narrowed, plan_for
 from vetro.yaql.codegen.queries import emit_pipeline
@@ -61,7 +61,7 @@ def constants(nodes: list[ast.Node]) -> tuple[tuple[int, object], ...]:
     return tuple((i, n.value) for i, n in enumerate(nodes) if isinstance(n, ast.Constant))
 
 
-def emit_call(em: Emitter, node: ast.Call, scope: Scope) -> Code:
+def emit_call(em: BaseEmitter, node: ast.Call, scope: Scope) -> Code:
     """``name(args)``."""
     hosted = em.host_call(node, scope)
     if hosted is not None:
@@ -89,7 +89,7 @@ def emit_call(em: Emitter, node: ast.Call, scope: Scope) -> Code:
 
 
 def planned(
-    em: Emitter,
+    em: BaseEmitter,
     name: str,
     style: str,
     positional: list[ast.Node],
@@ -135,7 +135,7 @@ def planned(
     return Code(b.call(site, b.name("cx"), *(c.node for c in codes)), _result(em, name, style, [c.kind for c in codes]))
 
 
-def _result(em: Emitter, name: str, style: str, arguments: list[str]) -> str:
+def _result(em: BaseEmitter, name: str, style: str, arguments: list[str]) -> str:
     """The kind of a library function's result; a host may have put other functions beside ours."""
     if name == "join" and len(arguments) != 2:
         return "any"
@@ -148,13 +148,13 @@ def _result(em: Emitter, name: str, style: str, arguments: list[str]) -> str:
 _CLASSES = {"str": "str", "tuple": "tuple", "map": "_FD"}
 
 
-def _likely(em: Emitter, plan: Plan, form: Form, kinds: tuple[tuple[int, str], ...]) -> str | None:
+def _likely(em: BaseEmitter, plan: Plan, form: Form, kinds: tuple[tuple[int, str], ...]) -> str | None:
     """The only kind of receiver that has such a method, if there is just one."""
     fitting = [kind for kind in _CLASSES if narrowed(em.dialect, plan, form, ((0, kind), *kinds))]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _rules(em: Emitter, node: ast.Call, scope: Scope) -> Code:
+def _rules(em: BaseEmitter, node: ast.Call, scope: Scope) -> Code:
     """``switch(c => v, …)`` becomes a conditional expression, ``dict(k => v, …)`` a mapping."""
     if em.dialect.legacy or not all(isinstance(a, ast.Pair) for a in node.args) or not node.args:
         raise Unsupported
@@ -174,7 +174,7 @@ def _rules(em: Emitter, node: ast.Call, scope: Scope) -> Code:
     return Code(result, "scalar" if kinds <= SCALAR_KINDS else "any")
 
 
-def _len(em: Emitter, value: Code, node: ast.Node) -> Code:
+def _len(em: BaseEmitter, value: Code, node: ast.Node) -> Code:
     """Length of text, lists and mappings in line."""
     if value.kind in ("str", "tuple", "map"):
         return Code(b.call("len", value.node), "int")
@@ -184,7 +184,7 @@ def _len(em: Emitter, value: Code, node: ast.Node) -> Code:
     return Code(b.ternary(test, b.call("len", again.node), b.call(site, b.name("cx"), again.node)), "int")
 
 
-def _str(em: Emitter, value: Code) -> Code:
+def _str(em: BaseEmitter, value: Code) -> Code:
     """Text of an integer in line."""
     if value.kind == "str":
         return value
@@ -196,7 +196,7 @@ def _str(em: Emitter, value: Code) -> Code:
     return Code(b.ternary(b.is_class(first, "int"), b.call("str", again.node), slow), "str")
 
 
-def emit_method_call(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code:
+def emit_method_call(em: BaseEmitter, node: ast.MethodCall, scope: Scope) -> Code:
     """``receiver.name(args)``."""
     if isinstance(node.receiver, ast.MethodCall) and node.receiver.name == "as":
         raise Unsupported  # its variables are in scope, and only the closure tier has environments

@@ -7,7 +7,7 @@ import re
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope
+from vetro.yaql.codegen.base import SCALAR_KINDS, BaseEmitter, Code, Scope
 
 _FIELD = re.compile(r"\{(\d*)\}|(\{\{|\}\})|([{}])")
 
@@ -37,7 +37,7 @@ def template_parts(text: str) -> list[str | int] | None:
     return [p for p in parts if p != ""]
 
 
-def emit_format(em: Emitter, node: ast.Call, scope: Scope) -> Code | None:
+def emit_format(em: BaseEmitter, node: ast.Call, scope: Scope) -> Code | None:
     """The in-line form, or None when template or arguments are not of the simple kind."""
     args = node.args
     if not args or any(isinstance(a, (ast.Pair, ast.Empty)) for a in args):

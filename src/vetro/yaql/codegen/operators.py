@@ -6,7 +6,7 @@ import ast as py
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import SCALAR_KINDS, Code, Emitter, Scope, Unsupported
+from vetro.yaql.codegen.base import SCALAR_KINDS, BaseEmitter, Code, Scope, Unsupported
 
 ARITHMETIC = {"+": (py.Add, "_add"), "-": (py.Sub, "_sub"), "*": (py.Mult, "_mul"), "mod": (py.Mod, "_mod")}
 COMPARISON = {
@@ -20,7 +20,7 @@ SLOW = {"/": "_div", "=~": "_matches", "!~": "_not_matches"}
 SMALL = 1 << 62
 
 
-def emit_unary(em: Emitter, node: ast.Unary, scope: Scope) -> Code:
+def emit_unary(em: BaseEmitter, node: ast.Unary, scope: Scope) -> Code:
     """``not``, ``-``, ``+``."""
     if node.op == "not":
         return Code(py.UnaryOp(py.Not(), em.emit(node.operand, scope).node), "bool")
@@ -34,7 +34,7 @@ def emit_unary(em: Emitter, node: ast.Unary, scope: Scope) -> Code:
     raise Unsupported
 
 
-def emit_binary(em: Emitter, node: ast.Binary, scope: Scope) -> Code:
+def emit_binary(em: BaseEmitter, node: ast.Binary, scope: Scope) -> Code:
     """Every infix operator; contexts (``->``) and the host's own go to the closure tier."""
     op = node.op
     if op in ("and", "or"):
@@ -61,7 +61,7 @@ def emit_binary(em: Emitter, node: ast.Binary, scope: Scope) -> Code:
     raise Unsupported
 
 
-def _guard(em: Emitter, left: Code, right: Code) -> tuple[py.expr | None, Code, Code]:
+def _guard(em: BaseEmitter, left: Code, right: Code) -> tuple[py.expr | None, Code, Code]:
     """(test that both are ints, repeatable left, repeatable right); the test evaluates each operand exactly once.
 
     Operands that are no plain names are bound by the test itself, left before right; `&` instead of `and` where both
@@ -82,7 +82,7 @@ def _guard(em: Emitter, left: Code, right: Code) -> tuple[py.expr | None, Code, 
     return (b.both(*tests) if tests else None), again_left, again_right
 
 
-def _guarded(em: Emitter, left: Code, right: Code, fast: type, slow: str, compare: bool) -> Code:
+def _guarded(em: BaseEmitter, left: Code, right: Code, fast: type, slow: str, compare: bool) -> Code:
     """``fast`` on two ints in line, ``slow`` out of line otherwise."""
 
     def quick(x: Code, y: Code) -> py.expr:
@@ -100,13 +100,13 @@ def _guarded(em: Emitter, left: Code, right: Code, fast: type, slow: str, compar
     return Code(b.settled(test, quick(x, y), b.call(slow, b.name("cx"), x.node, y.node)), kind)
 
 
-def _arithmetic(em: Emitter, op: str, left: Code, right: Code) -> Code:
+def _arithmetic(em: BaseEmitter, op: str, left: Code, right: Code) -> Code:
     fast, slow = ARITHMETIC[op]
     made = _guarded(em, left, right, fast, slow, compare=False)
     return _bounded(em, made) if op == "*" else made
 
 
-def _bounded(em: Emitter, product: Code) -> Code:
+def _bounded(em: BaseEmitter, product: Code) -> Code:
     """A product whose size is checked once it is no small integer."""
     node = product.node
     if isinstance(node, py.BinOp):
@@ -118,12 +118,12 @@ def _bounded(em: Emitter, product: Code) -> Code:
     return product
 
 
-def _comparison(em: Emitter, op: str, left: Code, right: Code) -> Code:
+def _comparison(em: BaseEmitter, op: str, left: Code, right: Code) -> Code:
     fast, slow = COMPARISON[op]
     return _guarded(em, left, right, fast, slow, compare=True)
 
 
-def _equality(em: Emitter, op: str, left: Code, right: Code) -> Code:
+def _equality(em: BaseEmitter, op: str, left: Code, right: Code) -> Code:
     fast: py.cmpop = py.Eq() if op == "=" else py.NotEq()
     if left.kind in SCALAR_KINDS or right.kind in SCALAR_KINDS:
         return Code(py.Compare(left.node, [fast], [right.node]), "bool")
@@ -131,7 +131,7 @@ def _equality(em: Emitter, op: str, left: Code, right: Code) -> Code:
     return Code(b.call(slow, b.name("cx"), left.node, right.node), "bool")
 
 
-def _membership(em: Emitter, node: ast.Binary, scope: Scope) -> Code:
+def _membership(em: BaseEmitter, node: ast.Binary, scope: Scope) -> Code:
     right = node.right
     items: tuple[ast.Node, ...] | None = None
     if isinstance(right, ast.ListDisplay) or (

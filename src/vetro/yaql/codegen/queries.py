@@ -10,13 +10,13 @@ import ast as py
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
-from vetro.yaql.codegen.emitter import Code, Emitter, Scope, all_builtin
+from vetro.yaql.codegen.base import BaseEmitter, Code, Scope, all_builtin
 
 STAGES = {"where": "where", "filter": "where", "select": "select", "map": "select"}
 TERMINALS = {"sum": 0, "len": 0, "count": 0, "toList": 0, "first": 0, "any": 1, "all": 1, "toDict": 2}
 
 
-def emit_pipeline(em: Emitter, node: ast.MethodCall, scope: Scope) -> Code | None:
+def emit_pipeline(em: BaseEmitter, node: ast.MethodCall, scope: Scope) -> Code | None:
     """Fused code, or None when the shape is not one of a pipeline."""
     if em.dialect.legacy:
         return None
@@ -78,7 +78,7 @@ def _plain_args(node: ast.MethodCall) -> bool:
 
 
 def _generators(
-    em: Emitter, scope: Scope, source: py.expr, stages: list[tuple[str, ast.Node]]
+    em: BaseEmitter, scope: Scope, source: py.expr, stages: list[tuple[str, ast.Node]]
 ) -> tuple[list[py.comprehension], Code]:
     inner, _ = scope.child(1)
     item = Code(b.name("d1"))
@@ -94,7 +94,7 @@ def _generators(
     return generators, item
 
 
-def _rebind(em: Emitter, scope: Scope, generators: list[py.comprehension], value: Code) -> tuple[Scope, Code]:
+def _rebind(em: BaseEmitter, scope: Scope, generators: list[py.comprehension], value: Code) -> tuple[Scope, Code]:
     """Makes ``value`` the ``$`` of the following stages: (their scope, the item)."""
     if not any(isinstance(n, py.NamedExpr) for n in py.walk(value.node)):
         # Python compiles `for x in [e]` to a plain assignment.
@@ -110,7 +110,7 @@ def _rebind(em: Emitter, scope: Scope, generators: list[py.comprehension], value
 
 
 def _finish(
-    em: Emitter, terminal: ast.MethodCall, generators: list[py.comprehension], item: Code, scope: Scope
+    em: BaseEmitter, terminal: ast.MethodCall, generators: list[py.comprehension], item: Code, scope: Scope
 ) -> Code:
     name = terminal.name
     if name == "sum":

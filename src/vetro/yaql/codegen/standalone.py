@@ -9,8 +9,9 @@ from typing import Any
 
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
+from vetro.yaql.codegen.base import Scope
 from vetro.yaql.codegen.binding import HELPERS, bind, parser_dialect
-from vetro.yaql.codegen.emitter import Emitter, Scope
+from vetro.yaql.codegen.emitter import Emitter
 from vetro.yaql.context import Dialect
 
 FILE = "<yaql>"

@@ -102,15 +102,19 @@ def register(table: FunctionTable) -> None:
         table.add(overload)
 
 
-def hint(name: str) -> str | None:
-    """What the operator accepts, as one line for errors; None for unknown names."""
-    texts: list[str] = []
-    word = name.rpartition("_")[2]
-    for overload in OVERLOADS:
-        if overload.name == name and not any(p.check for p in overload.params):
+def _accepted(overloads: tuple[Overload, ...]) -> dict[str, str]:
+    """What each operator accepts, as one line for errors."""
+    texts: dict[str, list[str]] = {}
+    for overload in overloads:
+        if not any(p.check for p in overload.params):
+            word = overload.name.rpartition("_")[2]
             types = [p.type.value for p in overload.params]
-            if name == "#indexer":
-                texts.append(f"{types[0]}[{', '.join(types[1:])}]")
+            if overload.name == "#indexer":
+                text = f"{types[0]}[{', '.join(types[1:])}]"
             else:
-                texts.append(f" {word} ".join(types) if len(types) == 2 else f"{word} {types[0]}")
-    return "accepted: " + "; ".join(texts) if texts else None
+                text = f" {word} ".join(types) if len(types) == 2 else f"{word} {types[0]}"
+            texts.setdefault(overload.name, []).append(text)
+    return {name: "accepted: " + "; ".join(found) for name, found in texts.items()}
+
+
+operators.ACCEPTED.update(_accepted(OVERLOADS))

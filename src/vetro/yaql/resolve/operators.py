@@ -27,12 +27,14 @@ SEARCH = 100_000_000
 SMALL = 1 << 62
 
 
-def _refuse(name: str, *operands: Any) -> NoReturn:
-    from vetro.yaql.resolve.operator_table import hint  # only on the way to an error
+#: What each operator accepts, as one line for errors: `operator_table` fills it in.
+ACCEPTED: dict[str, str] = {}
 
+
+def _refuse(name: str, *operands: Any) -> NoReturn:
     kinds = ", ".join(describe(o) for o in operands)
     error = NoMatchingFunction(f'No function "{name}" matches supplied arguments ({kinds})')
-    error.hint = hint(name)
+    error.hint = ACCEPTED.get(name)
     if name == "#operator_-" and any(isinstance(o, str) for o in operands):
         error.hint = f"text with a dash in it has to be quoted; {error.hint}"
     raise error

@@ -22,13 +22,13 @@ from vetro.clouds.stacks.types.base import Call, ResourceType, checked
 from vetro.library.stackdata import Part
 
 if TYPE_CHECKING:
-    from vetro.clouds.stacks.convergence.interpreter import Interpreter
+    from vetro.clouds.stacks.convergence.protocol import StackInterpreter
 
 
 class Convergence:
     """Makes and changes resources in order, removes what is left over, evaluates outputs."""
 
-    def __init__(self, interpreter: Interpreter, live: LiveStack, action: str) -> None:
+    def __init__(self, interpreter: StackInterpreter, live: LiveStack, action: str) -> None:
         self.interpreter = interpreter
         self.live = live
         self.action = action

@@ -1,4 +1,4 @@
-"""Stacks that are resources of others (`vetro.clouds.stacks.types.nested_stacks.Nesting`)."""
+"""Stacks that are resources of others (`vetro.clouds.stacks.types.base.Nesting`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from vetro.clouds.stacks.types.registry import is_template
 from vetro.library.stackdata import Part, digest_of, parts_of
 
 if TYPE_CHECKING:
-    from vetro.clouds.stacks.convergence.interpreter import Interpreter
+    from vetro.clouds.stacks.convergence.protocol import StackInterpreter
 
 
 class InnerStacks:
     """Makes them with the interpreter that works on the outer stack."""
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: StackInterpreter) -> None:
         self._interpreter = interpreter
 
     def push(self, call: Call, template: Mapping[str, Any], values: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from vetro.clouds.stacks.convergence.schedule import Job, work
 from vetro.clouds.stacks.state.rows import State
 
 if TYPE_CHECKING:
-    from vetro.clouds.stacks.convergence.interpreter import Interpreter
+    from vetro.clouds.stacks.convergence.protocol import StackInterpreter
 
 
 def failed_text(action: str, name: str, error: Exception) -> str:
@@ -22,7 +22,7 @@ def failed_text(action: str, name: str, error: Exception) -> str:
 class Removal:
     """Removes what is old in a stack, or everything."""
 
-    def __init__(self, interpreter: Interpreter, live: LiveStack) -> None:
+    def __init__(self, interpreter: StackInterpreter, live: LiveStack) -> None:
         self.interpreter = interpreter
         self.live = live
 

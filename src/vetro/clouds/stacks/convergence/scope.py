@@ -9,13 +9,13 @@ from vetro.clouds.stacks.state.rows import State
 from vetro.clouds.stacks.templates.functions import Unknown
 
 if TYPE_CHECKING:
-    from vetro.clouds.stacks.convergence.interpreter import Interpreter
+    from vetro.clouds.stacks.convergence.protocol import StackInterpreter
 
 
 class LiveScope(TemplateScope):
     """References and attributes are those of the resources that there are."""
 
-    def __init__(self, interpreter: Interpreter, live: LiveStack) -> None:
+    def __init__(self, interpreter: StackInterpreter, live: LiveStack) -> None:
         super().__init__(live)
         self._interpreter = interpreter
 
@@ -42,7 +42,7 @@ def made(state: State) -> bool:
     return state.status == "CREATE_COMPLETE" or state.status.startswith("UPDATE_")
 
 
-def reference_of(interpreter: Interpreter, live: LiveStack, state: State) -> Any:
+def reference_of(interpreter: StackInterpreter, live: LiveStack, state: State) -> Any:
     """What get_resource gives of a resource."""
     call = interpreter.call(live, state.name, state.type, state.id, state.properties)
     call.data = state.data
@@ -50,7 +50,7 @@ def reference_of(interpreter: Interpreter, live: LiveStack, state: State) -> Any
 
 
 def attribute_of(
-    interpreter: Interpreter, live: LiveStack, state: State, attribute: str | None, path: list[Any]
+    interpreter: StackInterpreter, live: LiveStack, state: State, attribute: str | None, path: list[Any]
 ) -> Any:
     """An attribute of a resource. Raises `ReferenceInvalid` for a name that there is not."""
     call = interpreter.call(live, state.name, state.type, state.id, state.properties)

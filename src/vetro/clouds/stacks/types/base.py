@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from vetro.clouds.drivers.needs import Needs
 from vetro.clouds.drivers.values import LONGEST_NAME, ValueInvalid, short
@@ -19,9 +19,6 @@ from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory, Kind
 from vetro.clouds.stacks.templates.functions import ReferenceInvalid, walk
 from vetro.clouds.stacks.templates.hints import meant
-
-if TYPE_CHECKING:
-    from vetro.clouds.stacks.types.nested_stacks import Nesting
 
 #: Stands for a part of a value that is not known before other resources are made.
 PENDING: Any = object()
@@ -76,6 +73,41 @@ class Prop:
     fields: Mapping[str, Prop] | None = None
     #: A parser of `vetro.clouds.drivers.values`: of the value, of each item of a list or mapping with ``items``.
     parse: Callable[[Any], Any] | None = None
+
+
+class Nesting(Protocol):
+    """What the interpreter does for a resource that is a stack itself; the id of both is the same."""
+
+    def push(self, call: Call, template: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Makes the stack or brings it to this template; files and environment are the outer stack's.
+
+        Raises `CloudError` with the place of what failed.
+        """
+        # pragma: no cover - protocol
+
+    def make_room(self, call: Call, resources: int) -> None:
+        """Raises `TemplateTooLarge` when the environment cannot have so many more resources."""
+        # pragma: no cover - protocol
+
+    def delete(self, call: Call) -> None:
+        """Removes the stack with all its resources. Raises `CloudError`."""
+        # pragma: no cover - protocol
+
+    def outputs(self, call: Call) -> Mapping[str, Any]:
+        """The outputs of the stack; none when it is not there."""
+        # pragma: no cover - protocol
+
+    def references(self, call: Call) -> Mapping[str, Any]:
+        """Resource name -> what get_resource gives, for the resources that there are."""
+        # pragma: no cover - protocol
+
+    def attribute(self, call: Call, resource: str, name: str, path: list[Any]) -> Any:
+        """An attribute of a resource of the stack; null without one. Raises `ReferenceInvalid`."""
+        # pragma: no cover - protocol
+
+    def file(self, call: Call, name: str) -> Mapping[str, Any]:
+        """A file of the outer stack as a template. Raises `TemplateInvalid`, `ReferenceInvalid`."""
+        # pragma: no cover - protocol
 
 
 @dataclass(slots=True)
