@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from glob import glob
 from typing import Any, Final
 
 from vetro.clouds import kinds
@@ -61,8 +63,6 @@ def sandbox() -> Iterator[Finding]:
 
 def python() -> Iterator[Finding]:
     """The interpreter, and the room it gives to deep calls."""
-    import resource
-
     yield Finding("engine", "python", True, f"{platform.python_version()} ({sys.executable})", needed=True)
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     enough = hard == resource.RLIM_INFINITY or hard >= STACK
@@ -107,8 +107,6 @@ def _which(program: str) -> str | None:
 
 def _postgres(program: str) -> str | None:
     """Debian keeps PostgreSQL's programs out of the PATH, one folder a version."""
-    from glob import glob
-
     found = sorted(glob(f"/usr/lib/postgresql/*/bin/{program}"))
     return found[-1] if found else None
 

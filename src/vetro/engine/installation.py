@@ -11,7 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vetro.library import core_packages
+from vetro.muranopl.api import Engine, default_natives
 from vetro.muranopl.code_cache import CodeCache, MemoryCache
+from vetro.muranopl.precompile import precompile
+from vetro.muranopl.types.native import NativeRegistry
+from vetro.packages.cache import DiskCache
 
 #: Packages of ours whose modules are all loaded before anything is forked.
 PRELOADED = ("vetro.yaql", "vetro.muranopl", "vetro.packages", "vetro.library")
@@ -59,11 +64,6 @@ def prepare(
     the engine add questions that way, and a task can only name what is there. Raises `ImportError`, `AttributeError`.
     """
     preload()
-    from vetro.library import core_packages
-    from vetro.muranopl.api import Engine, default_natives
-    from vetro.muranopl.precompile import precompile
-    from vetro.muranopl.types.native import NativeRegistry
-    from vetro.packages.cache import DiskCache
     from vetro.packages.formats import default_registry
 
     registry = NativeRegistry(parent=default_natives())

@@ -16,6 +16,9 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from vetro.muranopl.configs import MemoryConfigs
+from vetro.muranopl.defaults import defaults
+from vetro.muranopl.functions.mocks import add_mock_functions
+from vetro.muranopl.package_list import source_of
 from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.muranopl.runtime.execution import Clock, MuranoExecution
 from vetro.muranopl.session import Session
@@ -52,8 +55,6 @@ class Engine:
         core: Iterable[Any] | None = None,
         tier: Literal["compiled", "closure"] = "compiled",
     ) -> None:
-        from vetro.muranopl.package_list import source_of
-
         self.source = source_of(packages, core)
         self.limits = limits or Limits()
         self.configs = (
@@ -63,8 +64,6 @@ class Engine:
         for name, implementation in (functions or {}).items():
             self.natives.register_function(name, implementation)
         if mocking:
-            from vetro.muranopl.functions.mocks import add_mock_functions
-
             add_mock_functions(self.natives)
         self.effects = effects
         self.clock = clock
@@ -100,7 +99,5 @@ class Engine:
 
 def default_natives() -> NativeRegistry | None:
     """Native classes of the core library, where it is installed beside the language."""
-    from vetro.muranopl.defaults import defaults
-
     natives: NativeRegistry | None = defaults().natives
     return natives

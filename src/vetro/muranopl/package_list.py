@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from vetro.muranopl.catalog import Skipped
+from vetro.muranopl.defaults import defaults
 
 
 class PackageListSource:
@@ -54,8 +55,6 @@ class PackageListSource:
 def source_of(packages: Any, core: Iterable[Any] | None) -> PackageListSource:
     """A source over packages or a source, with the core library added unless a package of that name is there."""
     if core is None:
-        from vetro.muranopl.defaults import defaults
-
         core = defaults().packages
     if hasattr(packages, "packages_with_class"):
         extra = [p for p in core if not packages.packages(p.name)]

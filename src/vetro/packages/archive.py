@@ -13,15 +13,13 @@ import struct
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from vetro.packages.errors import ArchiveError
 from vetro.packages.files import FileTree
 from vetro.packages.paths import MANIFEST, inner_path
 from vetro.packages.regular import LARGEST_FILE, LARGEST_TOTAL, MOST_FILES, open_regular
-
-if TYPE_CHECKING:
-    from zipfile import ZipFile, ZipInfo
 
 _MIB = 1024 * 1024
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -194,8 +192,6 @@ def _count_headers(file: IO[bytes], size: int) -> int:
 
 
 def _directory(file: Any, location: str) -> list[ZipInfo]:
-    from zipfile import BadZipFile, ZipFile
-
     try:
         with ZipFile(file) as archive:
             return archive.infolist()
@@ -244,8 +240,6 @@ def archive_tree(tree: FileTree) -> bytes:
 
     Hidden files and Python's caches stay out: they belong to the author's tools.
     """
-    from zipfile import ZipFile
-
     target = io.BytesIO()
     with ZipFile(target, "w") as archive:
         for path in tree.paths():
@@ -256,8 +250,6 @@ def archive_tree(tree: FileTree) -> bytes:
 
 def add_file(archive: ZipFile, path: str, data: bytes) -> None:
     """Adds a file without its time, and with the one mode that all have."""
-    from zipfile import ZIP_DEFLATED, ZipInfo
-
     # The oldest time that ZIP can express; the system byte says which world the mode is from.
     info = ZipInfo(path, (1980, 1, 1, 0, 0, 0))
     info.create_system = 3

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 from vetro.muranopl.declarations.versions import Version, parse_version
 from vetro.muranopl.errors import DeclarationError
@@ -39,8 +40,6 @@ class Built:
 
 def archive_files(files: Iterable[tuple[str, bytes]]) -> bytes:
     """Any files as such a ZIP, sorted by path."""
-    from zipfile import ZipFile
-
     target = io.BytesIO()
     with ZipFile(target, "w") as archive:
         for path, data in sorted(files):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -62,8 +63,6 @@ class ClassConfigs:
 def _parse(content: bytes, file: str) -> Mapping[str, Any]:
     # JSON is a subset of YAML but for tabs and some escapes, so files named .json are read as JSON.
     if file.endswith(".json"):
-        import json
-
         try:
             data = json.loads(content)
         except (ValueError, RecursionError) as error:

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ClassNotFound
+from vetro.muranopl.source.documents import load_documents
 from vetro.packages.archive import ArchiveTree, archive_tree
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
@@ -154,8 +155,6 @@ class PackageFormatConformance:
         """A form, where there is one, is YAML with an application."""
         text = self._load(MemoryTree(self.files(), "/sample")).ui
         if text is not None:
-            from vetro.muranopl.source.documents import load_documents
-
             (document,) = load_documents(text, "ui.yaml")
             keys = {key.value.lower() for key, _ in document.value}
             assert {"application"} <= keys, f"the form has only {sorted(keys)}"

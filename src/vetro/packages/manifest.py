@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 from vetro.muranopl.declarations.tree import Position
@@ -335,8 +336,6 @@ class _Reader:
 
 def _suggest(key: str) -> str | None:
     """Which known key a misspelt one may mean."""
-    from difflib import get_close_matches
-
     if key == "Requirements":
         return "did you mean 'Require'?"
     close = get_close_matches(key, sorted(KNOWN_KEYS), 1, 0.7)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import yaml
+
 from vetro.muranopl.catalog import Skipped
 from vetro.packages.errors import UnknownFormat
 from vetro.packages.files import MemoryTree
@@ -28,8 +30,6 @@ def memory_package(data: Mapping[str, Any], *, registry: FormatRegistry | None =
     unknown = sorted(set(data) - _KEYS)
     if unknown:
         raise ValueError(f"unknown keys of a package: {', '.join(unknown)}")
-    import yaml
-
     classes: dict[str, str] = {}
     given = data.get("files") or {}
     files: dict[str, str | bytes] = {f"Classes/{name}": text for name, text in given.items()}

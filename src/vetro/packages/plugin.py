@@ -16,6 +16,7 @@ from vetro.muranopl.declarations.versions import Version, parse_version
 from vetro.packages.archive import archive_tree
 from vetro.packages.errors import PackageError
 from vetro.packages.files import DirectoryTree, FileTree
+from vetro.packages.paths import inner_path
 
 ENTRY_POINT_GROUP = "io.murano.plugins.packages"
 
@@ -244,6 +245,4 @@ def check_picture(data: bytes, file: str) -> None:
 
 def resource_path(name: str) -> str:
     """Cleans a path below ``Resources``; raises `ValueError` when it leads out."""
-    from vetro.packages.paths import inner_path
-
     return inner_path(name)

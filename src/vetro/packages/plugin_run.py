@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
+from vetro.muranopl.errors import MethodNotFound
 from vetro.muranopl.runtime.effects import plain
 from vetro.muranopl.types.access import read_property
 from vetro.packages.errors import PluginError
@@ -90,8 +91,6 @@ class MuranoObject:
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of the object. Raises `MethodNotFound` and whatever the method raises."""
-        from vetro.muranopl.errors import MethodNotFound
-
         bound = self._object.yaql_method(method, self._context.code)
         if bound is None:
             raise MethodNotFound(f"class {self.type_name} has no method '{method}'")

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+import yaml
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
+
 from vetro.muranopl.declarations.tree import Position
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -57,17 +61,12 @@ class Node:
 @cache
 def _machinery() -> tuple[Any, Any, Any]:
     """(yaml module, loader class for events, resolver), imported when the first file is read."""
-    import yaml
-    from yaml.resolver import Resolver
-
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml, loader, Resolver()
 
 
 @cache
 def _constructor() -> Any:
-    from yaml.constructor import SafeConstructor
-
     return SafeConstructor()
 
 

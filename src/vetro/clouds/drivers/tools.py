@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
+from shutil import which as find
 
 from vetro.clouds.drivers.errors import HostCommandFailed, HostFailed
 
@@ -28,8 +29,6 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def which(tool: str) -> str | None:
     """The tool's path, or None."""
-    from shutil import which as find
-
     return find(tool, path=PATH)
 
 

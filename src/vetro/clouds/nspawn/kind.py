@@ -13,6 +13,8 @@ from vetro.clouds.drivers.programs import examine_programs
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.nspawn import id_ranges, inotify
+from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.stacks.kind import GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 
@@ -107,8 +109,6 @@ KIND = NspawnKind()
 
 def missing(images: ImageStore | None = None) -> str | None:
     """What this machine lacks for nspawn servers; None when it has it all. Without ``images`` those do not count."""
-    from vetro.clouds.nspawn.cgroups import Cgroups
-
     if os.geteuid() != 0:
         return "it needs root"
     tools = [tool for tool in _TOOLS if which(tool) is None]
@@ -135,8 +135,6 @@ def missing(images: ImageStore | None = None) -> str | None:
 
 def _limits() -> Iterator[Remark]:
     """What the kernel lets many servers have, and have of their own."""
-    from vetro.clouds.nspawn import id_ranges, inotify
-
     limit = inotify.limit()
     enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
     text = f"at most {limit} watchers of files (inotify) for all servers together: enough for about {most}"

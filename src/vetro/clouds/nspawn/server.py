@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from vetro.clouds.drivers.base import NicSpec, ServerSpec, ServerStatus
@@ -328,6 +329,4 @@ def _disk(flavor: Mapping[str, Any]) -> int:
 
 
 def _quoted(word: str) -> str:
-    from shlex import quote
-
     return quote(word)

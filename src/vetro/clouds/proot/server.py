@@ -20,6 +20,7 @@ from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output, guest_environment
 from vetro.clouds.guest.files import read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.images.store import delete_tree
+from vetro.clouds.proot import systemctl
 
 #: Where a command that is executed finds the folder for its exit status.
 _EXEC = "/run/vetro-exec"
@@ -240,8 +241,6 @@ def link_shims(root: Path) -> None:
         place = root / "usr/local/sbin" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)
-        from vetro.clouds.proot import systemctl
-
         shutil.copyfile(str(systemctl.__file__), place)
         place.chmod(0o755)
     place = root / "usr/local/bin/hostname"

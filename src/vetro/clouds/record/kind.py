@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.record.table import Table
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.clouds.stacks.settings import StackSettings
 
@@ -34,7 +35,6 @@ class RecordKind(DriverKind[RecordSettings]):
     def driver(self, settings: RecordSettings, place: Place) -> RecordDriver:
         """See `DriverKind.driver`. Raises `TableInvalid`, too."""
         from vetro.clouds.record.driver import RecordDriver
-        from vetro.clouds.record.table import Table
 
         return RecordDriver(place.directory, Table.read(settings.script) if settings.script else None)
 
@@ -44,8 +44,6 @@ class RecordKind(DriverKind[RecordSettings]):
 
     def lacks(self, settings: RecordSettings, place: Place) -> Lack | None:
         """See `CloudKind.lacks`. Raises `TableInvalid` for a script that cannot be understood."""
-        from vetro.clouds.record.table import Table
-
         if settings.script:
             Table.read(settings.script)
         return None

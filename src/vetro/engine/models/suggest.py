@@ -16,6 +16,7 @@ from vetro.engine.models.environment import ENVIRONMENT
 from vetro.muranopl.declarations.tree import NO_DEFAULT
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.api import compile
+from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 APPLICATION = "io.murano.Application"
@@ -320,8 +321,6 @@ class UnknownProperty(MuranoError):
 
 def unknown_property(class_name: str, path: str, name: str, known: Iterable[str]) -> UnknownProperty:
     """The error for an answer without property, with the likely one."""
-    from vetro.yaql.didyoumean import suggest
-
     names = sorted(known)
     close = suggest(name, names)
     hint = f"did you mean '{close}'?" if close else f"it has {', '.join(names)}" if names else "it takes no input"

@@ -10,11 +10,13 @@ goes, all its sockets close; when the zygote goes, the kernel kills its children
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import sys
 
 from vetro.engine.task import interrupts
+from vetro.engine.task.zygote_service import serve
 
 #: Bytes of stack of the task processes: room for `vetro.muranopl.runtime.stacks.RECURSION_LIMIT` frames of every kind.
 STACK = 64 << 20
@@ -34,8 +36,6 @@ def main(arguments: list[str]) -> int:
     """Runs the zygote until its launcher is gone; the exit status."""
     # Ctrl-C in a terminal goes to the whole group: whether tasks end is the launcher's decision.
     interrupts.ignored()
-    import argparse
-
     parser = argparse.ArgumentParser(prog="vetro.engine.task.zygote")
     parser.add_argument("--control", type=int, required=True)
     parser.add_argument("--cache")
@@ -44,8 +44,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--answering", action="append", default=[])
     options = parser.parse_args(arguments)
     with_large_stack()
-    from vetro.engine.task.zygote_service import serve
-
     return serve(options.control, options.cache, options.natives, options.require, options.answering)
 
 

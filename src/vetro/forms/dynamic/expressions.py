@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from functools import cache, lru_cache
 from typing import Any
 
+from vetro.forms.dynamic import functions
 from vetro.forms.dynamic.errors import DynamicFormError, ExpressionFailed, TemplateLoop
 from vetro.muranopl.declarations.tree import Position
 from vetro.yaql import ast
@@ -46,8 +47,6 @@ def plain_dialect() -> Dialect:
 @cache
 def form_dialect() -> Dialect:
     """The dialect of all other places: with the functions of forms."""
-    from vetro.forms.dynamic import functions
-
     table = FunctionTable(parent=legacy_table(), exclusive={"repeat", "name", "ref"})
     table.add_module(functions)
     return Dialect(name="ui-forms", table=table, legacy=True, iterable_dicts=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from functools import cache
 from typing import Any
 
@@ -41,8 +42,6 @@ def contract_context(cx: MuranoContext, this: Any, strict: bool, argument: bool 
 
 @cache
 def _dialect(base: Dialect) -> Dialect:
-    import sys
-
     table = FunctionTable(parent=base.table)
     table.add_module(sys.modules[__name__])
     table.exclusive.update(STEP_NAMES)

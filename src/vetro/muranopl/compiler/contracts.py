@@ -30,6 +30,7 @@ from vetro.muranopl.expressions import Literal
 from vetro.yaql import ast
 from vetro.yaql.codegen import Code, Scope
 from vetro.yaql.codegen import pyast as b
+from vetro.yaql.values import thaw
 
 if TYPE_CHECKING:
     from vetro.muranopl.runtime.protocol import LinkedClass
@@ -176,8 +177,6 @@ class ContractCompiler:
         if value is None or isinstance(value, (bool, int, float, str)):
             expected: py.expr = b.const(value)
         else:
-            from vetro.yaql.values import thaw
-
             expected = b.name(self.em.link("_l", "literal", thaw(value)))
         test = py.Compare(b.name(v), [py.NotEq()], [expected])
         return [py.If(test, [py.Expr(b.call("_literal_violation", b.name(v), expected))], [])]

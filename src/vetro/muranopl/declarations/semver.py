@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 else:
 
     def _load_base():
-        from importlib.util import find_spec, module_from_spec, spec_from_file_location
-
         name = "semantic_version.base"
         if name in sys.modules:
             return sys.modules[name]

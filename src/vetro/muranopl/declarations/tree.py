@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Union
 
 from vetro.muranopl.contracts.model import Contract
+from vetro.muranopl.errors import UnknownPrefix
 from vetro.muranopl.expressions import Expression as Expression
 from vetro.muranopl.expressions import ListTemplate as ListTemplate
 from vetro.muranopl.expressions import Literal as Literal
@@ -93,8 +94,6 @@ class Namespaces:
 
     def resolve(self, name: str) -> str:
         """The full class name for ``name`` by SEMANTICS 2.2. Raises `muranopl.errors.UnknownPrefix`."""
-        from vetro.muranopl.errors import UnknownPrefix
-
         if ":" in name:
             prefix, short = name.split(":", 1)
             if not prefix:

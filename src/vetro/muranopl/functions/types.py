@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from vetro.muranopl.catalog import allows
 from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.errors import AmbiguousClass, ClassNotFound
 from vetro.muranopl.functions.params import (
@@ -126,8 +127,6 @@ def cast_to(cx: Any, obj: Any, reference: Any, version_spec: Any = None) -> View
 def _allowed(cx: Any, candidate: MuranoType, version_spec: Any) -> bool:
     if version_spec is not None:
         return parse_spec(version_spec).match(candidate.version)
-    from vetro.muranopl.catalog import allows
-
     return allows(cx.type.package, candidate.package.name, candidate.version)
 
 

@@ -15,9 +15,11 @@ from vetro.muranopl.contracts.runtime import unwrap
 from vetro.muranopl.objects.actions import class_actions, object_actions
 from vetro.muranopl.objects.header import as_type
 from vetro.muranopl.objects.placement import place_unowned
-from vetro.muranopl.objects.plain import host_text, plain_key
+from vetro.muranopl.objects.plain import host_text, plain_key, with_ids
 from vetro.muranopl.types.members import SERIALIZED
+from vetro.muranopl.types.meta import meta_values
 from vetro.muranopl.types.murano_object import DESTROYED, NO_HEADER, MuranoObject
+from vetro.muranopl.types.reflection import TypeInfo
 from vetro.yaql.values import MISSING, SCALARS, FDict, HostObject
 
 if TYPE_CHECKING:
@@ -292,8 +294,6 @@ class Dumper(Writer):
         return tuple(p for p in plan.properties if p[0] not in references and p[0] not in hidden)
 
     def open(self, obj: MuranoObject, plan: OutputPlan, target: dict[Any, Any]) -> dict[Any, Any]:
-        from vetro.muranopl.types.reflection import TypeInfo
-
         metadata = obj._header.get("metadata")
         rest = {"id": obj._id, "name": obj._name, "metadata": metadata}
         if self.style == "Inline":
@@ -311,8 +311,6 @@ class Dumper(Writer):
         return body
 
     def _references(self, obj: MuranoObject, name: str, body: dict[Any, Any]) -> None:
-        from vetro.muranopl.objects.plain import with_ids
-
         value = getattr(obj, "p_" + name, MISSING)
         if value is not MISSING:
             body[name] = with_ids(value)
@@ -332,8 +330,6 @@ class _Anyone:
 
 def reference_properties(session: Runtime, type_: LinkedClass) -> frozenset[str]:
     """Properties whose meta ``io.murano.metadata.engine.Serialize`` asks for ids (12.5)."""
-    from vetro.muranopl.types.meta import meta_values
-
     known: dict[Any, frozenset[str]] = session.store.reference_plans
     found = known.get(type_)
     if found is None:

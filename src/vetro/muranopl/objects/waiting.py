@@ -8,6 +8,7 @@ from typing import Any
 from vetro.muranopl.errors import ObjectNotFound, UninitializedProperty
 from vetro.muranopl.objects.header import inline_key
 from vetro.muranopl.objects.load_plans import LoadPlan, PropertyPlan
+from vetro.muranopl.runtime.exceptions import translate
 from vetro.muranopl.types.murano_object import MuranoObject
 
 
@@ -51,8 +52,6 @@ NOT_YET = (UninitializedProperty, ForwardReference, AttributeError)
 
 def reason_to_wait(error: Exception) -> Exception:
     """``error`` as the reason why a property has to wait; raised again when it is none."""
-    from vetro.muranopl.runtime.exceptions import translate
-
     better = translate(error)
     if isinstance(better, (UninitializedProperty, ForwardReference)):
         return better

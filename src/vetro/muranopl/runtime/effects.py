@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from vetro.muranopl.runtime.exceptions import names_of
 from vetro.yaql.errors import VetroError, kind_of
 from vetro.yaql.values import check_depth, thaw
 
@@ -271,8 +272,6 @@ class RecordingEffects:
 
     def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
         """See `Effects.perform`; a failure is recorded and raised again."""
-        from vetro.muranopl.runtime.exceptions import names_of
-
         asked = copy.deepcopy(args)
         try:
             answer = self.inner.perform(key, kind, args)

@@ -25,7 +25,7 @@ from vetro.muranopl.errors import (
 )
 from vetro.yaql.brief import brief
 from vetro.yaql.errors import NoMatchingMethod, NoMethodRegistered, VetroError
-from vetro.yaql.values import HostObject
+from vetro.yaql.values import FDict, HostObject
 
 #: Characters of an exception name.
 LONGEST_NAME = 1000
@@ -200,8 +200,6 @@ class ExceptionValue(HostObject):
         if name == "message":
             return error.value if isinstance(error, Thrown) else str(getattr(error, "message", None) or error)
         if name == "extra":
-            from vetro.yaql.values import FDict
-
             extra = error.extra if isinstance(error, Thrown) else None
             return extra if extra is not None else FDict()
         if name == "stackTrace":

@@ -16,7 +16,11 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import yaml
+from yaml.composer import Composer
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
 
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import SourceError
@@ -87,10 +91,6 @@ def _loader_class(pure: bool = False) -> type[Any]:
                 CParser.__init__(self, text)
 
         return Loader
-    from yaml.composer import Composer
-    from yaml.parser import Parser
-    from yaml.reader import Reader
-    from yaml.scanner import Scanner
 
     class PureLoader(_Hooks, Reader, Scanner, Parser, Composer):
         def __init__(self, text: str) -> None:

@@ -21,6 +21,7 @@ from coverage.plugin import CoveragePlugin, FileReporter, FileTracer
 from coverage.types import TLineNo
 
 from vetro.muranopl.reader.files import read_file
+from vetro.muranopl.tools.linetrace import _instructions
 
 #: file id -> (text, format version) of every class file that ran under this plug-in.
 _SOURCES: dict[str, tuple[str, tuple[int, int]]] = {}
@@ -84,8 +85,6 @@ class MuranoReporter(FileReporter):
 
     def lines(self) -> set[TLineNo]:
         """Lines on which an instruction begins."""
-        from vetro.muranopl.tools.linetrace import _instructions
-
         text = self.source()
         version = _SOURCES.get(self.filename, ("", (1, 4)))[1]
         declared = read_file(text, self.filename, format_version=version, default_name="coverage.Nameless", problems=[])

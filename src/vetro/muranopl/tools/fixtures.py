@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.muranopl.api import Engine
+from vetro.muranopl.defaults import defaults
 from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.functions.mocks import add_mock_functions
 from vetro.muranopl.runtime.effects import Effects, InProcessEffects
 from vetro.muranopl.runtime.execution import VirtualClock
 from vetro.muranopl.session import Session
 from vetro.muranopl.types.murano_type import MuranoType
+from vetro.muranopl.types.native import NativeRegistry
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import Stop
 
@@ -85,9 +88,6 @@ def find_tests(engine: Engine, packages: Iterable[Any]) -> Iterator[TestId | tup
 
 def test_engine(packages: list[Any], **options: Any) -> Engine:
     """An engine as tests get it: mocks, virtual clock, limits of a minute of work."""
-    from vetro.muranopl.functions.mocks import add_mock_functions
-    from vetro.muranopl.types.native import NativeRegistry
-
     natives = NativeRegistry(parent=options.pop("natives", None) or _default_natives())
     add_mock_functions(natives)
     limits = options.pop("limits", None) or Limits(max_seconds=60.0)
@@ -98,8 +98,6 @@ test_engine.__test__ = False  # type: ignore[attr-defined]
 
 
 def _default_natives() -> Any:
-    from vetro.muranopl.defaults import defaults
-
     return defaults().natives
 
 

@@ -13,7 +13,11 @@ from inspect import unwrap
 from types import FrameType
 from typing import Any
 
+from vetro.muranopl.compiler.variables import walk_instructions
+from vetro.muranopl.declarations.tree import Do, Parallel, Try
+from vetro.muranopl.tools.fixtures import FIXTURE
 from vetro.muranopl.types.murano_type import MuranoType
+from vetro.yaql.errors import VetroError
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +39,6 @@ def covered_files(session: Any, packages: Iterable[Any], executed: Mapping[str, 
 
     A class that cannot be loaded has no lines here.
     """
-    from vetro.muranopl.tools.fixtures import FIXTURE
-    from vetro.yaql.errors import VetroError
-
     base = session.types.core(FIXTURE)
     known: dict[str, set[int]] = {}
     for package in packages:
@@ -80,9 +81,6 @@ def executable_lines(kind: MuranoType) -> dict[str, set[int]]:
 
 
 def _instructions(block: Any) -> Iterator[Any]:
-    from vetro.muranopl.compiler.variables import walk_instructions
-    from vetro.muranopl.declarations.tree import Do, Parallel, Try
-
     for instruction in walk_instructions(block):
         if not isinstance(instruction, (Do, Parallel, Try)):
             yield instruction

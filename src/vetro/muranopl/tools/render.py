@@ -17,6 +17,8 @@ import unicodedata
 from typing import Any, Final
 
 from vetro.muranopl.declarations.tree import Position
+from vetro.muranopl.runtime.exceptions import frames_of
+from vetro.muranopl.runtime.stacktrace import method_name
 from vetro.visible import visible
 from vetro.yaql.errors import ParsingError, kind_of
 
@@ -42,9 +44,6 @@ def render(
 
 def format_trace(error: BaseException, source_text: str | None = None, color: bool = False) -> str:
     """`render`, and under it the MuranoPL calls that led to the error, innermost first."""
-    from vetro.muranopl.runtime.exceptions import frames_of
-    from vetro.muranopl.runtime.stacktrace import method_name
-
     calls = [
         f"  at {frame.owner.name}::{method_name(frame)} ({frame.code.co_filename}:{frame.place[0]})"
         for frame in reversed(frames_of(error))

@@ -15,10 +15,12 @@ from vetro.muranopl.contracts.resolver import class_name_of
 from vetro.muranopl.declarations.tree import ClassDecl, Position, SourceFile
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.reader.files import read_file
+from vetro.muranopl.tools.fixtures import test_engine
 from vetro.muranopl.types.linker import misnamed
 from vetro.packages.checks.bodies import check_bodies, class_problem, place_of
 from vetro.packages.checks.values import check_meta, cut_values
 from vetro.packages.errors import Problem
+from vetro.packages.yamltree import TreeError, read_documents
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
@@ -85,8 +87,6 @@ def _check_sources(package: Any, problems: list[Problem]) -> set[str]:
 def _check_links(
     package: Any, others: Iterable[Any], problems: list[Problem], natives: Any, broken: Collection[str]
 ) -> None:
-    from vetro.muranopl.tools.fixtures import test_engine
-
     session = test_engine([package, *others], natives=natives).session()  # with the functions of test fixtures
     missing = _check_requirements(package, session, problems)
     for name, file in package.classes.items():
@@ -154,8 +154,6 @@ def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iter
 
 def _blamed(package: Any, decl: ClassDecl, error: VetroError) -> Position:
     """Where a class that cannot be linked goes wrong: at the parent that the message names, else at Extends."""
-    from vetro.packages.yamltree import TreeError, read_documents
-
     try:
         text, file_id, _ = package.read_class(decl.name)
         documents = read_documents(text, file_id)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from vetro.packages.build import archive_files
 from vetro.packages.errors import BuildError
 from vetro.packages.manifest import parse_manifest
@@ -70,8 +72,6 @@ def build_template(
         check_picture(files["logo.png"], os.fspath(logo))
     if resources is not None:
         files.update(_resources(os.fspath(resources)))
-
-    import yaml
 
     files[MANIFEST] = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True).encode()
     parse_manifest(files[MANIFEST], MANIFEST)  # names and version are the caller's: refuse malformed ones here

@@ -7,13 +7,16 @@ Nothing else is reachable from generated code: its globals hold no builtins beyo
 from __future__ import annotations
 
 import ast as py
+import dataclasses
 from collections.abc import Callable, Mapping
 from itertools import repeat
 from typing import Any
 
 from vetro.yaql import ast
 from vetro.yaql.api import grammar_of
+from vetro.yaql.closures.nodes import build
 from vetro.yaql.codegen.plans import plan_for
+from vetro.yaql.environment import Env
 from vetro.yaql.errors import CollectionTooLarge, LimitExceeded, NoItems
 from vetro.yaql.parser import ParserDialect, parse
 from vetro.yaql.resolve import operators
@@ -145,8 +148,6 @@ def node_at(root: ast.Node, index: int) -> ast.Node:
 
 def closure_for(text: str, index: int, hole: int, dialect: Any, grammar: ParserDialect) -> Callable[[Any], Any]:
     """The closure of a sub-expression of ``text``; the hole's value is the variable ``#hole``."""
-    from vetro.yaql.closures.nodes import build
-
     root = parse(text, grammar)
     node = node_at(root, index)
     if hole >= 0:
@@ -156,8 +157,6 @@ def closure_for(text: str, index: int, hole: int, dialect: Any, grammar: ParserD
 
 def _replace(node: ast.Node, hole: ast.Node) -> ast.Node:
     """``node`` with ``hole`` (somewhere down its chain of receivers) read from the variable ``#hole``."""
-    import dataclasses
-
     if node is hole:
         return ast.Variable(span=hole.span, name="#hole")
     assert isinstance(node, (ast.MethodCall, ast.Attribute, ast.Index))
@@ -166,8 +165,6 @@ def _replace(node: ast.Node, hole: ast.Node) -> ast.Node:
 
 def bind(links: Mapping[str, tuple[Any, ...]], cx: Any, namespace: dict[str, Any], grammar: ParserDialect) -> None:
     """Puts what ``links`` name into ``namespace``; closures are built when first needed."""
-    from vetro.yaql.environment import Env
-
     for name, spec in links.items():
         kind = spec[0]
         if kind == "plan":
