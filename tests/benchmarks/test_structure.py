@@ -8,6 +8,11 @@ import pytest
 
 from benchmarks.structure import circles, lonely, modules, report
 
+SOURCE = Path(__file__).parents[2] / "src"
+#: The most there may be in the source: these numbers fall, and never rise. Docs: decision 0022.
+IMPORTS_INSIDE_FUNCTIONS = 778
+CIRCLES = 7
+
 FILES = {
     "app/__init__.py": "",
     "app/one.py": "from app.two import name\n\n\ndef f():\n    from app import three\n    import json\n",
@@ -61,3 +66,12 @@ def test_the_table(source: Path) -> None:
     table = report(source, names=True)
     assert "| modules | 7 |" in table and "| imports inside functions | 2 |" in table
     assert "circle of 3: app.one app.three app.two" in table
+
+
+def test_bounds_of_the_source() -> None:
+    found = modules(SOURCE)
+    around = circles(found)
+    assert sum(module.inside for module in found.values()) <= IMPORTS_INSIDE_FUNCTIONS
+    assert len(around) <= CIRCLES
+    # The libraries, the engine and the clouds have none.
+    assert all(name.startswith(("vetro.server.", "vetro.cli.", "vetro.forms.")) for circle in around for name in circle)

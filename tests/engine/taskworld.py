@@ -7,9 +7,9 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
+from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.task.launcher import Launcher, TaskProcess
 from vetro.engine.task.task import Budget, Task
-from vetro.engine.worker.effect_kinds import Answer, answer_of
 
 HEAD = "Namespaces: {=: t, std: io.murano, sys: io.murano.system, e: io.murano.metadata.engine}\n"
 NATIVES = Path(__file__).parent / "natives"

@@ -16,11 +16,11 @@ from tests.faults.harness import OWNER, make_host
 from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.agent.signing import ensure_key
 from vetro.clouds.interface import Conflict, Message, NotAvailable, NotFound, StackFailed, Taken
+from vetro.engine.effect_kinds import KINDS, Answer
 from vetro.engine.host import EffectsHost, HostConfigError, Request, Seal
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import BadRequest, NoSuchSecret
 from vetro.engine.host.encryption import derived, key_in
-from vetro.engine.worker.effect_kinds import KINDS, Answer
 from vetro.library.stackdata import EMPTY, digest_of, parts_of
 from vetro.muranopl.runtime.effects import Effects, UnknownEffect
 

@@ -14,10 +14,10 @@ from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldChannel, WorldCloud
 from tests.support.file_journal import FileJournal
 from tests.support.host_thread import HostThread
+from vetro.engine.effect_kinds import Policy
 from vetro.engine.host import Effect, EffectsHost
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
-from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.ports import Policies
 from vetro.engine.worker.worker import Worker
 from vetro.muranopl.runtime.effects import EffectError

@@ -15,10 +15,10 @@ from typing import Any
 from tests.faults.world import World, WorldChannel, WorldCloud
 from tests.support.file_journal import FileJournal
 from vetro.clouds.interface import Owner
+from vetro.engine.effect_kinds import Policy
 from vetro.engine.host import Effect, EffectsHost, Service
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
-from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.ports import Policies
 from vetro.engine.worker.state import Limits
 from vetro.engine.worker.worker import Worker

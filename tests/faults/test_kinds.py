@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.faults.harness import Case, model, package
+from vetro.engine.effect_kinds import KINDS, Answer, answer_of
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.engine.worker.decisions import resolve
-from vetro.engine.worker.effect_kinds import KINDS, Answer, answer_of
 
 #: kind -> (MuranoPL expression that performs it, what it does in the world: (sort, name) or None)
 TABLE: Mapping[str, tuple[str, tuple[str, str] | None]] = {

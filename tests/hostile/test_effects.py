@@ -23,9 +23,9 @@ from tests.clouds.stacks.hostile_templates import places, template
 from tests.clouds.stacks.test_types import CASES
 from tests.clouds.stacks.world import hot
 from vetro.clouds.interface import Owner
+from vetro.engine.effect_kinds import KINDS, Answer, answer_of
 from vetro.engine.host import EffectsHost, Request, Seal
 from vetro.engine.host.config import build_host
-from vetro.engine.worker.effect_kinds import KINDS, Answer, answer_of
 from vetro.library.stackdata import digest_of, parts_of
 
 ME, SIBLING, STRANGER = Owner("mine", "envme"), Owner("mine", "envsib"), Owner("theirs", "envstr")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.engine.worker.effect_kinds import Policy
+from vetro.engine.effect_kinds import Policy
 from vetro.muranopl.runtime.effects import EffectError
 from vetro.yaql.errors import VetroError
 

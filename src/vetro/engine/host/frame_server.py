@@ -7,11 +7,11 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.answer import Request
 from vetro.engine.host.heartbeat import Pulse, moment
 from vetro.engine.host.performer import EffectsHost, describe
 from vetro.engine.task.frames import Decoder, FrameError, encode, read
-from vetro.engine.worker.effect_kinds import Answer, answer_of
 
 #: Seconds that what a cloud is doing gets to end well when the task is over.
 GRACE = 20.0

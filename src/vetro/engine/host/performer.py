@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from vetro.clouds.interface import Channel, Cloud, Owner
+from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request
 from vetro.engine.host.call_deadlines import Unwatched
@@ -21,7 +22,6 @@ from vetro.engine.host.encryption import Seal
 from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
-from vetro.engine.worker.effect_kinds import Answer, answer_of
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.muranopl.runtime.exceptions import names_of
 from vetro.yaql.errors import VetroError, kind_of

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from vetro.clouds.interface import NotAvailable
+from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.answer import Handler, Request
 from vetro.engine.host.performer import describe
 from vetro.engine.host.simple_effects import Small
@@ -23,7 +24,6 @@ from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.perform import BadTask
 from vetro.engine.task.process import Exit, TaskProcess, TaskProcessEnded
 from vetro.engine.task.task import LASTING, Task
-from vetro.engine.worker.effect_kinds import Answer, answer_of
 from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.errors import VetroError
 

@@ -19,10 +19,10 @@ from vetro.engine.installation import Installation
 from vetro.engine.sandbox import Confinement, Layer, enter, kernel
 from vetro.engine.task.cpu_budget import CpuBudget
 from vetro.engine.task.frames import MOST_DIGITS, FrameError
+from vetro.engine.task.method_spans import MethodSpans
 from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.task import Task
-from vetro.engine.worker.method_spans import MethodSpans
 from vetro.muranopl.runtime.stacks import RECURSION_LIMIT
 
 #: Exit statuses of a task process.

@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.task.frames import Decoder, encode
-from vetro.engine.worker.effect_kinds import Answer, answer_of
 from vetro.muranopl.runtime.effects import EffectFailed, NotPlainData
 from vetro.yaql.errors import Cancelled
 from vetro.yaql.redact import Secrets

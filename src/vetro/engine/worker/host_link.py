@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vetro.engine.worker.effect_kinds import Policy
+from vetro.engine.effect_kinds import Policy
 from vetro.engine.worker.journal import Entry, about
 from vetro.engine.worker.ports import HostPort, HostUnavailable
 from vetro.engine.worker.replay import Asked

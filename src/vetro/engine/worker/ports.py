@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vetro.engine.worker.effect_kinds import KINDS, Policy
+from vetro.engine.effect_kinds import KINDS, Policy
 from vetro.yaql.errors import VetroError
 
 if TYPE_CHECKING:  # the effects host imports this module and has no use for task processes: they need the language

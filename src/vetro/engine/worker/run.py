@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vetro.engine.effect_kinds import Answer, Policy, answer_of
 from vetro.engine.task.launcher import Exit
 from vetro.engine.worker import ends
 from vetro.engine.worker.checkpoint import Throttle, cpu_seconds, sleeps
-from vetro.engine.worker.effect_kinds import Answer, Policy, answer_of
 from vetro.engine.worker.journal import Ended, Entry, Note, about
 from vetro.engine.worker.ports import Process
 from vetro.engine.worker.replay import Asked, Replay

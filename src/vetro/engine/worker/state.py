@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from vetro.engine.effect_kinds import Policy
 from vetro.engine.task.task import Task
 from vetro.engine.version import engine_version
 from vetro.engine.worker.checkpoint import EVERY_SECONDS, LARGEST_SHARE
-from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.journal import Journal
 from vetro.engine.worker.ports import Events, HostPort, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.yaql.redact import Secrets
@@ -89,7 +89,7 @@ class WorkerState:
     still_mine: Callable[[], bool] = lambda: True
     step: Step = lambda name, key: None
     clock: Callable[[], float] = time.time
-    #: Whether events ``{"event": "spans", "spans"}`` tell when methods ran (`vetro.engine.worker.method_spans`).
+    #: Whether events ``{"event": "spans", "spans"}`` tell when methods ran (`vetro.engine.task.method_spans`).
     spans: bool = False
 
     def __post_init__(self) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vetro.engine.effect_kinds import Policy
 from vetro.engine.outcome import OpenEffect, Outcome
-from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.ends import died_too_often
 from vetro.engine.worker.host_link import HostLink
 from vetro.engine.worker.journal import Ended, OtherEngine, Progress

@@ -22,7 +22,7 @@ def ended(task: Task, parent: Mapping[str, str] | None = None, methods: Sequence
     """Counts a task that ended, and sends its spans if spans are wanted.
 
     Call it after the transaction that ended it (``transaction.on_commit``), in the worker. ``parent``: what
-    `traces.carrier` gave where the task was enqueued. ``methods``: what `vetro.engine.worker.method_spans` found.
+    `traces.carrier` gave where the task was enqueued. ``methods``: what `vetro.engine.task.method_spans` found.
     """
     begun, over = task.started, task.finished
     seconds = (over - begun).total_seconds() if begun is not None and over is not None else None

@@ -22,7 +22,7 @@ LASTING = frozenset({"deploy", "destroy", "action"})
 def finish(task_id: str, outcome: Outcome, hold: Callable[..., None], methods: Sequence[Any] = ()) -> Task:
     """Ends a task. ``hold`` makes sure, inside the transaction, that nobody else does (`Lease.hold`).
 
-    ``methods``: what `vetro.engine.worker.method_spans` found, for those who trace.
+    ``methods``: what `vetro.engine.task.method_spans` found, for those who trace.
     Raises what ``hold`` raises; then nothing was written.
     """
     with transaction.atomic():

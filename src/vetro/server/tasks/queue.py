@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from vetro.engine.effect_kinds import Policy
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.decisions import resolve as decide
-from vetro.engine.worker.effect_kinds import Policy
 from vetro.engine.worker.journal import NotOpen
 from vetro.engine.worker.ports import Policies
 from vetro.server.accounts.policy import allows

@@ -22,9 +22,9 @@ from django.db.models import F
 from vetro.engine.host import HostProcess
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import LauncherError
+from vetro.engine.task.method_spans import MOST as MOST_SPANS
 from vetro.engine.version import engine_version
 from vetro.engine.worker.journal import OtherEngine, OtherTask
-from vetro.engine.worker.method_spans import MOST as MOST_SPANS
 from vetro.engine.worker.ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.engine.worker.state import Limits
 from vetro.engine.worker.worker import Worker
