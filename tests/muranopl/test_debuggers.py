@@ -59,7 +59,7 @@ session = Engine(packages=load_path(sys.argv[1])).session()
 session.load({"Objects": {"?": {"type": "d.Main", "id": "m"}}})
 print("result", session.call("run", [4], public_only=False))
 """
-ENABLE = "import vetro.muranopl.tools.debugging as m; m.enable()"
+ENABLE = "import vetro.muranopl.tools.debugger as m; m.enable()"
 
 
 @pytest.fixture(params=["directory", "archive"])
@@ -132,19 +132,19 @@ def test_pdb_needs_no_help_once_the_class_was_used(package: Path) -> None:
 
 
 def test_enabling_needs_a_debugger() -> None:
-    from vetro.muranopl.tools import debugging
+    from vetro.muranopl.tools import debugger
 
     before = sys.gettrace()
     sys.settrace(None)
     try:
         with pytest.raises(RuntimeError, match="no debugger is running"):
-            debugging.enable()
+            debugger.enable()
     finally:
         sys.settrace(before)
 
 
 def test_names_that_are_no_files_of_archives(tmp_path: Path) -> None:
-    from vetro.muranopl.tools.debugging import archived
+    from vetro.muranopl.tools.debugger import archived
 
     (tmp_path / "text.zip").write_text("no archive")
     assert archived(str(tmp_path / "text.zip" / "a.yaml")) is None

@@ -13,8 +13,8 @@ from typing import Any
 from vetro.clouds.interface import NotAvailable
 from vetro.engine.failure import describe
 from vetro.muranopl.errors import ContractViolation, DeclarationError
+from vetro.muranopl.objects.forward_references import NOT_YET, ForwardReference
 from vetro.muranopl.objects.loader import Loader
-from vetro.muranopl.objects.waiting import NOT_YET, ForwardReference
 from vetro.yaql.errors import VetroError
 
 #: Errors listed at most.

@@ -175,7 +175,7 @@ def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: LinkedCl
     namespace["__code__"] = function.__code__
     if sys.gettrace() is not None and not os.path.exists(function.__code__.co_filename):
         # Only under a debugger: it brings bdb and zipfile along.
-        from vetro.muranopl.tools.debugging import remember
+        from vetro.muranopl.tools.debugger import remember
 
         remember(function.__code__.co_filename, namespace["__loader__"].get_source(owner.name))
     return function  # type: ignore[no-any-return]

@@ -4,7 +4,7 @@ One `Loader` does one load: a whole model, one ``new(…)``, one definition give
 into the model. A class contract that meets a definition gets a bare object at once and the definition goes to the
 end of a queue; so nesting costs no Python frames, and all objects of one level exist before any of them is filled in.
 
-`filling.py` gives the properties their values. Then ``.init`` runs for owned objects before their owners.
+`initialization.py` gives the properties their values. Then ``.init`` runs for owned objects before their owners.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.errors import ClassNotFound, DeclarationError, NestingLimit, PackageNotFound
-from vetro.muranopl.objects.filling import Fill, Filler
+from vetro.muranopl.objects.forward_references import ForwardReference
 from vetro.muranopl.objects.header import Header, parse_type_text, split
-from vetro.muranopl.objects.waiting import ForwardReference
+from vetro.muranopl.objects.initialization import Fill, Filler
 from vetro.muranopl.types.murano_object import (
     ALIVE,
     DESTROYED,

@@ -10,8 +10,8 @@ from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import FSet
 
 if TYPE_CHECKING:
+    from vetro.muranopl.objects.forward_references import Entry
     from vetro.muranopl.objects.registry import ObjectRegistry
-    from vetro.muranopl.objects.waiting import Entry
 
 
 class Load(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol, runtime_checkable
 
+from vetro.muranopl.runtime.message_effects import PostedOutside
 from vetro.muranopl.runtime.outside import Outside
-from vetro.muranopl.runtime.posted import PostedOutside
 from vetro.muranopl.runtime.scheduler import Scheduler
 from vetro.yaql.errors import Cancelled
 

@@ -16,9 +16,16 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.errors import CircularDefaults, ContractViolation, ObjectNotFound, UninitializedProperty
+from vetro.muranopl.objects.forward_references import (
+    NOT_YET,
+    Entry,
+    ForwardReference,
+    Pending,
+    definitions_with,
+    reason_to_wait,
+)
 from vetro.muranopl.objects.load_plans import LoadPlan, PropertyPlan, Shape
 from vetro.muranopl.objects.violations import holds_definition, nested_violation
-from vetro.muranopl.objects.waiting import NOT_YET, Entry, ForwardReference, Pending, definitions_with, reason_to_wait
 from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import FROZEN, MISSING, FDict, freeze
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vetro.muranopl.objects.waiting import ForwardReference, definitions_with
+from vetro.muranopl.objects.forward_references import ForwardReference, definitions_with
 from vetro.yaql.values import freeze
 
 A = {"?": {"type": "t.A", "id": "a"}, "sub": {"?": {"type": "t.B", "id": "b"}}}

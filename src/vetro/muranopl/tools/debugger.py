@@ -3,7 +3,7 @@
 Breakpoints in the YAML files of a directory need nothing, nor do those in files of archives once their class was used
 under the debugger. For the rest pdb has to be told, at its prompt, in `.pdbrc` or on its command line::
 
-    python -m pdb -c "import vetro.muranopl.tools.debugging as m; m.enable()" program.py
+    python -m pdb -c "import vetro.muranopl.tools.debugger as m; m.enable()" program.py
 """
 
 from __future__ import annotations
