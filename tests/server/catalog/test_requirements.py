@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.server.catalog.archives import archive
-from vetro.server.catalog import requirements, service
+from vetro.server.catalog import blobs, imports, requirements, service
 from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
@@ -145,6 +145,30 @@ def test_what_arrives_late_is_inherited(ann: Any) -> None:
     assert (row.usable, row.findings) == (True, [])
     offered = implementations(ann.caller, "com.example.Lib")
     assert {one.class_name for one in offered} == {"com.example.Lib", "com.example.Child"}
+
+
+def test_what_another_project_brought_is_inherited_a_while_later(root: Any, eve: Any) -> None:
+    """Nobody's request waits for the packages of others; a worker links them."""
+    child = archive("com.example.Child", extends="com.example.Lib", Require={"com.example.Lib": 1})
+    row = import_packages(eve.caller, [child], allow_missing=True).packages[0]
+    gone = import_packages(
+        eve.caller, [archive("com.example.Gone", Require={"com.example.Lib": 1})], allow_missing=True
+    ).packages[0]
+    base = archive("com.example.Base")
+    middle = archive("com.example.Lib", "1.0.0", extends="com.example.Base", Require={"com.example.Base": None})
+    import_packages(root.caller, [base, middle], is_public=True)
+
+    def known() -> set[str]:
+        return {one.class_name.rpartition(".")[2] for one in implementations(eve.caller, "com.example.Base")}
+
+    row = Package.objects.get(id=row.id)
+    assert (row.usable, row.unlinked, known()) == (True, True, {"Base", "Lib"})
+    blobs.store().remove(gone.digest)
+    assert imports.link() == 2
+    row = Package.objects.get(id=row.id)
+    assert (row.usable, row.unlinked, row.findings) == (True, False, [])
+    assert known() == {"Base", "Lib", "Child"}
+    assert imports.link() == 0
 
 
 def test_what_an_extension_provides_is_not_missing(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.server.environments.conftest import plant
 from vetro.engine.worker.journal import Note
+from vetro.server import setup
 from vetro.server.environments import usage
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import Environment, InstanceUsage
@@ -108,3 +109,29 @@ def test_a_flood_of_what_a_task_tracks_takes_few_statements(planting: Any, djang
     assert found["before"] == [(begun.created.timestamp(), 4501.0)]
     assert found["again"] == [(4503.0, None)]
     assert len(found) == 1502 and "never" not in found
+
+
+@pytest.mark.attack("database", "statistics of many tasks")
+def test_many_tasks_leave_as_many_rows_as_are_kept(planting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is still there stays as long as anything else can go."""
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"retention.statistics": 10}))
+    garden, other = planting(), planting()
+    at = datetime.now(UTC)
+    for id, environment in (("there", garden.id), ("foreign", other.id)):
+        InstanceUsage.objects.create(environment_id=environment, instance_id=id, instance_type=1, created=at)
+
+    def track(*story: tuple[str, str]) -> list[str]:
+        task = Task.objects.create(project_id="p", user_id="u", environment_id=garden.id, kind="deploy", spec={})
+        for n, (id, event) in enumerate(story):
+            args = {"event": event, "instance": id, "instance_type": 7}
+            JournalNote.objects.create(task=task, key=str(n), kind="track", args=args, digest="x", at=float(n))
+        usage.count(garden.id, task)
+        rows = InstanceUsage.objects.filter(environment_id=garden.id)
+        return sorted(rows.values_list("instance_id", flat=True))
+
+    for n in range(4):
+        found = track(*((f"{n}-{m}", event) for m in range(6) for event in (TRACK, UNTRACK)))
+    assert len(found) == 10 and "there" in found and {"3-0", "3-5"} <= set(found)
+    found = track(*((f"live-{m:02}", TRACK) for m in range(20)))
+    assert found == [f"live-{m:02}" for m in range(10, 20)]
+    assert InstanceUsage.objects.filter(environment_id=other.id).count() == 1

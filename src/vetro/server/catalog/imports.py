@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.db.models import Q
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, deleted_versions, requirements, standard_packages
+from vetro.server.catalog.blobs import BlobMissing
 from vetro.server.catalog.conflicts import check_among, check_conflicts, check_names
 from vetro.server.catalog.dependencies import packages_for
 from vetro.server.catalog.drafts import MAX_NAME, Draft, Options, read
@@ -21,7 +23,7 @@ from vetro.server.catalog.limits import shortened
 from vetro.server.catalog.models import Category, Package, PackageClass
 from vetro.server.catalog.resolver import Rows
 from vetro.server.catalog.storage import NewPackage, hold, note, storable, store_classes, store_new
-from vetro.server.errors import Conflict, Forbidden, Invalid, ServiceError
+from vetro.server.errors import Conflict, Forbidden, Invalid, ServiceError, TooMany, Unavailable
 from vetro.server.quotas import enforcement
 
 __all__ = [
@@ -158,21 +160,44 @@ def _put_back(caller: Caller, drafts: Sequence[Draft]) -> bool:
 def look_again(caller: Caller, packages: Iterable[Package]) -> None:
     """Links the classes of packages whose requirements have arrived: only now it is known what they inherit.
 
-    Those of other projects wait for nobody's request but their own projects': they may be as slow as they like.
+    Those of other projects wait for nobody's request, however slow they are: `link` does it.
     """
     for package in packages:
-        if package.project_id != caller.project_id:
-            continue
-        try:
-            draft = read(caller, blobs.get(package.digest), Options(strict=False))
-        except ServiceError:
-            continue
+        if package.project_id == caller.project_id:
+            _look_again(caller, package)
+
+
+def link(most: int = 50) -> int:
+    """Links the classes of packages whose requirements arrived by somebody else's request; how many packages.
+
+    For a thread of a worker. One that cannot be examined now stays for the next time.
+    """
+    done = 0
+    for package in Package.objects.filter(unlinked=True).order_by("updated")[:most]:
+        owner = Caller("system", "system", package.project_id, "", ())
+        with suppress(Unavailable, TooMany):
+            _look_again(owner, package)
+            done += 1
+    return done
+
+
+def _look_again(caller: Caller, package: Package) -> None:
+    seen = Package.objects.filter(id=package.id)
+    try:
+        draft = read(caller, blobs.get(package.digest), Options(strict=False))
         package.findings, draft.row = draft.row.findings, package
         check_code(caller, [draft], Options(strict=False, allow_missing=True))
-        with transaction.atomic():
-            store_classes(package, draft.classes)
-            package.findings = storable(shortened(package.findings))
-            package.save(update_fields=["usable", "readable", "findings"])
+    except (Unavailable, TooMany):
+        raise
+    except (ServiceError, BlobMissing):  # its archive is not what it was
+        seen.update(unlinked=False)
+        return
+    with transaction.atomic():
+        if not seen.exists():  # removed meanwhile
+            return
+        store_classes(package, draft.classes)
+        package.unlinked, package.findings = False, storable(shortened(package.findings))
+        package.save(update_fields=["usable", "readable", "findings", "unlinked"])
 
 
 def _check_room(caller: Caller, drafts: Sequence[Draft]) -> None:

@@ -49,6 +49,8 @@ class Package(models.Model):
     usable = models.BooleanField(default=True)
     #: Whether any class file is there and could be read: those that are not disable their class alone.
     readable = models.BooleanField(default=True)
+    #: Requirements arrived after it: what its classes inherit is to be looked at again.
+    unlinked = models.BooleanField(default=False, db_default=False)
     #: Part of the installation (io.murano…): only an administrator's upload can replace it.
     embedded = models.BooleanField(default=False)
     #: A deployment used it: it cannot be changed any more, only superseded.
@@ -90,6 +92,7 @@ class Package(models.Model):
             models.Index(fields=["project_id", "size"], name="package_sizes"),
             models.Index(fields=["name"], name="package_by_exact_name"),
             models.Index(fields=["type"], name="package_by_type"),
+            models.Index(fields=["id"], name="package_unlinked", condition=models.Q(unlinked=True)),
         ]
 
 

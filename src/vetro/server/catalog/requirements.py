@@ -154,8 +154,8 @@ def mend(names: Iterable[str]) -> list[Package]:
             break
         waiting = [package for package in waiting if package.id not in lacking]
     for package in waiting:
-        package.usable = True
-        package.save(update_fields=["usable", "updated"])
+        package.usable = package.unlinked = True
+        package.save(update_fields=["usable", "unlinked", "updated"])
     return waiting
 
 

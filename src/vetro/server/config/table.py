@@ -257,6 +257,13 @@ SETTINGS: Final[Sequence[Setting]] = (
         least=0,
     ),
     Setting("retention.states", int, 100, "states of an environment that are kept; 0: all", least=0),
+    Setting(
+        "retention.statistics",
+        int,
+        10_000,
+        "statistics of instances of an environment that are kept, the newest; 0: all",
+        least=0,
+    ),
     Setting("retention.audit_days", int, 365, "days after which audit records are dropped; 0: never", least=0),
     Setting("observe.log_format", str, "text", "how log lines look", choices=("text", "json")),
     Setting("observe.log_level", str, "info", "what is logged", choices=("debug", "info", "warning", "error")),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db.models import F
+
 from vetro.server.caller import Caller
 from vetro.server.environments import queries
 from vetro.server.environments.models import InstanceUsage
 from vetro.server.ids import stamp
+from vetro.server.setup import config
 from vetro.server.tasks.models import JournalNote, Task
 
 _BEGIN = "murano.track_instance"
@@ -49,6 +52,16 @@ def count(environment_id: str, task: Task) -> None:
     InstanceUsage.objects.bulk_update(ended, ["destroyed"], batch_size=_AT_ONCE)
     # One that began at that moment was counted already.
     InstanceUsage.objects.bulk_create(begun, batch_size=_AT_ONCE, ignore_conflicts=True)
+    _forget(environment_id, int(config()["retention.statistics"]))
+
+
+def _forget(environment_id: str, most: int) -> None:
+    """Drops what is more than ``most``: the oldest of those that are gone first, then the oldest of all."""
+    rows = InstanceUsage.objects.filter(environment_id=environment_id)
+    more = rows.count() - most if most else 0
+    while more > 0:
+        ids = list(rows.order_by(F("destroyed").asc(nulls_last=True), "id").values_list("id", flat=True)[:more][:5000])
+        more -= rows.filter(id__in=ids).delete()[0] or more
 
 
 def _text(value: Any) -> str:

@@ -31,6 +31,8 @@ from vetro.server.tasks.task_runner import TaskRunner
 _log = logging.getLogger("vetro.worker")
 #: Seconds between two looks at what is too old.
 _SWEEP_EVERY = 3600.0
+#: Seconds between two looks for packages that wait to be linked.
+_LINK_EVERY = 60.0
 #: Seconds after which a worker that nobody hears of is forgotten.
 _SILENT = 3600.0
 #: Seconds by which the clock was set back, not only adjusted.
@@ -194,7 +196,7 @@ class WorkerPool:
     def beat(self, over: threading.Event) -> None:
         """Renews the leases until ``over``; for a thread of its own."""
         swept, ahead = time.monotonic() - _SWEEP_EVERY + 60.0, math.inf
-        sweeping: threading.Thread | None = None
+        linked, working = swept, dict[str, threading.Thread]()
         try:
             while not over.wait(self._lease / 3):
                 try:
@@ -209,9 +211,13 @@ class WorkerPool:
                         self._wanted(wanted)
                     if members.take_over(self._config):
                         self.look()
-                    if time.monotonic() - swept > _SWEEP_EVERY and not (sweeping and sweeping.is_alive()):
+                    busy = {name for name, thread in working.items() if thread.is_alive()}
+                    if time.monotonic() - linked > _LINK_EVERY and "link" not in busy:
+                        linked = time.monotonic()
+                        working["link"] = sweep.link()
+                    if time.monotonic() - swept > _SWEEP_EVERY and "sweep" not in busy:
                         swept = time.monotonic()
-                        sweeping = sweep.begin(self._config)
+                        working["sweep"] = sweep.begin(self._config)
                         members.forget_silent(_SILENT)
                         shorten(self._lease)  # the database may go by another clock
                 except DatabaseFailed as error:

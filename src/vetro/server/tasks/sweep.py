@@ -15,7 +15,7 @@ from django.db.models import Model
 
 from vetro.server.accounts import revocation
 from vetro.server.audit.models import AuditRecord
-from vetro.server.catalog import deleted_versions, garbage
+from vetro.server.catalog import deleted_versions, garbage, imports
 from vetro.server.config.config import Config
 from vetro.server.environments import removal
 from vetro.server.tasks import broker_logins, clock, journal, retention
@@ -64,6 +64,24 @@ def begin(config: Config) -> threading.Thread:
     thread = threading.Thread(target=_clean, args=(config,), name="sweep", daemon=True)
     thread.start()
     return thread
+
+
+def link() -> threading.Thread:
+    """Links classes of packages whose requirements another project brought (`imports.link`), in a thread."""
+    thread = threading.Thread(target=_link, name="link", daemon=True)
+    thread.start()
+    return thread
+
+
+def _link() -> None:
+    try:
+        count = imports.link()
+        if count:
+            _log.info("the classes of %d packages are linked to what arrived after them", count)
+    except (Error, OSError, VetroError) as error:  # the next round tries again
+        _log.warning("packages that wait could not be linked: %s", error)
+    finally:
+        connections.close_all()
 
 
 def _doubtful() -> bool:
