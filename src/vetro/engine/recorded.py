@@ -25,6 +25,21 @@ class RecordedCloud:
         self.effects = build_host(config)
         self.cloud: Any = self.effects.cloud
 
+    def plans(self) -> list[dict[str, Any]]:
+        """What agents were asked, oldest first: server, name of the plan, its texts (scripts, files, commands) and
+        parameters."""
+        from vetro.clouds.record.answers import texts_of
+
+        return [
+            {
+                "server": plan.server,
+                "name": plan.name,
+                "texts": texts_of(plan.body),
+                "parameters": plan.body.get("Parameters") or {},
+            }
+            for plan in self.cloud.driver.plans()
+        ]
+
     def __enter__(self) -> RecordedCloud:
         return self
 

@@ -213,8 +213,15 @@ Methods:
           image: 'debian-12-murano'
           flavor: 'm1.small'
       - $site: new(Site, $.environment, server => $server)
+      - $.assertEqual([], sentPlans())
       - $site.deploy()
       - $.assertEqual('1.22', $site.version)
+      - $plans: sentPlans()
+      - $.assertEqual(['web'], $plans.server)
+      - $.assertEqual(['nginx -v'], $plans.first().texts.where('nginx' in $).distinct())
+  testNothingIsLeft:
+    Body:
+      - $.assertEqual([], sentPlans())
 """
 
 

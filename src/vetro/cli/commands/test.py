@@ -165,7 +165,13 @@ class _Run:
             with ExitStack() as stack:
                 if tracer is not None:
                     stack.enter_context(tracer.active())
-                result = run_test(engine, test, lambda: stack.enter_context(RecordedCloud("", **more)).effects)
+                opened: list[RecordedCloud] = []
+
+                def cloud(stack: ExitStack = stack, opened: list[RecordedCloud] = opened) -> Any:
+                    opened.append(stack.enter_context(RecordedCloud("", **more)))
+                    return opened[0].effects
+
+                result = run_test(engine, test, cloud, lambda opened=opened: opened[0].plans())  # type: ignore[misc]
             self._show(result)
             if result.error is None:
                 self.passed += 1

@@ -2,7 +2,8 @@
 
 A mock is an attribute of one flat Python class, so derived classes, which have attributes of their own, are not
 affected. One that was given an object stands for all objects of its class, but an object's own mock comes before those
-of others (docs/decisions/0025). The functions exist only where the host adds `mock_functions` to a session: the test runner.
+of others (docs/decisions/0025). The functions exist only where the host adds `mock_functions` to a session: the test
+runner.
 
 What a mock expression may ask about the call it stands for (the replaced method, the caller's variables) is found on
 the Python stack: the nearest `mocked_call` frame is that call.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from vetro.muranopl.types.murano_type import MuranoType
 from vetro.muranopl.types.native import NativeRegistry
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import Stop
+from vetro.yaql.values import freeze
 
 FIXTURE = "io.murano.test.TestFixture"
 TEST_NAME = re.compile(r"^test[^a-z]")
@@ -91,7 +92,15 @@ def test_engine(packages: list[Any], **options: Any) -> Engine:
     natives = NativeRegistry(parent=options.pop("natives", None) or _default_natives())
     add_mock_functions(natives)
     limits = options.pop("limits", None) or Limits(max_seconds=60.0)
-    return Engine(packages, natives=natives, clock=VirtualClock(), mocking=True, limits=limits, **options)
+    engine = Engine(packages, natives=natives, clock=VirtualClock(), mocking=True, limits=limits, **options)
+    natives.register_function("sentPlans", lambda: _sent_plans(engine), params=())
+    return engine
+
+
+def _sent_plans(engine: Engine) -> Any:
+    """What agents were asked in this test, oldest first: ``{server, name, texts, parameters}`` of each plan."""
+    heard = engine.effects
+    return freeze(heard.plans() if isinstance(heard, _Heard) else [])
 
 
 test_engine.__test__ = False  # type: ignore[attr-defined]
@@ -108,13 +117,23 @@ _HEARD = frozenset({"log", "report", "track", "clock", "sleep", "identity"})
 class _Heard(InProcessEffects):
     """Collects what a test says; hands on what it does outside, to a cloud that is opened when it is needed."""
 
-    def __init__(self, output: list[str], cloud: Callable[[], Effects] | None) -> None:
+    def __init__(
+        self,
+        output: list[str],
+        cloud: Callable[[], Effects] | None,
+        plans: Callable[[], Sequence[Mapping[str, Any]]] | None,
+    ) -> None:
         super().__init__(
             {"log": lambda args: output.append(f"{args.get('level', 'info')}: {args.get('text', '')}")},
             on_report=lambda args: output.append(f"report: {args.get('text', '')}"),
         )
         self._cloud = cloud
+        self._plans = plans
         self._opened: Effects | None = None
+
+    def plans(self) -> Sequence[Mapping[str, Any]]:
+        """The plans that agents of the test's cloud were sent."""
+        return () if self._plans is None or self._opened is None else self._plans()
 
     def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
         if self._cloud is None or kind in _HEARD:
@@ -124,10 +143,16 @@ class _Heard(InProcessEffects):
         return self._opened.perform(key, kind, args)
 
 
-def run_test(engine: Engine, test: TestId, cloud: Callable[[], Effects] | None = None) -> TestResult:
-    """Runs one test in a fresh session. ``cloud`` opens what performs effects that reach outside: stacks, agents."""
+def run_test(
+    engine: Engine,
+    test: TestId,
+    cloud: Callable[[], Effects] | None = None,
+    plans: Callable[[], Sequence[Mapping[str, Any]]] | None = None,
+) -> TestResult:
+    """Runs one test in a fresh session. ``cloud`` opens what performs effects that reach outside: stacks, agents;
+    ``plans`` says what agents were asked there (function ``sentPlans`` of tests)."""
     output: list[str] = []
-    effects = _Heard(output, cloud)
+    effects = _Heard(output, cloud, plans)
     engine.effects = effects
     session = engine.session()
     started = time.perf_counter()
