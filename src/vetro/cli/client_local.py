@@ -204,6 +204,14 @@ class LocalClient(Client):
         with refusals():
             return local_paths([row["digest"] for row in self.get(f"/environments/{environment_id}/packages")])
 
+    def archive(self, environment_id: str, name: str, version: str) -> str:
+        """A package that an environment uses, as it can be loaded."""
+        from vetro.server.tasks.spec import local_paths
+
+        rows = self.get(f"/environments/{environment_id}/packages")
+        with refusals():
+            return local_paths([one["digest"] for one in rows if (one["name"], one["version"]) == (name, version)])[0]
+
     def pin(self, environment_id: str, packages: Iterable[Any]) -> list[str]:
         """Has an environment use these loaded packages from its next task on; what changed, as text."""
         from vetro.server.local.environments import pin

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vetro.engine.models import Environment
-from vetro.engine.models.environment import class_of
+from vetro.engine.models.environment import class_of, type_of
 
 
 def servers(obj: Any) -> Iterator[dict[str, Any]]:
@@ -36,10 +36,13 @@ def name_of(obj: Mapping[str, Any]) -> str:
 
 
 def rows(environment: Environment) -> list[tuple[str, str, str, str]]:
-    """(component, class, server, addresses) for a table: a row a server, and one for a component without."""
+    """(component, class, server, addresses) for a table: a row a server, and one for a component without. Where a
+    package is used in several versions, the class is told with its own."""
     made = []
+    several = {package for package, versions in environment.versions().items() if len(versions) > 1}
     for application in environment.applications:
-        label, kind = name_of(application), class_of(application)
+        label, (kind, version, package) = name_of(application), type_of(application)
+        kind += f" {version}" if package in several else ""
         found = list(servers(application))
         for server in found:
             made.append((label, kind, str(server.get("name", "")), ", ".join(addresses(server)) or "-"))

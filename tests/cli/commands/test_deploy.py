@@ -240,6 +240,19 @@ def test_an_environment_is_not_gone_while_its_servers_are_not(place: Place) -> N
     assert place.servers() == [] and place.data("env", "list") == []
 
 
+def test_a_name_is_the_copy_that_the_environment_uses(place: Place) -> None:
+    """The folder that it came from may have changed, or be gone."""
+    place.deploy()
+    package = place.folder / "box"
+    assert package.is_dir()
+    package.rename(place.folder / "gone")
+    done = place.ok("deploy", "t", "--env", "e", "--app", "other", "-q")
+    assert "t 1.0.0, as environment 'e' uses it" in done.stderr
+    assert place.servers() == ["e-1", "e-2"]
+    assert "no such file or folder" in place.refused("deploy", "t", "--env", "nowhere")
+    assert "no such file or folder" in place.refused("deploy", "t.other", "--env", "e")
+
+
 def test_what_only_the_form_would_set_is_named(place: Place) -> None:
     """Contracts leave it optional, without a default; the UI definition of the package always sets it."""
     text = """\

@@ -10,6 +10,8 @@ from typing import Any
 import pexpect
 import yaml
 
+from tests.cli.conftest import write_package
+from tests.cli.deploykit import BOX
 from tests.cli.remotekit import Remote
 from tests.server.servekit import until
 
@@ -39,6 +41,19 @@ def test_deploy_makes_everything_that_is_missing(remote: Remote) -> None:
     assert remote.ok("env", "deploy", "first").exit_code == 0
     model = yaml.safe_load(remote.ok("env", "show", "first", "--model", "1").stdout)
     assert [a["text"] for a in model["Objects"]["applications"]] == ["first"]
+
+
+def test_a_name_is_the_version_that_the_environment_uses(remote: Remote, tmp_path: Path) -> None:
+    """And versions side by side are told apart."""
+    remote.deploy("kept")
+    newer = write_package(tmp_path / "newer", {"t.Box": BOX}, name="t", version="1.1.0")
+    remote.ok("package", "publish", str(newer))
+    done = remote.ok("deploy", "t", "--env", "kept", "--app", "same")
+    assert "t 1.0.0, as environment 'kept' uses it" in done.stderr and "t.Box 1" not in done.stdout
+    done = remote.ok("deploy", "t/1.1.0", "--env", "kept", "--app", "newer")
+    assert re.search(r"^same +t\.Box 1\.0\.0 ", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^newer +t\.Box 1\.1\.0 ", done.stdout, re.MULTILINE)
+    assert "uses t in several versions: 1.0.0, 1.1.0" in remote.refused("deploy", "t", "--env", "kept", "--app", "x")
 
 
 def test_what_happened_and_what_would(remote: Remote) -> None:

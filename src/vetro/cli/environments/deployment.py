@@ -21,10 +21,10 @@ from vetro.cli.client import find
 from vetro.cli.client.follow import command
 from vetro.cli.client.requests import Client, Refused
 from vetro.cli.client_local import LocalClient
-from vetro.cli.deploy_target import needed_packages
+from vetro.cli.deploy_target import TargetError, needed_packages
 from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import begin, discard, finish, summary
-from vetro.cli.environments.models import environment_of, has_mark, names_in, own_draft
+from vetro.cli.environments.models import environment_of, has_mark, names_in, own_draft, present
 from vetro.engine.models import Environment, put
 
 #: A full name, and behind it a version or a version spec.
@@ -42,14 +42,22 @@ class Loaded:
 
 
 @contextmanager
-def loaded(client: Client, names: Sequence[str]) -> Iterator[Loaded]:
-    """Packages of paths of this machine, or of the server by name, with what they require of the server's."""
+def loaded(client: Client, names: Sequence[str], env_name: str | None = None) -> Iterator[Loaded]:
+    """Packages of paths of this machine, of the environment by name, which come before those of the server, with what
+    they require."""
     from vetro.cli.package_paths import load_packages
 
-    if client.local:
-        own = load_packages(names)
-        yield Loaded(own, own, list(names), [])
+    row = find.find_environment(client, env_name) if env_name is not None else None
+    used = present(client, row).versions() if row is not None else {}
+    copies = _copies(client, names, row, used)
+    if isinstance(client, LocalClient):
+        own = load_packages([copies.get(name, name) for name in names])
+        there = {package.name for package in own}
+        paths = client.package_paths(row["id"]) if row is not None and copies else ()
+        others = [package for package in load_packages(paths) if package.name not in there]
+        yield Loaded(own, [*own, *others], list(names), [])
         return
+    names = [copies.get(name, name) for name in names]
 
     with tempfile.TemporaryDirectory(prefix="vetro-packages-") as temporary:
         folder = package_transfer.download_folder(Path(temporary))
@@ -63,6 +71,27 @@ def loaded(client: Client, names: Sequence[str]) -> Iterator[Loaded]:
         there = load_packages(fetched)
         others = [*fetched, *(str(p) for p in package_transfer.required(client, [*own, *there], folder))]
         yield Loaded(own, [*own, *load_packages(others)], paths, others)
+
+
+def _copies(
+    client: Client, names: Sequence[str], row: Mapping[str, Any] | None, used: Mapping[str, set[str]]
+) -> dict[str, str]:
+    """For names of packages without a version that the environment uses: the archive here, or NAME/VERSION of the
+    server. Raises `TargetError` where it uses several versions."""
+    found: dict[str, str] = {}
+    for name in names if row is not None else ():
+        if not _of_catalog(name) or "/" in name or name not in used:
+            continue
+        assert row is not None
+        versions = sorted(used[name])
+        if len(versions) > 1:
+            fault = f"environment '{row['name']}' uses {name} in several versions: {', '.join(versions)}"
+            raise TargetError(fault, hint="name one with its version, or give the path of a package")
+        found[name] = f"{name}/{versions[0]}"
+        if isinstance(client, LocalClient):
+            found[name] = client.archive(row["id"], name, versions[0])
+        out.note(f"{name} {versions[0]}, as environment '{row['name']}' uses it")
+    return found
 
 
 def _of_catalog(name: str) -> bool:
@@ -91,7 +120,7 @@ def deploy(
     from vetro.cli.package_paths import source_finder
     from vetro.cli.package_queries import Asked, given_of, launcher
 
-    with loaded(client, names) as packages, out.explained(source_finder(packages.all)):
+    with loaded(client, names, env_name) as packages, out.explained(source_finder(packages.all)):
         with launcher(packages.all, client) as processes:
             type_ = main_type(packages.all, wanted)
             name = env_name or environment_name(type_.name)

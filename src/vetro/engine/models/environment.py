@@ -86,11 +86,27 @@ class Environment:
             elif isinstance(item, list):
                 stack.extend(reversed(item))
 
+    def versions(self) -> dict[str, set[str]]:
+        """Of which packages, in which versions, the objects are, as far as their types say so."""
+        found: dict[str, set[str]] = {}
+        for item in self.objects():
+            _, version, package = type_of(item)
+            if version and package:
+                found.setdefault(package, set()).add(version)
+        return found
+
+
+def type_of(obj: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Class, version and package of an object's header; '' for what it does not say."""
+    written = str((obj.get("?") or {}).get("type") or "")
+    full, _, package = written.partition("@")
+    name, _, version = full.partition("/")
+    return name, version, package
+
 
 def class_of(obj: Mapping[str, Any]) -> str:
     """The class name of an object's header, without version and package."""
-    written = str((obj.get("?") or {}).get("type") or "")
-    return written.partition("/")[0].partition("@")[0]
+    return type_of(obj)[0]
 
 
 def _id_of(obj: Mapping[str, Any]) -> Any:
