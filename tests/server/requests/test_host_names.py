@@ -36,6 +36,7 @@ def test_on_all_addresses_each_address_is_a_name(tmp_path: Path) -> None:
     anywhere = hosts(tmp_path, host="0.0.0.0")
     assert all(map(anywhere.allow, ("192.0.2.7:80", "[2001:db8::1]:80", "localhost")))
     assert not any(map(anywhere.allow, ("rebound.example", "1.2.3.4.example", "0x7f000001")))
+    assert not any(map(anywhere.allow, ("[2001:db8::1].rebound.example", "[::1]x:80", "[::1]:", "[::1]:80.example")))
 
 
 def test_what_is_set_counts_and_nothing_else(tmp_path: Path) -> None:

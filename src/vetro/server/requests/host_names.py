@@ -49,7 +49,8 @@ def bare(header: str) -> str:
     """A name or an address without its port and brackets, in lower case."""
     text = header.strip().lower()
     if text.startswith("["):
-        return text[1:].partition("]")[0]
+        name, _, port = text[1:].partition("]")
+        return name if not port or (port.startswith(":") and port[1:].isdigit()) else text
     name, _, port = text.rpartition(":")
     return (name if name and port.isdigit() else text).rstrip(".")
 
