@@ -89,6 +89,47 @@ Methods:
 """
 
 
+#: Two servers that say who they are.
+TWINS = """\
+Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
+Name: Twins
+Extends: std:Application
+Properties:
+  here: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+  there: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+  heard: {Contract: [$.string()], Usage: Out}
+Methods:
+  deploy:
+    Body:
+      - $.here.deploy()
+      - $.there.deploy()
+      - $.heard: list($.here, $.there).select(conf:Linux.runCommand($.agent, hostname).stdout)
+"""
+#: A server whose agent is not begun.
+MUTE = """\
+Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
+Name: Mute
+Extends: std:Application
+Properties:
+  instance: {Contract: $.class(MuteServer).notNull()}
+Methods:
+  deploy:
+    Body:
+      - $.instance.deploy()
+      - conf:Linux.runCommand($.instance.agent, 'true', 'Work', true, true, false, 90)
+"""
+MUTE_SERVER = """\
+Namespaces: {=: t, res: io.murano.resources}
+Name: MuteServer
+Extends: res:LinuxMuranoInstance
+Methods:
+  generateUserData:
+    Body:
+      - $begin: !yaql "'#!/bin/sh\\necho nobody begins the agent > /dev/console\\nexit 0\\n'"
+      - Return: $begin + super($, $.generateUserData())
+"""
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any) -> Iterator[Place]:
     """A workspace whose servers are real; afterwards nothing of it is left on this machine."""
@@ -232,3 +273,38 @@ def test_cut_off(place: Place) -> None:
     assert used(place)["links"] == running["links"]
     place.ok("env", "destroy", "v")
     assert place.servers() == []
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+def test_two_regions_have_servers_of_their_own(place: Place) -> None:
+    """An environment with servers in two regions of one machine: and each answers."""
+    place.root.mkdir(parents=True, exist_ok=True)
+    settings = '[engine]\nhome_region = "RegionOne"\n[cloud.settings]\nregions = ["RegionTwo"]\n'
+    (place.root / "vetro.toml").write_text(settings)
+    folder = write_package(place.folder / "twins", {"t.Twins": TWINS})
+    servers = ["--set", "here.name=here", "--set", "there.name=there", "--set", "there.regionName=RegionTwo"]
+    place.ok("deploy", str(folder), "--env", "regions", "--driver", "nspawn", *servers, "-q")
+    stacks, names = {stack["name"] for stack in place.data("cloud", "status")["stacks"]}, servers_of(place)
+    assert names == {"here", "there"} and len(stacks) >= 2, (names, stacks)
+    model = place.data("env", "show", "regions", "--model", "-1")["Objects"]
+    (app,) = model["applications"]
+    assert app["there"]["regionName"] == "RegionTwo" and [text.strip() for text in app["heard"]] == ["here", "there"]
+    place.ok("env", "destroy", "regions")
+    assert servers_of(place) == set()
+
+
+def servers_of(place: Place) -> set[str]:
+    return {server["name"] for server in place.data("cloud", "status")["servers"]}
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+def test_a_server_that_boots_and_stays_silent_is_told_within_a_minute(place: Place) -> None:
+    folder = write_package(place.folder / "mute", {"t.Mute": MUTE, "t.MuteServer": MUTE_SERVER})
+    began = time.monotonic()
+    done = place.run("deploy", str(folder), "--env", "mute", "--class", "t.Mute", "--driver", "nspawn")
+    assert done.exit_code == 1, done.output
+    said = " ".join(done.output.split())
+    assert "agent" in said and "nobody begins the agent" in said, done.output
+    assert time.monotonic() - began < 400

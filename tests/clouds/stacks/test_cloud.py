@@ -26,6 +26,7 @@ from vetro.clouds.interface import (
     Taken,
     TemplateInvalid,
 )
+from vetro.clouds.overview import overview
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.network_queries import QueryInvalid
@@ -196,6 +197,8 @@ def test_regions_are_apart(make_world: Callable[..., World]) -> None:
     assert [item.region for item in world.cloud.servers(OWNER)] == ["two"]
     assert world.cloud.read_stack(OWNER, "", "there") is None
     assert world.cloud.regions() == ("two",)
+    shown = overview(world.folder)  # which knows no settings
+    assert [server["name"] for server in shown.servers] == [item.name for item in world.cloud.servers(OWNER)]
     for call in (
         lambda: world.push(hot({}), region="three", name="x"),
         lambda: world.cloud.catalog(OWNER, "three", "images"),

@@ -103,7 +103,7 @@ class StackCloud:
     def servers(self, owner: Owner) -> Sequence[ServerState]:
         """See `Cloud.servers`. States are those that the driver sees now."""
         found: list[tuple[str, Inventory, Record]] = []
-        for region in ("", *self._settings.regions):
+        for region in self._held_regions():
             things = self._services.things(region, owner.project)
             found += [(region, things, item) for item in things.all("server") if _of(item, owner)]
         seen = self.driver.statuses([item["id"] for _, _, item in found])
@@ -124,7 +124,7 @@ class StackCloud:
 
     def console(self, owner: Owner, server: str, lines: int = 200) -> str:
         """See `Cloud.console`."""
-        for region in ("", *self._settings.regions):
+        for region in self._held_regions():
             found = self._services.things(region, owner.project).find("server", server)
             if found is not None and found["id"] == server and _of(found, owner):
                 return self.driver.console(server, lines)
@@ -215,6 +215,11 @@ class StackCloud:
         """Removes what a crash left of servers and networks; a line for each thing removed."""
         return self.driver.sweep(*self.known())
 
+    def _held_regions(self) -> Sequence[str]:
+        """Regions in which there may be something: also those that the settings of who asks do not name."""
+        held = (region for (region,) in self._database.rows("SELECT DISTINCT region FROM stacks"))
+        return list(dict.fromkeys(("", *self._settings.regions, *held)))
+
     def all_stacks(self) -> Sequence[tuple[Owner, StackState]]:
         """Stacks of all owners, for ``vetro cloud status`` and ``clean``."""
         rows = self._database.rows(
@@ -226,7 +231,7 @@ class StackCloud:
     def all_servers(self) -> Sequence[tuple[Owner, ServerState]]:
         """Servers of all owners."""
         owners = {}
-        for region in ("", *self._settings.regions):
+        for region in self._held_regions():
             for item in self._services.things(region, None).all("server"):
                 owners[item["tenant_id"], item["environment"]] = Owner(
                     item["tenant_id"], item["environment"], item["user_id"]
