@@ -126,7 +126,7 @@ Methods:
   generateUserData:
     Body:
       - $begin: !yaql "'#!/bin/sh\\necho nobody begins the agent > /dev/console\\nexit 0\\n'"
-      - Return: $begin + super($, $.generateUserData())
+      - Return: $begin + super($, $.generateUserData()).first()
 """
 
 
