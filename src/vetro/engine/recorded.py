@@ -28,13 +28,11 @@ class RecordedCloud:
     def plans(self) -> list[dict[str, Any]]:
         """What agents were asked, oldest first: server, name of the plan, its texts (scripts, files, commands) and
         parameters."""
-        from vetro.clouds.record.answers import texts_of
-
         return [
             {
                 "server": plan.server,
                 "name": plan.name,
-                "texts": texts_of(plan.body),
+                "texts": plan.texts,
                 "parameters": plan.body.get("Parameters") or {},
             }
             for plan in self.cloud.driver.plans()

@@ -52,10 +52,10 @@ def loaded(client: Client, names: Sequence[str], env_name: str | None = None) ->
     copies = _copies(client, names, row, used)
     if isinstance(client, LocalClient):
         own = load_packages([copies.get(name, name) for name in names])
-        there = {package.name for package in own}
+        given = {package.name for package in own}
         paths = client.package_paths(row["id"]) if row is not None and copies else ()
-        others = [package for package in load_packages(paths) if package.name not in there]
-        yield Loaded(own, [*own, *others], list(names), [])
+        beside = [package for package in load_packages(paths) if package.name not in given]
+        yield Loaded(own, [*own, *beside], list(names), [])
         return
     names = [copies.get(name, name) for name in names]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vetro.clouds.record.answers import texts_of
 from vetro.clouds.stacks.state.file import StateFile
 
 _SCHEMA = """
@@ -51,6 +52,11 @@ class RecordedPlan:
     #: The result message; null while it waits for its server, or for ever.
     result: Mapping[str, Any] | None
     sent: float
+
+    @property
+    def texts(self) -> list[str]:
+        """What the plan would have run or written: scripts, files, commands."""
+        return texts_of(self.body)
 
 
 class RecordStore(StateFile):
