@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from vetro.cli import output as out
+from vetro.diagnostics import Text
 
 #: Files beyond this size are not shown in messages.
 MAX_SHOWN = 4 * 1024 * 1024
@@ -83,7 +84,7 @@ def stored_text(file: str) -> str | None:
     return None
 
 
-def suggestion_of_class(name: str, packages: Iterable[Any]) -> str | None:
+def suggestion_of_class(name: str, packages: Iterable[Any]) -> Text | None:
     """A hint for a class name that no package has."""
     from vetro.yaql.didyoumean import suggest
 
@@ -93,5 +94,6 @@ def suggestion_of_class(name: str, packages: Iterable[Any]) -> str | None:
     # People get the last word wrong, or the namespace: both count as close.
     close = suggest(name, names) or next((n for n in names if n.rpartition(".")[2] == name.rpartition(".")[2]), None)
     if close:
-        return f"did you mean '{close}'?"
-    return "the packages have: " + ", ".join(sorted(names)[:8]) + (", …" if len(names) > 8 else "")
+        return Text("did you mean '{close}'?", close=close)
+    some = ", ".join([*sorted(names)[:8], *(["…"] if len(names) > 8 else [])])
+    return Text("the packages have: {names}", names=some)

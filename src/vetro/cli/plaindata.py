@@ -161,5 +161,7 @@ def yaml_text(data: Any) -> str:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
+    # Messages are texts, too.
+    Dumper.add_multi_representer(str, lambda dumper, text: dumper.represent_str(str.__str__(text)))
     text = yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False)
     return text.removesuffix("\n").removesuffix("\n...")

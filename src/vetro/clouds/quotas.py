@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from vetro.clouds.interface import CloudError
+from vetro.diagnostics import Text
 
 UNLIMITED: Final = -1
 #: The largest limit: every database keeps it, and sums of what is used stay within.
@@ -74,10 +75,15 @@ def limit_of(name: str, value: Any) -> int:
     """``value`` as the limit of a quota. Raises `QuotaInvalid`."""
     if name not in QUOTAS:
         known = ", ".join(QUOTAS)
-        raise QuotaInvalid(f"There is no quota '{name}'; there are {known}.")
+        raise QuotaInvalid(Text("There is no quota '{name}'; there are {known}.", name=name, known=known))
     if isinstance(value, bool) or not isinstance(value, int) or not UNLIMITED <= value <= LARGEST:
         raise QuotaInvalid(
-            f"The quota '{name}' must be a whole number from 0 to {LARGEST}; none or {UNLIMITED} is no limit."
+            Text(
+                "The quota '{name}' must be a whole number from 0 to {largest}; none or {unlimited} is no limit.",
+                name=name,
+                largest=LARGEST,
+                unlimited=UNLIMITED,
+            )
         )
     return value
 
@@ -114,10 +120,17 @@ def refusal(project: str, name: str, used: float, asked: float, limit: int) -> s
     unit = f" {QUOTAS[name].unit}" if QUOTAS[name].unit else ""
     has, most, more = _number(used), f"{limit:,}{unit}", _number(asked)
     again, entry = project, name  # who translates a sentence knows its values by their names
-    return (
-        f"Quota '{name}': project '{project}' has {has} of {most}, this asks for {more} more; remove what is not"
-        f" needed, or have an administrator raise it with 'vetro quota set {again} {entry}=NUMBER' (of a workspace:"
-        " [quotas] in its vetro.toml)"
+    return Text(
+        "Quota '{name}': project '{project}' has {has} of {most}, this asks for {more} "
+        "more; remove what is not needed, or have an administrator raise it with 'vetro "
+        "quota set {again} {entry}=NUMBER' (of a workspace: [quotas] in its vetro.toml)",
+        name=name,
+        project=project,
+        has=has,
+        most=most,
+        more=more,
+        again=again,
+        entry=entry,
     )
 
 

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.diagnostics import Text, encode_messages
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import Thrown
 from vetro.muranopl.runtime.exceptions import frames_of, names_of
@@ -36,7 +37,7 @@ def describe(error: BaseException) -> dict[str, Any]:
         "kind": kind_of(error),
         "code": getattr(error, "code", None) or ("ENG304" if starved else None),
         "message": message_of(error),
-        "hint": "build less at once, or give the task more memory" if starved else getattr(error, "hint", None),
+        "hint": Text("build less at once, or give the task more memory") if starved else getattr(error, "hint", None),
         "names": list(names_of(error)),
         "position": _position(error, frames),
         "frames": frames,
@@ -46,7 +47,7 @@ def describe(error: BaseException) -> dict[str, Any]:
         told["traceback"] = "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
     if isinstance(error, Thrown) and (output := _output(error.extra)):
         told["output"] = output
-    return told
+    return encode_messages(told)  # type: ignore[no-any-return]
 
 
 def _output(extra: Any) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _output(extra: Any) -> dict[str, Any]:
 def message_of(error: BaseException) -> str:
     """The text for people, never longer than messages are."""
     if isinstance(error, MemoryError):
-        return "the task ran out of memory"
+        return Text("the task ran out of memory")
     value = error.value if isinstance(error, Thrown) else getattr(error, "message", None)
     if value is None:
         value = str(error) or type(error).__name__

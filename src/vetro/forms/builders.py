@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.answers import Merger
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.generated import method_form
@@ -24,7 +25,7 @@ class BadBuilderResult(VetroError):
 
     kind = "bad-argument"
     code = "FRM310"
-    hint = "a model builder returns a mapping with the properties, and '?' with the type"
+    hint = Text("a model builder returns a mapping with the properties, and '?' with the type")
 
 
 def builders_of(schemas: Mapping[str, Schema]) -> list[Choice]:
@@ -58,12 +59,24 @@ def built(describer: Describer, described: DescribedClass, result: Any, current:
     what is no object of the class.
     """
     if not isinstance(result, Mapping):
-        raise BadBuilderResult(f"the model builder returned {_kind(result)}, not an object of class {described.name}")
+        raise BadBuilderResult(
+            Text(
+                "the model builder returned {kind}, not an object of class {name}",
+                kind=_kind(result),
+                name=described.name,
+            )
+        )
     written = type_of(result)
     if written is not None:
         made = describer.described(written)
         if made is None or not made.is_a(described.name):
-            raise BadBuilderResult(f"the model builder returned an object of class {written}, not {described.name}")
+            raise BadBuilderResult(
+                Text(
+                    "the model builder returned an object of class {written}, not {name}",
+                    written=written,
+                    name=described.name,
+                )
+            )
     header = {**dict(header_of(current) or {})}
     own = {key: value for key, value in (header_of(result) or {}).items() if key not in ("id",) and value is not None}
     if written is not None:
@@ -73,5 +86,11 @@ def built(describer: Describer, described: DescribedClass, result: Any, current:
 
 def _kind(value: Any) -> str:
     return (
-        "nothing" if value is None else "a list" if is_list(value) else "text" if isinstance(value, str) else "a value"
+        Text("nothing")
+        if value is None
+        else Text("a list")
+        if is_list(value)
+        else "text"
+        if isinstance(value, str)
+        else "a value"
     )

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
+from vetro.diagnostics import Text
 from vetro.forms.catalog import DescribedClass, Describer, all_fields
 from vetro.forms.contexts import Contexts
 from vetro.forms.fill import DEEPEST, class_in
@@ -28,7 +29,7 @@ from vetro.forms.values import ABSENT, deeper_than, is_list, pointer
 _BACKTRACKS: Final = 100_000
 #: Lists and mappings in each other that answers may have.
 LEVELS: Final = 200
-_TOO_DEEP: Final = Problem("", f"The answers are nested in more than {LEVELS} levels.", "too_deep")
+_TOO_DEEP: Final = Problem("", Text("The answers are nested in more than {levels} levels.", levels=LEVELS), "too_deep")
 
 
 class Validator:
@@ -144,7 +145,7 @@ class _Run:
         id = id_of(answers) or (id_of(stored) if stored is not None else None)
         if id is not None:
             if id in self.met:
-                yield Problem(path, f"Two objects have the id {id}.", "duplicate_id", id)
+                yield Problem(path, Text("Two objects have the id {id}.", id=id), "duplicate_id", id)
             self.met.add(id)
         # What is stored and not answered stays: it need not be given again.
         missing = {name: stored[name] for name in described.fields if stored and name in stored and name not in answers}
@@ -170,7 +171,7 @@ class _Run:
             return
         if field.secret:
             if is_marker(value) and kept(value, stored, inner) is ABSENT:
-                yield Problem(path, "There is no stored secret: enter it.", "required", id)
+                yield Problem(path, Text("There is no stored secret: enter it."), "required", id)
         elif field.picker is not None:
             yield from self._reference(field.picker, value, path, id, depth)
         elif is_list(value):
@@ -196,13 +197,18 @@ class _Run:
     def _existing(self, picker: Picker, value: str, path: str, id: str | None) -> Iterator[Problem]:
         known = self.find(value)
         if known is None:
-            yield Problem(path, "This object does not exist (any more). Choose another.", "unknown_object", id)
+            yield Problem(path, Text("This object does not exist (any more). Choose another."), "unknown_object", id)
             return
         described = class_in(self.describer, known[0], Picker(picker.type))
         if described is None:
-            yield Problem(path, "The class of this object is not in the catalog.", "unknown_class", id)
+            yield Problem(path, Text("The class of this object is not in the catalog."), "unknown_class", id)
         elif not described.is_a(picker.type, picker.version):
-            yield Problem(path, f"This is a {described.title}, not a {_wanted(picker)}.", "wrong_class", id)
+            yield Problem(
+                path,
+                Text("This is a {title}, not a {wanted}.", title=described.title, wanted=_wanted(picker)),
+                "wrong_class",
+                id,
+            )
         else:
             self.contexts.met(picker, known[0], known[1], described, path, id)
 
@@ -215,16 +221,21 @@ class _Run:
         if described is None:
             if stored is None:
                 name = type_of(value) or picker.type
-                yield Problem(path, f"The catalog has no class {name}.", "unknown_class", own or id)
+                yield Problem(path, Text("The catalog has no class {name}.", name=name), "unknown_class", own or id)
             return
         if not described.is_a(picker.type, picker.version):
-            yield Problem(path, f"A {described.title} is no {_wanted(picker)}.", "wrong_class", own or id)
+            yield Problem(
+                path,
+                Text("A {title} is no {wanted}.", title=described.title, wanted=_wanted(picker)),
+                "wrong_class",
+                own or id,
+            )
             return
         if own is not None and stored is None and own in self.objects.by_id:
-            yield Problem(path, f"The id {own} belongs to another object.", "duplicate_id", own)
+            yield Problem(path, Text("The id {own} belongs to another object.", own=own), "duplicate_id", own)
             return
         if depth >= DEEPEST:
-            yield Problem(path, "Objects are nested too deeply.", "too_deep", own or id)
+            yield Problem(path, Text("Objects are nested too deeply."), "too_deep", own or id)
             return
         self.contexts.met(picker, value, path, described, path, id)
         yield from self._object(described, value, stored, path, depth + 1)

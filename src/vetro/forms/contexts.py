@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.fields import field_of
 from vetro.forms.fill import class_in
@@ -53,7 +54,12 @@ class Contexts:
         for context, data, place, described, path, id, by_id in self._met:
             for inner, message, where, inner_id in self._lacks(context, data, place, described, (), 0):
                 name = ".".join(inner)
-                yield Problem(path, f"The chosen object does not fit: {name}: {message}", "context", id)
+                yield Problem(
+                    path,
+                    Text("The chosen object does not fit: {name}: {message}", name=name, message=message),
+                    "context",
+                    id,
+                )
                 if by_id and where is not None:
                     yield Problem(where, message, "context", inner_id)
 

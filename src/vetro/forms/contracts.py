@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from vetro.diagnostics import Text, sentence, unplaced
 from vetro.forms.model import Problem
 from vetro.forms.objects import header_of, id_of, walk
 from vetro.forms.values import ABSENT, child, is_list, pointer
@@ -37,12 +38,13 @@ def problems_of(
 def _problem(error: Mapping[str, Any], answers: Mapping[str, Any], places: Mapping[str, str]) -> Problem:
     object_id = error.get("objectId")
     code = "required" if _NO_VALUE.search(str(error.get("message", ""))) else "contract"
-    text = told(str(error.get("message") or error.get("kind") or "This does not fit."))
+    text = told(error.get("message") or str(error.get("kind") or "") or Text("This does not fit."))
     name = error.get("property")
     place = places.get(str(object_id)) if object_id is not None else None
     if place is None:
-        where = f"{object_id}: " if object_id is not None else ""
-        return Problem("", f"{where}{name + ': ' if name else ''}{text}", code, object_id)
+        for part in (name, object_id):
+            text = Text("{place}: {message}", place=part, message=text) if part else text
+        return Problem("", text, code, object_id)
     if name is None:
         return Problem(place, text, code, object_id)
     steps = [str(name), *map(str, error.get("path") or ())]
@@ -67,9 +69,9 @@ def _reachable(answers: Any, place: str, steps: Sequence[str]) -> str:
 
 def told(message: str) -> str:
     """A contract's message for people: without its place, as a sentence."""
-    text = message
+    text = unplaced(message)
     while (place := _PLACE.match(text)) is not None and place.end() < len(text):
         text = text[place.end() :]
     if _NO_VALUE.fullmatch(text):
-        return "Enter a value."
-    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".!?" else ".")
+        return Text("Enter a value.")
+    return sentence(text)

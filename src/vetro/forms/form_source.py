@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from vetro.diagnostics import Text
 from vetro.forms.answers import unchanged
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.objects import header_of, id_of, type_of
@@ -55,11 +56,11 @@ def for_editing(stored: Mapping[str, Any], kept: Kept | None, describer: Describ
     if definition is None:
         return Offer("class")
     if kept is None:
-        return Offer("class", reason="The answers to the package's own form were not kept.")
+        return Offer("class", reason=Text("The answers to the package's own form were not kept."))
     if kept.definition != definition:
-        return Offer("class", reason="The package's own form has changed since it was filled in.")
+        return Offer("class", reason=Text("The package's own form has changed since it was filled in."))
     if not still_is(stored, kept.fingerprint, kept.salt, describer):
-        return Offer("class", reason="The object has changed since the package's own form was filled in.")
+        return Offer("class", reason=Text("The object has changed since the package's own form was filled in."))
     return Offer("class", ("definition",))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vetro.diagnostics import decode_messages
 from vetro.forms.model import Choice, Field, Form, Page, Picker, Problem, Section
 
 
 def form_of(data: Mapping[str, Any]) -> Form:
     """The form. Raises `TypeError` for keys that no form has."""
+    data = decode_messages(data)
     return Form(**{**data, "pages": _all(page_of, data.get("pages")), "problems": _problems(data)})
 
 

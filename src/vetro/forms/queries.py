@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.task.perform import Performance, packages_of, session_for
 from vetro.forms.dynamic import (
     Catalog,
@@ -81,7 +82,8 @@ class _Answerer:
         found = check(question["text"], question["origin"], media_exists=exists)
         return {
             "problems": [
-                {**{k: getattr(p, k) for k in ("severity", "code", "message", "hint")}, "position": _place(p.position)}
+                encode_messages({k: getattr(p, k) for k in ("severity", "code", "message", "hint")})
+                | {"position": _place(p.position)}
                 for p in found
             ]
         }
@@ -90,7 +92,7 @@ class _Answerer:
         wizard = self._wizard(question)
         left = question.get("reopen")
         state = wizard.start() if left is None else _reopened(wizard, left)
-        return {"state": state, "form": wizard.form(state).as_json()}
+        return {"state": state, "form": encode_messages(wizard.form(state).as_json())}
 
     def do_show(self, question: Question) -> Any:
         wizard, state = self._wizard(question), question["state"]
@@ -101,20 +103,20 @@ class _Answerer:
             shown = wizard.page(state, due, tentative=_complete(wizard, due, state, typed))
             pages = [shown if number == due else other for number, other in enumerate(form.pages)]
             form = replace(form, pages=pages)
-        return {"form": form.as_json()}
+        return {"form": encode_messages(form.as_json())}
 
     def do_pages(self, question: Question) -> Any:
         wizard, state = self._wizard(question), question["state"]
         pages = [wizard.page(state, number) for number in range(len(wizard.steps))]
         form = replace(wizard.form(state), pages=pages)
-        return {"form": form.as_json()}
+        return {"form": encode_messages(form.as_json())}
 
     def do_validate(self, question: Question) -> Any:
         wizard, state = self._wizard(question), question["state"]
         page = _page_of(question)
         errors, whole = wizard.validate(state, self._raw(wizard, question), page)
         problems = [{"path": pointer(name), "message": text} for name, texts in errors.items() for text in texts]
-        return {"problems": [*problems, *({"path": "", "message": text} for text in whole)]}
+        return encode_messages({"problems": [*problems, *({"path": "", "message": text} for text in whole)]})
 
     def do_submit(self, question: Question) -> Any:
         wizard, state = self._wizard(question), question["state"]
@@ -123,7 +125,7 @@ class _Answerer:
         if outcome.kind == "done":
             found["model"] = wizard.model(outcome.state, question.get("stored"))
             found["stays"] = wizard.stays(outcome.state)
-        found["form"] = wizard.form(outcome.state).as_json()
+        found["form"] = encode_messages(wizard.form(outcome.state).as_json())
         return found
 
     # -- what a wizard stands in ---------------------------------------------------------------------------------------
@@ -131,7 +133,7 @@ class _Answerer:
     def _wizard(self, question: Question) -> Wizard:
         about = question["about"]
         if self._definition is None:
-            raise WizardStateError("no definition was read")
+            raise WizardStateError(Text("no definition was read"))
         cloud: Cloud = self._outside
         catalog: Catalog = self._outside
         around = Surroundings(
@@ -225,14 +227,8 @@ def _page_of(question: Question) -> int | None:
 
 
 def _told(error: DynamicFormError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "kind": error.kind,
-        "message": error.message,
-        "civil": error.civil,
-        "hint": error.hint,
-        "position": _place(error.position),
-    }
+    told: dict[str, Any] = encode_messages({"message": error.message, "civil": error.civil, "hint": error.hint})
+    return {"code": error.code, "kind": error.kind, **told, "position": _place(error.position)}
 
 
 def _place(position: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.catalog import all_fields
 from vetro.forms.model import Field, Problem
 from vetro.forms.objects import Objects, id_of, walk
@@ -47,7 +48,12 @@ def still_used(removed: Mapping[str, Any], objects: Objects, edited: Mapping[str
         for name, field in described.fields.items():
             for target in references(field, known.data.get(name)):
                 if target in removed:
-                    text = f"{objects.label(target)} cannot be removed: {objects.label(id)} uses it ({field.label})."
+                    text = Text(
+                        "{label} cannot be removed: {label2} uses it ({label3}).",
+                        label=objects.label(target),
+                        label2=objects.label(id),
+                        label3=field.label,
+                    )
                     yield Problem("", text, "still_used", id)
 
 

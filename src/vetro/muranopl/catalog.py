@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import (
     ANY,
     Key,
@@ -48,7 +49,7 @@ __all__ = [
 SpecLike = VersionSpec | str | int | float | None
 
 
-FIXATIONS = "it maps names of packages to lists of the versions that earlier deployments used"
+FIXATIONS = Text("it maps names of packages to lists of the versions that earlier deployments used")
 
 
 class _Versions:
@@ -102,11 +103,13 @@ class PackageResolver:
     def load_fixations(self, table: Mapping[str, Iterable[Any]] | None) -> None:
         """Adds the versions of a stored table. Raises `DeclarationError` for what is no table or no version."""
         if table is not None and not isinstance(table, Mapping):
-            raise DeclarationError("SystemData.Packages of a model must be a mapping", hint=FIXATIONS)
+            raise DeclarationError(Text("SystemData.Packages of a model must be a mapping"), hint=FIXATIONS)
         for name, versions in (table or {}).items():
             listed = [versions] if isinstance(versions, str | int | float | Version) else versions
             if listed is not None and not isinstance(listed, list | tuple | set | frozenset):
-                raise DeclarationError(f"SystemData.Packages.{name} of a model must be a list", hint=FIXATIONS)
+                raise DeclarationError(
+                    Text("SystemData.Packages.{name} of a model must be a list", name=name), hint=FIXATIONS
+                )
             self._fixed.setdefault(name, set()).update(parse_version(v) for v in listed or ())
         self._found.clear()
 
@@ -178,7 +181,7 @@ class PackageResolver:
         candidates = self._all_with_class(class_name)
         best = self._best_of(candidates, lambda name, versions: versions.best(spec, self._fixed.get(name, ())))
         if best is None:
-            raise self._no_class(class_name, f"in version {spec}", candidates)
+            raise self._no_class(class_name, Text("in version {spec}", spec=spec), candidates)
         return self.use(best)
 
     def _best_of(self, candidates: Mapping[str, _Versions], pick: Any) -> Package | None:
@@ -258,8 +261,13 @@ class PackageResolver:
             candidates = {n: v for n, v in candidates.items() if n == package_name}
             if not candidates:
                 raise PackageForClassNotFound(
-                    f"package '{package_name}' has no class '{class_name}' (versions: {self._all(package_name)})",
-                    hint="the header's type and package do not fit together",
+                    Text(
+                        "package '{package_name}' has no class '{class_name}' (versions: {all})",
+                        package_name=package_name,
+                        class_name=class_name,
+                        all=self._all(package_name),
+                    ),
+                    hint=Text("the header's type and package do not fit together"),
                 )
 
         def pick(name: str, versions: _Versions) -> Package | None:
@@ -276,38 +284,50 @@ class PackageResolver:
 
         best = self._best_of(candidates, pick)
         if best is None:
-            raise self._no_class(class_name, "in any version" if absent else f"in version {spec}", candidates)
+            wanted = Text("in any version") if absent else Text("in version {spec}", spec=spec)
+            raise self._no_class(class_name, wanted, candidates)
         return self.use(best)
 
     # -- errors -------------------------------------------------------------------------------------------------
 
     def _notes(self, name: str | None, class_name: str | None) -> str:
-        notes = [
-            f"; {s.location} is left out: {s.message}"
-            for s in self.source.skipped()
-            if (name is not None and s.name == name) or (class_name is not None and class_name in s.classes)
-        ]
-        return "".join(notes)
+        notes = ""
+        for s in self.source.skipped():
+            if (name is not None and s.name == name) or (class_name is not None and class_name in s.classes):
+                note = Text("; {location} is left out: {message}", location=s.location, message=s.message)
+                notes = Text("{notes}{note}", notes=notes, note=note) if notes else note
+        return notes
 
     def _no_package(self, name: str, spec: VersionSpec) -> PackageNotFound:
         versions = self._all(name)
         notes = self._notes(name, None)
         if not versions.packages:
-            return PackageNotFound(f"package '{name}' is not found{notes}")
+            return PackageNotFound(Text("package '{name}' is not found{notes}", name=name, notes=notes))
         hint = None
         if spec.text == "0":
-            hint = f"an absent or empty version spec means 0.x.y; to accept any version write {name}: '*'"
+            hint = Text(
+                "an absent or empty version spec means 0.x.y; to accept any version write {name}: '*'", name=name
+            )
         return PackageNotFound(
-            f"package '{name}' is not found in version {spec}; there is {versions}{notes}", hint=hint
+            Text(
+                "package '{name}' is not found in version {spec}; there is {versions}{notes}",
+                name=name,
+                spec=spec,
+                versions=versions,
+                notes=notes,
+            ),
+            hint=hint,
         )
 
     def _no_class(self, class_name: str, wanted: str, candidates: Mapping[str, _Versions]) -> PackageForClassNotFound:
-        there = "; ".join(f"package '{name}' has it in {versions}" for name, versions in candidates.items())
         notes = self._notes(None, class_name)
-        text = f"no package has class '{class_name}'"
-        if there:
-            text += f" {wanted}; {there}"
-        return PackageForClassNotFound(text + notes)
+        text = Text("no package has class '{class_name}'", class_name=class_name)
+        if candidates:
+            text = Text("{text} {wanted}", text=text, wanted=wanted)
+        for name, versions in candidates.items():
+            has = Text("package '{name}' has it in {versions}", name=name, versions=versions)
+            text = Text("{text}; {has}", text=text, has=has)
+        return PackageForClassNotFound(Text("{text}{notes}", text=text, notes=notes) if notes else text)
 
     def _not_visible(self, package: Package, class_name: str) -> ClassNotFound:
         error = ClassNotFound(class_name, list(package.effective_requirements))
@@ -315,5 +335,10 @@ class PackageResolver:
         if elsewhere:
             name, versions = next(iter(elsewhere.items()))
             version = versions.packages[0].version
-            error.hint = f"package '{name}' has it: add '{name}: {version.major}' to Require of '{package.name}'"
+            error.hint = Text(
+                "package '{name}' has it: add '{name}: {major}' to Require of '{name2}'",
+                name=name,
+                major=version.major,
+                name2=package.name,
+            )
         return error

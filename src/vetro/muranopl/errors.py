@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.yaql.brief import brief
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import MISSING
@@ -72,7 +73,10 @@ class UnknownPrefix(MuranoError):
     aliases: ClassVar[tuple[str, ...]] = ("KeyError",)
 
     def __init__(self, prefix: str, name: str) -> None:
-        super().__init__(f"unknown namespace prefix '{prefix}' in '{name}'", hint="declare it under Namespaces")
+        super().__init__(
+            Text("unknown namespace prefix '{prefix}' in '{name}'", prefix=prefix, name=name),
+            hint=Text("declare it under Namespaces"),
+        )
 
 
 class ContractSyntax(MuranoError):
@@ -104,7 +108,7 @@ class AssignmentToThis(InvalidAssignmentTarget):
 
     kind = "value-error"
     code = "MPL113"
-    hint = "assign to a variable ($name) or to a property ($.name)"
+    hint = Text("assign to a variable ($name) or to a property ($.name)")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "InvalidLhsTargetError", "ValueError")
 
 
@@ -113,7 +117,7 @@ class AssignmentToCall(InvalidAssignmentTarget):
 
     kind = "unresolved-call"
     code = "MPL114"
-    hint = "put the result into a variable first, then assign to $variable.key"
+    hint = Text("put the result into a variable first, then assign to $variable.key")
     aliases: ClassVar[tuple[str, ...]] = (
         OLD + "InvalidLhsTargetError",
         "yaql.language.exceptions.NoFunctionRegisteredException",
@@ -125,7 +129,7 @@ class InvalidExceptionName(MuranoError):
 
     kind = "value-error"
     code = "MPL401"
-    hint = "write words of letters and digits, with dots between them"
+    hint = Text("write words of letters and digits, with dots between them")
     aliases: ClassVar[tuple[str, ...]] = ("ValueError",)
 
 
@@ -141,7 +145,7 @@ class ContractViolation(MuranoError):
     aliases: ClassVar[tuple[str, ...]] = (OLD + "ContractViolationException",)
 
     def __init__(self, message: str = "", *, path: Iterable[Any] = (), position: Any = None) -> None:
-        super().__init__(message or "value violates the contract", position=position)
+        super().__init__(message or Text("value violates the contract"), position=position)
         self.path: list[Any] = list(path)
         self.location: str | None = None
 
@@ -160,8 +164,8 @@ class ContractViolation(MuranoError):
 
     @property
     def message(self) -> str:
-        text = str(self.args[0])
-        return f"[{self.location}] {text}" if self.location else text
+        text: str = str(self.args[0])
+        return Text("[{location}] {message}", location=self.location, message=text) if self.location else text
 
     def __str__(self) -> str:
         return self.message
@@ -181,12 +185,19 @@ class ClassNotFound(MuranoError):
 
     kind = "class-not-found"
     code = "MPL300"
-    hint = "check the spelling, the prefix under Namespaces, and Require in the manifest"
+    hint = Text("check the spelling, the prefix under Namespaces, and Require in the manifest")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoClassFound",)
 
     def __init__(self, name: str, packages: Iterable[str] = (), **kwargs: Any) -> None:
         where = ", ".join(packages)
-        super().__init__(f"class '{name}' is not found" + (f" in packages {where}" if where else ""), **kwargs)
+        super().__init__(
+            (
+                Text("class '{name}' is not found in packages {where}", name=name, where=where)
+                if where
+                else Text("class '{name}' is not found", name=name)
+            ),
+            **kwargs,
+        )
         self.name = name
 
 
@@ -195,7 +206,7 @@ class PackageNotFound(MuranoError):
 
     kind = "package-not-found"
     code = "MPL301"
-    hint = "add a package with a fitting version, or change Require in the manifest"
+    hint = Text("add a package with a fitting version, or change Require in the manifest")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoPackageFound",)
 
 
@@ -203,7 +214,7 @@ class PackageForClassNotFound(PackageNotFound):
     """No package has the class in an allowed version."""
 
     code = "MPL302"
-    hint = "add the package that has the class, or mend the 'type' in the model"
+    hint = Text("add the package that has the class, or mend the 'type' in the model")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoPackageForClassFound",)
 
 
@@ -220,7 +231,7 @@ class MethodNotFound(MuranoError):
 
     kind = "method-not-found"
     code = "MPL310"
-    hint = "check the spelling"
+    hint = Text("check the spelling")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoMethodFound",)
 
 
@@ -229,7 +240,7 @@ class AmbiguousMethodName(MuranoError):
 
     kind = "ambiguous-method"
     code = "MPL311"
-    hint = "declare the method in the class itself and call the parents' with super"
+    hint = Text("declare the method in the class itself and call the parents' with super")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousMethodName",)
 
 
@@ -254,7 +265,7 @@ class AmbiguousPropertyName(MuranoError):
 
     kind = "ambiguous-property"
     code = "MPL321"
-    hint = "declare the property in the class itself"
+    hint = Text("declare the property in the class itself")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "AmbiguousPropertyNameError",)
 
 
@@ -263,7 +274,7 @@ class PropertyReadError(MuranoError):
 
     kind = "property-not-readable"
     code = "MPL322"
-    hint = "declare it under Properties of its class; what is not declared is private to the code that sets it"
+    hint = Text("declare it under Properties of its class; what is not declared is private to the code that sets it")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "PropertyReadError", OLD + "PropertyAccessError")
 
 
@@ -272,7 +283,7 @@ class PropertyWriteError(MuranoError):
 
     kind = "property-not-writable"
     code = "MPL323"
-    hint = "only objects and classes have properties"
+    hint = Text("only objects and classes have properties")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "PropertyWriteError", OLD + "PropertyAccessError")
 
 
@@ -305,7 +316,7 @@ class ObjectNotFound(MuranoError):
 
     kind = "object-not-found"
     code = "MPL330"
-    hint = "give the id of an object that the model defines"
+    hint = Text("give the id of an object that the model defines")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "NoObjectFoundError",)
 
 
@@ -314,7 +325,7 @@ class ObjectDestroyed(MuranoError):
 
     kind = "object-destroyed"
     code = "MPL331"
-    hint = "forget references to an object in the handler of its destruction, or ask GC.isDestroyed first"
+    hint = Text("forget references to an object in the handler of its destruction, or ask GC.isDestroyed first")
     aliases: ClassVar[tuple[str, ...]] = (OLD + "ObjectDestroyedError",)
 
 
@@ -330,7 +341,7 @@ class LoopControlOutside(InvalidOperation):
     """Break or Continue outside a loop."""
 
     code = "MPL341"
-    hint = "Break and Continue belong into For, While or Repeat; Return leaves a method"
+    hint = Text("Break and Continue belong into For, While or Repeat; Return leaves a method")
 
 
 class NestingLimit(MuranoError):
@@ -338,7 +349,7 @@ class NestingLimit(MuranoError):
 
     kind = "limit-exceeded"
     code = "LIM110"
-    hint = "look for a call that leads back to itself without a condition that ends it"
+    hint = Text("look for a call that leads back to itself without a condition that ends it")
     aliases: ClassVar[tuple[str, ...]] = ("RecursionError",)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
+from vetro.diagnostics import Text
 from vetro.packages.errors import ArchiveError
 from vetro.packages.files import FileTree
 from vetro.packages.paths import MANIFEST, inner_path
@@ -62,9 +63,11 @@ class ArchiveTree(FileTree):
         with self._open() as file:
             self._size = file.seek(0, os.SEEK_END)
             if self._size > limits.archive:
-                raise self._refuse(f"it has {self._size} bytes, {limits.archive} are allowed")
+                raise self._refuse(
+                    Text("it has {size} bytes, {archive} are allowed", size=self._size, archive=limits.archive)
+                )
             if _count_headers(file, self._size) > limits.entries:
-                raise self._refuse(f"it has more than {limits.entries} entries")
+                raise self._refuse(Text("it has more than {entries} entries", entries=limits.entries))
             self._entries = self._check(_directory(_Clipped(file, self._size), self.location))
 
     def _open(self) -> IO[bytes]:
@@ -74,17 +77,21 @@ class ArchiveTree(FileTree):
         try:
             return open_regular(self._path)
         except OSError as error:
-            raise ArchiveError(f"{self.location}: cannot be opened: {error.strerror}") from None
+            raise ArchiveError(
+                Text("{location}: cannot be opened: {strerror}", location=self.location, strerror=error.strerror)
+            ) from None
 
     def _refuse(self, reason: str, hint: str | None = None) -> ArchiveError:
-        return ArchiveError(f"{self.location}: the archive is refused: {reason}", hint=hint)
+        return ArchiveError(
+            Text("{location}: the archive is refused: {reason}", location=self.location, reason=reason), hint=hint
+        )
 
     # -- checks -------------------------------------------------------------------------------------------------
 
     def _check(self, infos: list[ZipInfo]) -> dict[str, ZipInfo]:
         limits = self._limits
         if len(infos) > limits.entries:
-            raise self._refuse(f"it has more than {limits.entries} entries")
+            raise self._refuse(Text("it has more than {entries} entries", entries=limits.entries))
         entries: dict[str, ZipInfo] = {}
         folders: set[str] = set()
         total = 0
@@ -94,22 +101,22 @@ class ArchiveTree(FileTree):
             try:
                 path = inner_path(name)
             except ValueError as error:
-                raise self._refuse(f"entry {name[:80]!r}: {error}") from None
+                raise self._refuse(Text("entry {name}: {error}", name=repr(name[:80]), error=error)) from None
             self._check_entry(info, path)
             if name.endswith("/"):
                 folders.add(path)
                 continue
             if path in entries:
-                raise self._refuse(f"entry '{path}' is there twice")
+                raise self._refuse(Text("entry '{path}' is there twice", path=path))
             entries[path] = info
             total += info.file_size
             if total > limits.total:
-                raise self._refuse(f"its files have more than {limits.total} bytes")
+                raise self._refuse(Text("its files have more than {total} bytes", total=limits.total))
         for path in entries:
             folders.update(_parents(path))
         clash = sorted(folders & entries.keys())
         if clash:
-            raise self._refuse(f"'{clash[0]}' is a file and a folder")
+            raise self._refuse(Text("'{clash}' is a file and a folder", clash=clash[0]))
         return entries
 
     def _check_entry(self, info: ZipInfo, path: str) -> None:
@@ -117,21 +124,33 @@ class ArchiveTree(FileTree):
         mode = info.external_attr >> 16
         kind = stat.S_IFMT(mode)
         if stat.S_ISLNK(mode):
-            raise self._refuse(f"entry '{path}' is a symbolic link", "pack the file itself")
+            raise self._refuse(Text("entry '{path}' is a symbolic link", path=path), Text("pack the file itself"))
         if kind and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise self._refuse(f"entry '{path}' is no ordinary file")
+            raise self._refuse(Text("entry '{path}' is no ordinary file", path=path))
         if info.flag_bits & 0x1:
-            raise self._refuse(f"entry '{path}' is encrypted")
+            raise self._refuse(Text("entry '{path}' is encrypted", path=path))
         if info.compress_type not in (_STORED, _DEFLATED):
-            raise self._refuse(f"entry '{path}' is packed by a method other than 'deflate'", "pack it with plain zip")
+            raise self._refuse(
+                Text("entry '{path}' is packed by a method other than 'deflate'", path=path),
+                Text("pack it with plain zip"),
+            )
         if info.file_size > limits.file:
-            raise self._refuse(f"entry '{path}' has {info.file_size} bytes, {limits.file} are allowed")
+            raise self._refuse(
+                Text(
+                    "entry '{path}' has {file_size} bytes, {file} are allowed",
+                    path=path,
+                    file_size=info.file_size,
+                    file=limits.file,
+                )
+            )
         if info.compress_type == _STORED and info.file_size != info.compress_size:
-            raise self._refuse(f"entry '{path}' states two sizes")
+            raise self._refuse(Text("entry '{path}' states two sizes", path=path))
         if info.compress_size > self._size or not 0 <= info.header_offset < self._size:
-            raise self._refuse(f"entry '{path}' lies outside of it")
+            raise self._refuse(Text("entry '{path}' lies outside of it", path=path))
         if info.file_size > max(_MIB, limits.ratio * info.compress_size):
-            raise self._refuse(f"entry '{path}' unpacks to more than {limits.ratio} times its size")
+            raise self._refuse(
+                Text("entry '{path}' unpacks to more than {ratio} times its size", path=path, ratio=limits.ratio)
+            )
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -143,7 +162,11 @@ class ArchiveTree(FileTree):
         with self._open() as file:
             data = _unpack(_Clipped(file, self._size), info)
         if data is None or len(data) != info.file_size or zlib.crc32(data) != info.CRC:
-            raise ArchiveError(f"{self.file_id(clean)}: the archive is damaged, or was changed while it was in use")
+            raise ArchiveError(
+                Text(
+                    "{file_id}: the archive is damaged, or was changed while it was in use", file_id=self.file_id(clean)
+                )
+            )
         return data
 
     def exists(self, path: str) -> bool:
@@ -196,7 +219,9 @@ def _directory(file: Any, location: str) -> list[ZipInfo]:
         with ZipFile(file) as archive:
             return archive.infolist()
     except (BadZipFile, ValueError, OSError, NotImplementedError, struct.error, IndexError, OverflowError) as error:
-        raise ArchiveError(f"{location}: no readable ZIP archive: {error}") from None
+        raise ArchiveError(
+            Text("{location}: no readable ZIP archive: {error}", location=location, error=error)
+        ) from None
 
 
 def _unpack(file: _Clipped, info: ZipInfo) -> bytes | None:
@@ -231,8 +256,14 @@ def require_manifest(tree: FileTree) -> None:
     if tree.exists(MANIFEST):
         return
     nested = [path for path in tree.paths() if path.endswith("/" + MANIFEST)]
-    hint = f"it is in '{nested[0].rpartition('/')[0]}': pack the folder's contents, not the folder" if nested else None
-    raise ArchiveError(f"{tree.location}: there is no {MANIFEST} at its root", hint=hint)
+    hint = (
+        Text("it is in '{nested}': pack the folder's contents, not the folder", nested=nested[0].rpartition("/")[0])
+        if nested
+        else None
+    )
+    raise ArchiveError(
+        Text("{location}: there is no {manifest} at its root", location=tree.location, manifest=MANIFEST), hint=hint
+    )
 
 
 def archive_tree(tree: FileTree) -> bytes:

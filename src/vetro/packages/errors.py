@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import MuranoError
 
@@ -43,9 +44,9 @@ class ManifestError(PackageError):
         self.problems = tuple(problems)
         errors = [p for p in self.problems if p.severity == "error"]
         first = errors[0]
-        text = f"{first.position}: {first.message}"
+        text = Text("{position}: {message}", position=first.position, message=first.message)
         if len(errors) > 1:
-            text += f" (and {len(errors) - 1} more)"
+            text = Text("{text} (and {more} more)", text=text, more=len(errors) - 1)
         super().__init__(text, position=first.position, hint=first.hint)
 
 

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from vetro.diagnostics import Text
 from vetro.packages.errors import PackageError
 from vetro.packages.paths import inner_path
 from vetro.packages.regular import LARGEST_TOTAL, MOST_FILES, read_regular
@@ -77,7 +78,7 @@ class DirectoryTree(FileTree):
         if linked:
             root = os.path.realpath(self.location)
             if os.path.commonpath((os.path.realpath(full), root)) != root:
-                raise ValueError("a symbolic link leads out of the package")
+                raise ValueError(Text("a symbolic link leads out of the package"))
         return full
 
     def read(self, path: str) -> bytes:
@@ -116,12 +117,23 @@ class DirectoryTree(FileTree):
 
     def _check(self, count: int, size: int, paths: Sequence[str] = ()) -> None:
         if count > MOST_FILES:
-            raise PackageError(f"{self.location}: there are more than {MOST_FILES:,} files in the package")
+            raise PackageError(
+                Text(
+                    "{location}: there are more than {most_files:,} files in the package",
+                    location=self.location,
+                    most_files=MOST_FILES,
+                )
+            )
         if size > LARGEST_TOTAL:
             largest = max(paths or self._sizes, key=lambda path: os.stat(self._path(path)).st_size)
             raise PackageError(
-                f"{self.location}: the package has more than {LARGEST_TOTAL:,} bytes, its largest file is {largest}",
-                hint="keep large data elsewhere, and let the package fetch it",
+                Text(
+                    "{location}: the package has more than {largest_total:,} bytes, its largest file is {largest}",
+                    location=self.location,
+                    largest_total=LARGEST_TOTAL,
+                    largest=largest,
+                ),
+                hint=Text("keep large data elsewhere, and let the package fetch it"),
             )
 
     def directory(self) -> str:
@@ -159,4 +171,6 @@ def decode(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise PackageError(f"{file}:{line}: not valid UTF-8", hint="save the file as UTF-8") from None
+        raise PackageError(
+            Text("{file}:{line}: not valid UTF-8", file=file, line=line), hint=Text("save the file as UTF-8")
+        ) from None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import Version, version_key
 from vetro.muranopl.errors import DeclarationError
 from vetro.packages.errors import PackageError, PluginError, UnknownFormat
@@ -97,14 +98,25 @@ class FormatRegistry:
             if isinstance(error, PackageError) and registration.origin == OWN:
                 raise
             raise PluginError(
-                f"{files.location}: format {registration.format} ({registration.origin}) refuses the package: {error}",
+                Text(
+                    "{location}: format {format} ({origin}) refuses the package: {error}",
+                    location=files.location,
+                    format=registration.format,
+                    origin=registration.origin,
+                    error=error,
+                ),
                 position=error.position if isinstance(error, PackageError) else None,
                 hint=error.hint if isinstance(error, PackageError) else None,
             ) from error
         if not isinstance(plugin, Package):
             raise PluginError(
-                f"format {registration.format} of {registration.origin} is no package format: "
-                f"{type(plugin).__name__} does not derive from vetro.packages.plugin.Package"
+                Text(
+                    "format {format} of {origin} is no package format: {name} does not derive from "
+                    "vetro.packages.plugin.Package",
+                    format=registration.format,
+                    origin=registration.origin,
+                    name=type(plugin).__name__,
+                )
             )
         return LoadedPackage(plugin, manifest, files, registration.origin)
 
@@ -115,13 +127,23 @@ class FormatRegistry:
         try:
             return parse_format(text)
         except DeclarationError as error:
-            raise PluginError(f"{origin} registers a malformed format: {error.message}", hint=error.hint) from None
+            raise PluginError(
+                Text("{origin} registers a malformed format: {message}", origin=origin, message=error.message),
+                hint=error.hint,
+            ) from None
 
     def _add(self, added: Format, load: Callable[[], Factory], origin: str) -> None:
         registered = self._formats.setdefault(added.name, [])
         other = next((r for r in registered if r.format == added), None)
         if other is not None:
-            raise PluginError(f"format {added} of {origin} is already registered by {other.origin}")
+            raise PluginError(
+                Text(
+                    "format {added} of {origin} is already registered by {origin2}",
+                    added=added,
+                    origin=origin,
+                    origin2=other.origin,
+                )
+            )
         registered.append(Registration(added, load, origin))
         registered.sort(key=lambda r: version_key(r.format.version))
 
@@ -143,12 +165,21 @@ class FormatRegistry:
             factory = registration.load()
         except Exception as error:
             raise PluginError(
-                f"format {registration.format} of {registration.origin} cannot be loaded: "
-                f"{type(error).__name__}: {error}",
-                hint=f"reinstall or remove {registration.origin}",
+                Text(
+                    "format {format} of {origin} cannot be loaded: {name}: {error}",
+                    format=registration.format,
+                    origin=registration.origin,
+                    name=type(error).__name__,
+                    error=error,
+                ),
+                hint=Text("reinstall or remove {origin}", origin=registration.origin),
             ) from error
         if not callable(factory):
-            raise PluginError(f"format {registration.format} of {registration.origin} names no class")
+            raise PluginError(
+                Text(
+                    "format {format} of {origin} names no class", format=registration.format, origin=registration.origin
+                )
+            )
         return factory
 
     def _find_plugins(self) -> None:
@@ -187,16 +218,27 @@ class FormatRegistry:
 
     def _unknown(self, wanted: Format) -> UnknownFormat:
         if wanted in self._disabled:
-            return UnknownFormat(f"format {wanted} is disabled: {self._disabled[wanted]}")
+            return UnknownFormat(
+                Text("format {wanted} is disabled: {disabled}", wanted=wanted, disabled=self._disabled[wanted])
+            )
         there = self._formats.get(wanted.name)
         if there:
             versions = _short(r.format.version for r in there)
-            message = f"format {wanted} is unknown, this engine knows {wanted.name} {versions}"
-            return UnknownFormat(message, hint="the package is made for another version of the engine")
+            message = Text(
+                "format {wanted} is unknown, this engine knows {name} {versions}",
+                wanted=wanted,
+                name=wanted.name,
+                versions=versions,
+            )
+            return UnknownFormat(message, hint=Text("the package is made for another version of the engine"))
         names = ", ".join(sorted(self._formats))
-        message = f"format {wanted} is unknown, this engine knows {names}"
+        message = Text("format {wanted} is unknown, this engine knows {names}", wanted=wanted, names=names)
         notes = [note for note in self.notes if f"{wanted.name}/" in note]
-        hint = "; ".join(notes) or f"install the plug-in that registers '{wanted.name}' under {ENTRY_POINT_GROUP}"
+        hint = "; ".join(notes) or Text(
+            "install the plug-in that registers '{name}' under {entry_point_group}",
+            name=wanted.name,
+            entry_point_group=ENTRY_POINT_GROUP,
+        )
         return UnknownFormat(message, hint=hint)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.declarations.versions import Version, parse_spec, parse_version
 from vetro.muranopl.errors import DeclarationError
@@ -43,12 +44,20 @@ def parse_format(text: str | None) -> Format:
     """
     name, slash, version = (text or "").strip().rpartition("/")
     if slash and not _FULL_NAME.fullmatch(name):
-        raise DeclarationError(f"'{text}' is no format", hint="write Name/Version, for example MuranoPL/1.4")
+        raise DeclarationError(
+            Text("'{text}' is no format", text=text), hint=Text("write Name/Version, for example MuranoPL/1.4")
+        )
     try:
         return Format(name or MURANOPL, parse_version(version or "1.0.0"))
     except DeclarationError:
-        hint = f"write it with a version: {version}/1.0" if version and not slash else "write Name/Version"
-        raise DeclarationError(f"'{text}' is no format: '{version}' is no version", hint=hint) from None
+        hint = (
+            Text("write it with a version: {version}/1.0", version=version)
+            if version and not slash
+            else Text("write Name/Version")
+        )
+        raise DeclarationError(
+            Text("'{text}' is no format: '{version}' is no version", text=text, version=version), hint=hint
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +96,18 @@ def parse_manifest(text: str | bytes, file: str = "manifest.yaml") -> Manifest:
     try:
         documents = read_documents(text, file)
         if not documents:
-            raise TreeError("the manifest is empty", Position(file, 1, 1), "it needs at least FullName and Type")
+            raise TreeError(
+                Text("the manifest is empty"), Position(file, 1, 1), Text("it needs at least FullName and Type")
+            )
         if len(documents) > 1:
-            raise TreeError("the manifest has a second document", documents[1].position, "remove the '---' before it")
+            raise TreeError(
+                Text("the manifest has a second document"), documents[1].position, Text("remove the '---' before it")
+            )
         if documents[0].pairs is None:
             raise TreeError(
-                f"the manifest is {documents[0].describe()}", documents[0].position, "it has to be a mapping of keys"
+                Text("the manifest is {describe}", describe=documents[0].describe()),
+                documents[0].position,
+                Text("it has to be a mapping of keys"),
             )
         return _Reader(file, documents[0]).read()
     except TreeError as error:
@@ -112,14 +127,19 @@ class _Reader:
     def read(self) -> Manifest:
         for key, value in self.root.pairs or ():
             if key.kind != "scalar":
-                self.error(f"{key.describe()} cannot be a key", key)
+                self.error(Text("{describe} cannot be a key", describe=key.describe()), key)
                 continue
             if key.text in self.keys:
-                self.warn(f"key '{key.text}' is there twice, the last one counts", key, "remove one", key.text)
+                self.warn(
+                    Text("key '{text}' is there twice, the last one counts", text=key.text),
+                    key,
+                    Text("remove one"),
+                    key.text,
+                )
             self.keys[key.text] = value
             self.positions[key.text] = key.position
             if key.text not in KNOWN_KEYS:
-                self.warn(f"unknown key '{key.text}' is ignored", key, _suggest(key.text), key.text)
+                self.warn(Text("unknown key '{text}' is ignored", text=key.text), key, _suggest(key.text), key.text)
         form = self.format()
         full_name = self.full_name()
         supplier, supplier_logo = self.supplier()
@@ -179,7 +199,9 @@ class _Reader:
         if node is None or node.null:
             return None
         if node.kind != "scalar":
-            self.error(f"{key} is {node.describe()}", node, "it has to be text", key)
+            self.error(
+                Text("{key} is {describe}", key=key, describe=node.describe()), node, Text("it has to be text"), key
+            )
             return None
         return node
 
@@ -194,7 +216,14 @@ class _Reader:
         try:
             return inner_path(node.text)
         except ValueError as problem:
-            self.error(f"{key} '{node.text[:80]}' is no file of the package: {problem}", node, None, key)
+            self.error(
+                Text(
+                    "{key} '{text}' is no file of the package: {problem}", key=key, text=node.text[:80], problem=problem
+                ),
+                node,
+                None,
+                key,
+            )
             return None
 
     def pairs(self, key: str, what: str) -> list[tuple[Node, Node]]:
@@ -202,16 +231,28 @@ class _Reader:
         if node is None or node.null or (node.items is not None and not node.items):
             return []
         if node.pairs is None:
-            self.error(f"{key} is {node.describe()}", node, f"it has to be a mapping: {what}", key)
+            self.error(
+                Text("{key} is {describe}", key=key, describe=node.describe()),
+                node,
+                Text("it has to be a mapping: {what}", what=what),
+                key,
+            )
             return []
         result: dict[str, tuple[Node, Node]] = {}
         for name, value in node.pairs:
             if name.kind != "scalar":
-                self.error(f"{name.describe()} cannot be a key of {key}", name, None, key)
+                self.error(
+                    Text("{describe} cannot be a key of {key}", describe=name.describe(), key=key), name, None, key
+                )
                 continue
             dotted = f"{key}.{name.text}"
             if name.text in result:
-                self.warn(f"'{name.text}' is there twice in {key}, the last one counts", name, "remove one", dotted)
+                self.warn(
+                    Text("'{text}' is there twice in {key}, the last one counts", text=name.text, key=key),
+                    name,
+                    Text("remove one"),
+                    dotted,
+                )
             self.positions[dotted] = name.position
             result[name.text] = (name, value)
         return list(result.values())
@@ -237,29 +278,33 @@ class _Reader:
         try:
             return parse_format(node.text if node is not None else None)
         except DeclarationError as error:
-            self.error(f"Format {error.message}", node, error.hint, "Format")
+            self.error(Text("Format {message}", message=error.message), node, error.hint, "Format")
             return parse_format(None)
 
     def type(self) -> Literal["Application", "Library"]:
         node = self.scalar("Type", self.keys.get("Type"))
         if node is None:
             if "Type" not in self.keys or self.keys["Type"].null:
-                self.error("key 'Type' is missing", None, "add 'Type: Application' or 'Type: Library'", "Type")
+                self.error(
+                    Text("key 'Type' is missing"), None, Text("add 'Type: Application' or 'Type: Library'"), "Type"
+                )
         elif node.text in _TYPES:
             return _TYPES[node.text]
         else:
-            self.error(f"unknown Type '{node.text}'", node, "write Application or Library", "Type")
+            self.error(
+                Text("unknown Type '{text}'", text=node.text), node, Text("write Application or Library"), "Type"
+            )
         return "Library"
 
     def full_name(self) -> str:
         node = self.scalar("FullName", self.keys.get("FullName"))
         if node is None:
             if "FullName" not in self.keys or self.keys["FullName"].null:
-                self.error("key 'FullName' is missing", None, "add the package's dotted name", "FullName")
+                self.error(Text("key 'FullName' is missing"), None, Text("add the package's dotted name"), "FullName")
             return "unnamed"
         if not _FULL_NAME.fullmatch(node.text):
-            hint = "write letters, digits, underscores and single dots between them, for example com.example.App"
-            self.error(f"FullName '{node.text}' is malformed", node, hint, "FullName")
+            hint = Text("write letters, digits, underscores and single dots between them, for example com.example.App")
+            self.error(Text("FullName '{text}' is malformed", text=node.text), node, hint, "FullName")
         return node.text
 
     def version(self) -> Version:
@@ -267,7 +312,7 @@ class _Reader:
         try:
             return parse_version(node.text if node is not None else None)
         except DeclarationError as error:
-            self.error(f"Version {error.message}", node, error.hint, "Version")
+            self.error(Text("Version {message}", message=error.message), node, error.hint, "Version")
             return parse_version(None)
 
     def tags(self) -> tuple[str, ...]:
@@ -275,10 +320,10 @@ class _Reader:
         if node is None or node.null:
             return ()
         if node.kind == "scalar":
-            self.warn("Tags is one text, not a list", node, f"write [{node.text}]", "Tags")
+            self.warn(Text("Tags is one text, not a list"), node, Text("write [{text}]", text=node.text), "Tags")
             return (node.text,)
         if node.items is None:
-            self.error("Tags is a mapping", node, "it has to be a list of texts", "Tags")
+            self.error(Text("Tags is a mapping"), node, Text("it has to be a list of texts"), "Tags")
             return ()
         tags = [self.scalar("an entry of Tags", item) for item in node.items]
         return tuple(tag.text for tag in tags if tag is not None)
@@ -288,11 +333,21 @@ class _Reader:
         result: dict[str, str] = {}
         if not checked:
             return result
-        for name, value in self.pairs("Classes", "class name -> file below Classes/"):
+        for name, value in self.pairs("Classes", Text("class name -> file below Classes/")):
             if not _FULL_NAME.fullmatch(name.text):
-                self.error(f"class name '{name.text}' is malformed", name, "write its full dotted name", "Classes")
+                self.error(
+                    Text("class name '{text}' is malformed", text=name.text),
+                    name,
+                    Text("write its full dotted name"),
+                    "Classes",
+                )
             if value.kind == "scalar" and (value.null or not value.text):
-                self.error(f"class '{name.text}' has no file", name, "name its file below Classes/", "Classes")
+                self.error(
+                    Text("class '{text}' has no file", text=name.text),
+                    name,
+                    Text("name its file below Classes/"),
+                    "Classes",
+                )
             path = self.path(f"Classes.{name.text}", value)
             if path is not None:
                 result[name.text] = path
@@ -300,9 +355,9 @@ class _Reader:
 
     def requirements(self) -> dict[str, str]:
         result: dict[str, str] = {}
-        for name, value in self.pairs("Require", "package name -> version spec"):
+        for name, value in self.pairs("Require", Text("package name -> version spec")):
             if not _REQUIRED.fullmatch(name.text):
-                self.error(f"package name '{name.text}' in Require is malformed", name, None, "Require")
+                self.error(Text("package name '{text}' in Require is malformed", text=name.text), name, None, "Require")
             spec = self.scalar(f"Require.{name.text}", value)
             text = spec.text if spec is not None else ""
             try:
@@ -319,11 +374,14 @@ class _Reader:
             return None, None
         if node.pairs is None:
             self.error(
-                f"Supplier is {node.describe()}", node, "it has to be a mapping: Name, Logo, Summary…", "Supplier"
+                Text("Supplier is {describe}", describe=node.describe()),
+                node,
+                Text("it has to be a mapping: Name, Logo, Summary…"),
+                "Supplier",
             )
             return None, None
         logo = next(
-            (value for name, value in self.pairs("Supplier", "Name, Logo, Summary…") if name.text == "Logo"), None
+            (value for name, value in self.pairs("Supplier", Text("Name, Logo, Summary…")) if name.text == "Logo"), None
         )
         return self.plain(node, None), self.path("Supplier.Logo", logo)
 
@@ -337,6 +395,6 @@ class _Reader:
 def _suggest(key: str) -> str | None:
     """Which known key a misspelt one may mean."""
     if key == "Requirements":
-        return "did you mean 'Require'?"
+        return Text("did you mean 'Require'?")
     close = get_close_matches(key, sorted(KNOWN_KEYS), 1, 0.7)
-    return f"did you mean '{close[0]}'?" if close else None
+    return Text("did you mean '{close}'?", close=close[0]) if close else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import Version
 from vetro.packages.errors import PackageError
 from vetro.packages.files import FileTree, decode
@@ -47,10 +48,16 @@ class MuranoPLPackage(PackageBase):
         try:
             return decode(self._files.read(path), file), file
         except (FileNotFoundError, ValueError) as error:
-            reason = "the file is not there" if isinstance(error, FileNotFoundError) else str(error)
+            reason = Text("the file is not there") if isinstance(error, FileNotFoundError) else str(error)
             raise PackageError(
-                f"class '{name}' of package '{self.full_name}' cannot be read from {file}: {reason}",
-                hint="mend its entry under Classes in manifest.yaml",
+                Text(
+                    "class '{name}' of package '{full_name}' cannot be read from {file}: {reason}",
+                    name=name,
+                    full_name=self.full_name,
+                    file=file,
+                    reason=reason,
+                ),
+                hint=Text("mend its entry under Classes in manifest.yaml"),
             ) from None
 
     @property

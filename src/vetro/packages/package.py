@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
+from vetro.diagnostics import Text
 from vetro.muranopl.catalog import ClassText, ResourceNotFound, with_implicit_requirements
 from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import ClassNotFound, DeclarationError
@@ -43,7 +44,7 @@ class LoadedPackage:
         self.format: tuple[int, int] = max(_OLDEST, min(_NEWEST, (runtime.major, runtime.minor)))
         kind = self._ask("package_type", str)
         if kind not in ("Application", "Library"):
-            raise self._broken("package_type", f"gave '{kind}' instead of Application or Library")
+            raise self._broken("package_type", Text("gave '{kind}' instead of Application or Library", kind=kind))
         self.type: Literal["Application", "Library"] = "Application" if kind == "Application" else "Library"
         self.requirements: Mapping[str, str] = self._requirements()
         self.effective_requirements: Mapping[str, str] = with_implicit_requirements(
@@ -140,7 +141,9 @@ class LoadedPackage:
         if isinstance(text, bytes):
             text = decode(text, str(file))
         if not isinstance(text, str):
-            raise self._broken("get_class", f"gave {type(text).__name__} instead of text for '{name}'")
+            raise self._broken(
+                "get_class", Text("gave {type} instead of text for '{name}'", type=type(text).__name__, name=name)
+            )
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         return ClassText(text, str(file), digest)
 
@@ -149,16 +152,32 @@ class LoadedPackage:
         try:
             clean = inner_path(path)
         except ValueError as error:
-            raise ResourceNotFound(f"resource '{path[:80]}' of package '{self.name}' is refused: {error}") from None
+            raise ResourceNotFound(
+                Text(
+                    "resource '{path}' of package '{name}' is refused: {error}",
+                    path=path[:80],
+                    name=self.name,
+                    error=error,
+                )
+            ) from None
         try:
             if isinstance(self._plugin, MuranoPLPackage):
                 return self.files.read(f"Resources/{clean}")
             file = self._ask_resource(clean)
             return read_regular(file)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            raise ResourceNotFound(f"package '{self.name}' has no resource '{clean}'") from None
+            raise ResourceNotFound(
+                Text("package '{name}' has no resource '{clean}'", name=self.name, clean=clean)
+            ) from None
         except ValueError as error:
-            raise ResourceNotFound(f"resource '{clean}' of package '{self.name}' is refused: {error}") from None
+            raise ResourceNotFound(
+                Text(
+                    "resource '{clean}' of package '{name}' is refused: {error}",
+                    clean=clean,
+                    name=self.name,
+                    error=error,
+                )
+            ) from None
 
     def resource_text(self, path: str) -> str:
         """A text resource with line ends ``\\n``. Raises `ResourceNotFound`; `PackageError` when it is no UTF-8."""
@@ -174,7 +193,9 @@ class LoadedPackage:
             try:
                 parse_spec(text)
             except DeclarationError as error:
-                raise self._broken("requirements", f"is malformed for '{name}': {error.message}") from None
+                raise self._broken(
+                    "requirements", Text("is malformed for '{name}': {message}", name=name, message=error.message)
+                ) from None
             result[str(name)] = text
         return result
 
@@ -183,27 +204,31 @@ class LoadedPackage:
             return dict(self._plugin.class_files)
         names = self._ask_optional("classes", (list, tuple)) or ()
         if not all(isinstance(name, str) for name in names):
-            raise self._broken("classes", "has to be a list of names")
+            raise self._broken("classes", Text("has to be a list of names"))
         return {name: self.files.file_id(f"{name}.yaml") for name in names}
 
     def _ask_resource(self, name: str) -> str:
         path = self._call("get_resource", lambda: self._plugin.get_resource(name))
         if not isinstance(path, str):
-            raise self._broken("get_resource", f"gave {type(path).__name__} instead of a path for '{name}'")
+            raise self._broken(
+                "get_resource", Text("gave {type} instead of a path for '{name}'", type=type(path).__name__, name=name)
+            )
         return path
 
     def _ask(self, member: str, kind: type[T]) -> T:
         value: object = self._call(member, lambda: getattr(self._plugin, member))
         if not isinstance(value, kind):
-            raise self._broken(member, f"gave {type(value).__name__} instead of {kind.__name__}")
+            raise self._broken(
+                member, Text("gave {type} instead of {wanted}", type=type(value).__name__, wanted=kind.__name__)
+            )
         return value
 
     def _ask_optional(self, member: str, kind: Any) -> Any:
         value: object = self._call(member, lambda: getattr(self._plugin, member))
         if value is None or isinstance(value, kind):
             return value
-        wanted = "a list" if isinstance(kind, tuple) else kind.__name__
-        raise self._broken(member, f"gave {type(value).__name__} instead of {wanted}")
+        wanted = Text("a list") if isinstance(kind, tuple) else kind.__name__
+        raise self._broken(member, Text("gave {type} instead of {wanted}", type=type(value).__name__, wanted=wanted))
 
     def _call(self, member: str, function: Callable[[], T]) -> T:
         try:
@@ -211,10 +236,19 @@ class LoadedPackage:
         except PackageError:
             raise
         except Exception as error:
-            raise self._broken(member, f"failed with {type(error).__name__}: {error}") from error
+            raise self._broken(
+                member, Text("failed with {type}: {error}", type=type(error).__name__, error=error)
+            ) from error
 
     def _broken(self, member: str, what: str) -> PluginError:
         return PluginError(
-            f"{self.files.location}: '{member}' of {type(self._plugin).__name__} ({self._origin}) {what}",
-            hint=f"this is a defect of {self._origin}, or a package that it cannot read",
+            Text(
+                "{location}: '{member}' of {name} ({origin}) {what}",
+                location=self.files.location,
+                member=member,
+                name=type(self._plugin).__name__,
+                origin=self._origin,
+                what=what,
+            ),
+            hint=Text("this is a defect of {origin}, or a package that it cannot read", origin=self._origin),
         )

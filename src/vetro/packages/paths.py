@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from vetro.diagnostics import Text
+
 #: Longer names break file systems and fill messages.
 MAX_PATH = 1024
 
@@ -15,18 +17,18 @@ def inner_path(text: str) -> str:
     something else on some system (backslashes, drive letters, control characters).
     """
     if not text:
-        raise ValueError("the path is empty")
+        raise ValueError(Text("the path is empty"))
     if len(text) > MAX_PATH:
-        raise ValueError(f"the path is longer than {MAX_PATH} characters")
+        raise ValueError(Text("the path is longer than {max_path} characters", max_path=MAX_PATH))
     if text[0] == "/" or (len(text) > 1 and text[1] == ":" and text[0].isalpha()):
-        raise ValueError("the path is absolute")
+        raise ValueError(Text("the path is absolute"))
     if "\\" in text:
-        raise ValueError("the path has a backslash; folders are separated by '/'")
+        raise ValueError(Text("the path has a backslash; folders are separated by '/'"))
     if not text.isprintable():
-        raise ValueError("the path has control characters")
+        raise ValueError(Text("the path has control characters"))
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise ValueError("the path leads out of its folder ('..')")
+        raise ValueError(Text("the path leads out of its folder ('..')"))
     if not parts:
-        raise ValueError("the path is empty")
+        raise ValueError(Text("the path is empty"))
     return "/".join(parts)

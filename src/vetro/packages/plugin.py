@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import Version, parse_version
 from vetro.packages.archive import archive_tree
 from vetro.packages.errors import PackageError
@@ -227,8 +228,15 @@ class PackageBase(Package):
         except (FileNotFoundError, ValueError) as error:
             if stated is None:
                 return None
-            reason = "it is not there" if isinstance(error, FileNotFoundError) else str(error)
-            raise PackageError(f"{self._files.location}: picture '{stated}' cannot be read: {reason}") from None
+            reason = Text("it is not there") if isinstance(error, FileNotFoundError) else str(error)
+            raise PackageError(
+                Text(
+                    "{location}: picture '{stated}' cannot be read: {reason}",
+                    location=self._files.location,
+                    stated=stated,
+                    reason=reason,
+                )
+            ) from None
         check_picture(data, self._files.file_id(path))
         return data
 
@@ -237,10 +245,13 @@ def check_picture(data: bytes, file: str) -> None:
     """Refuses what is no picture or too long (PACKAGES 1). Raises `PackageError`."""
     if len(data) > MAX_PICTURE:
         raise PackageError(
-            f"{file}: the picture has {len(data) // 1024} KiB", hint=f"at most {MAX_PICTURE // 1024} KiB are allowed"
+            Text("{file}: the picture has {data} KiB", file=file, data=len(data) // 1024),
+            hint=Text("at most {max_picture} KiB are allowed", max_picture=MAX_PICTURE // 1024),
         )
     if not data.startswith(_PICTURES):
-        raise PackageError(f"{file}: not a PNG, JPEG or GIF picture", hint="its content counts, not its name")
+        raise PackageError(
+            Text("{file}: not a PNG, JPEG or GIF picture", file=file), hint=Text("its content counts, not its name")
+        )
 
 
 def resource_path(name: str) -> str:

@@ -14,6 +14,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -54,8 +55,8 @@ class Node:
     def describe(self) -> str:
         """How messages call it."""
         if self.kind == "scalar":
-            return "nothing" if self.null else f"'{self.text[:40]}'"
-        return "a list" if self.kind == "list" else "a mapping"
+            return Text("nothing") if self.null else f"'{self.text[:40]}'"
+        return Text("a list") if self.kind == "list" else Text("a mapping")
 
 
 @cache
@@ -87,12 +88,12 @@ class _Composer:
                 if handler is not None:
                     handler(event)
         except UnicodeEncodeError:
-            raise TreeError("not valid Unicode text", Position(self.file, 1, 1)) from None
+            raise TreeError(Text("not valid Unicode text"), Position(self.file, 1, 1)) from None
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
             position = Position(self.file, mark.line + 1, mark.column + 1) if mark else Position(self.file, 1, 1)
             problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read"
-            raise TreeError(f"not valid YAML: {problem}", position) from None
+            raise TreeError(Text("not valid YAML: {problem}", problem=problem), position) from None
         return self.documents
 
     def at(self, event: Any) -> Position:
@@ -105,7 +106,9 @@ class _Composer:
     def on_AliasEvent(self, event: Any) -> None:
         node = self.anchors.get(event.anchor)
         if node is None:
-            raise TreeError(f"alias '*{event.anchor}' refers to nothing that is complete here", self.at(event))
+            raise TreeError(
+                Text("alias '*{anchor}' refers to nothing that is complete here", anchor=event.anchor), self.at(event)
+            )
         self.add(node)
 
     def on_ScalarEvent(self, event: Any) -> None:
@@ -135,12 +138,12 @@ class _Composer:
         self.enter(Node("map", self.at(event), pairs=[]), event)
 
     def refuse_tag(self, event: Any) -> None:
-        hint = "expressions cannot stand here" if event.tag == "!yaql" else "only plain data can stand here"
-        raise TreeError(f"unknown tag '{event.tag}'", self.at(event), hint)
+        hint = Text("expressions cannot stand here") if event.tag == "!yaql" else Text("only plain data can stand here")
+        raise TreeError(Text("unknown tag '{tag}'", tag=event.tag), self.at(event), hint)
 
     def enter(self, node: Node, event: Any) -> None:
         if len(self.open) >= MAX_DEPTH:
-            raise TreeError(f"nested deeper than {MAX_DEPTH} levels", node.position)
+            raise TreeError(Text("nested deeper than {max_depth} levels", max_depth=MAX_DEPTH), node.position)
         self.open.append((node, event.anchor, None))
 
     def on_SequenceEndEvent(self, event: Any) -> None:
@@ -159,7 +162,11 @@ class _Composer:
         parent, anchor, key = self.open[-1]
         parent.size += node.size
         if parent.size > MAX_NODES:
-            raise TreeError(f"more than {MAX_NODES} values", node.position, "aliases that repeat aliases multiply")
+            raise TreeError(
+                Text("more than {max_nodes} values", max_nodes=MAX_NODES),
+                node.position,
+                Text("aliases that repeat aliases multiply"),
+            )
         if parent.items is not None:
             parent.items.append(node)
         elif key is None:
@@ -178,9 +185,9 @@ def read_documents(text: str | bytes, file: str) -> list[Node]:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = data[: error.start].count(b"\n") + 1
-            raise TreeError("not valid UTF-8", Position(file, line, 1), "save the file as UTF-8") from None
+            raise TreeError(Text("not valid UTF-8"), Position(file, line, 1), Text("save the file as UTF-8")) from None
     if len(text) > MAX_BYTES:
-        raise TreeError(f"longer than {MAX_BYTES} characters", Position(file, 1, 1))
+        raise TreeError(Text("longer than {max_bytes} characters", max_bytes=MAX_BYTES), Position(file, 1, 1))
     return _Composer(text, file).compose()
 
 
@@ -197,12 +204,12 @@ def plain(node: Node) -> Any:
     merged: dict[Any, Any] = {}
     for key, value in node.pairs or ():
         if key.kind != "scalar":
-            raise TreeError(f"{key.describe()} cannot be a key", key.position)
+            raise TreeError(Text("{describe} cannot be a key", describe=key.describe()), key.position)
         if key.text == "<<" and key.tag == _STR and value.kind != "scalar":
             for source in reversed(value.items or [value]):
                 data = plain(source)
                 if not isinstance(data, dict):
-                    raise TreeError(f"{source.describe()} cannot be merged", source.position)
+                    raise TreeError(Text("{describe} cannot be merged", describe=source.describe()), source.position)
                 merged.update(data)
         else:
             own[_scalar(key)] = plain(value)
@@ -223,4 +230,4 @@ def _scalar(node: Node) -> Any:
         return _constructor().construct_object(yaml.ScalarNode(node.tag, node.text))
     except (ValueError, OverflowError, KeyError, yaml.YAMLError):
         word = node.tag.rpartition(":")[2]
-        raise TreeError(f"'{node.text[:40]}' is no {word}", node.position) from None
+        raise TreeError(Text("'{text}' is no {word}", text=node.text[:40], word=word), node.position) from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from vetro.server.database import database_settings
+from vetro.server.language import compiled
 from vetro.server.requests import large_requests
 from vetro.server.secrets.django_key import django_secret
 from vetro.server.setup import config as _config
 from vetro.server.tasks.backends import django_settings
-from vetro.server.web.language import compiled
 
 _c = _config()
 

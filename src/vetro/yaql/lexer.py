@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from vetro.diagnostics import Text
 from vetro.yaql.ast import Scalar
 from vetro.yaql.errors import LexicalError
 from vetro.yaql.syntax_hints import hint_for
@@ -108,7 +109,9 @@ def tokenize(text: str, *, colon: bool = False) -> list[Token]:
     """
     if len(text) > MAX_TEXT:
         raise LexicalError(
-            f"Lexical error: expression is longer than {MAX_TEXT} characters", position=MAX_TEXT, text=text
+            Text("Lexical error: expression is longer than {max_text} characters", max_text=MAX_TEXT),
+            position=MAX_TEXT,
+            text=text,
         )
     scan = scanner(colon).match
     tokens: list[Token] = []
@@ -151,7 +154,11 @@ def number_value(text: str, piece: str, start: int) -> int | float:
         return float(piece)
     if len(piece) > MAX_DIGITS:
         raise LexicalError(
-            f"Lexical error: number of more than {MAX_DIGITS} digits at position {start}",
+            Text(
+                "Lexical error: number of more than {max_digits} digits at position {start}",
+                max_digits=MAX_DIGITS,
+                start=start,
+            ),
             value=piece,
             position=start,
             text=text,
@@ -171,7 +178,7 @@ def quoted_value(text: str, piece: str, start: int) -> str:
         if char is None:
             place = start + 1 + found.start()
             raise LexicalError(
-                f"Lexical error: malformed escape '{escape}' at position {place}",
+                Text("Lexical error: malformed escape '{escape}' at position {place}", escape=escape, place=place),
                 value=escape,
                 position=place,
                 text=text,
@@ -186,7 +193,7 @@ def illegal_character(text: str, position: int) -> LexicalError:
     while text[position] in " \t\r\n":
         position += 1
     char = text[position]
-    message = f"Lexical error: illegal character '{char}' at position {position}"
+    message = Text("Lexical error: illegal character '{char}' at position {position}", char=char, position=position)
     error = LexicalError(message, value=char, position=position, text=text)
     error.hint = hint_for(text, position)
     return error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from vetro.diagnostics import Text
 from vetro.yaql import ast
 from vetro.yaql.errors import GrammarError
 from vetro.yaql.lexer import (
@@ -68,7 +69,9 @@ def parse(text: str, dialect: ParserDialect = STANDARD, *, max_depth: int = MAX_
     and for a text of more than 1,048,576 characters.
     """
     if len(text) > MAX_TEXT:
-        raise GrammarError(f"expression is longer than {MAX_TEXT} characters", position=MAX_TEXT, text=text)
+        raise GrammarError(
+            Text("expression is longer than {max_text} characters", max_text=MAX_TEXT), position=MAX_TEXT, text=text
+        )
     return _Parser(text, dialect, max_depth).parse()
 
 
@@ -410,16 +413,23 @@ class _Parser:
         self.too_deep(MAX_TREE_DEPTH, row[0].span.start)
 
     def too_deep(self, levels: int, start: int) -> NoReturn:
-        raise GrammarError(f"expression is nested deeper than {levels} levels", position=start, text=self.text)
+        raise GrammarError(
+            Text("expression is nested deeper than {levels} levels", levels=levels), position=start, text=self.text
+        )
 
     def unexpected(self, value: object, start: int) -> NoReturn:
-        message = f"Parse error: unexpected '{value}' at position {start} of expression '{self.text}'"
+        message = Text(
+            "Parse error: unexpected '{value}' at position {start} of expression '{text}'",
+            value=value,
+            start=start,
+            text=self.text,
+        )
         error = GrammarError(message, value=value, position=start, text=self.text)
         error.hint = hint_for(self.text, start)
         raise error
 
     def unexpected_end(self) -> NoReturn:
-        raise GrammarError("Parse error: unexpected end of statement", text=self.text)
+        raise GrammarError(Text("Parse error: unexpected end of statement"), text=self.text)
 
 
 def _below(node: ast.Node) -> tuple[ast.Node, ...]:

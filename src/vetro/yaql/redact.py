@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from vetro.diagnostics import edited
+
 #: What is said in the place of a secret.
 MASK: Final = "••••••"
 #: Characters of the shortest text that is looked for anywhere, and of one that is looked for as a word of its own.
@@ -144,7 +146,7 @@ class Secrets:
     def _kept(self, value: Any) -> Any:
         """`data` of a value in an error, of the kind that it was; the same object where nothing is secret."""
         if isinstance(value, str):
-            made = self.text(value)
+            made = edited(value, self.text)
             return value if made == value else made
         if isinstance(value, abc.Mapping):
             pairs = [(self._kept(key), self._kept(item)) for key, item in value.items()]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, NoReturn
 
+from vetro.diagnostics import Text
 from vetro.yaql.errors import CollectionTooLarge, NestingTooDeep
 
 #: Containers that are hashed or compared may be nested this deep; CPython's own hash recurses in C.
@@ -124,7 +125,7 @@ def freeze(value: Any, limit: int | None = None) -> Any:
     ``limit`` is the greatest number of items taken from any one lazy sequence (None: no limit); beyond it
     `CollectionTooLarge` is raised. Depth is bounded only by memory.
     """
-    if value.__class__ in FROZEN or isinstance(value, (str, HostObject, bytes)):
+    if value.__class__ in FROZEN or isinstance(value, (HostObject, bytes)):
         return value
     return freeze_deep(value, limit)
 
@@ -164,11 +165,16 @@ def check_depth(value: Any, limit: int = HASH_DEPTH) -> int:
                 elif len(part) >= _LONG_TEXT:
                     weight += len(part) >> 6
             if weight > HASH_WEIGHT:
-                raise NestingTooDeep(f"value has too many parts to be compared or hashed: more than {HASH_WEIGHT:,}")
+                raise NestingTooDeep(
+                    Text(
+                        "value has too many parts to be compared or hashed: more than {hash_weight:,}",
+                        hash_weight=HASH_WEIGHT,
+                    )
+                )
         if not below:
             return weight
         level = below
-    raise NestingTooDeep(f"value is nested deeper than {limit} levels")
+    raise NestingTooDeep(Text("value is nested deeper than {limit} levels", limit=limit))
 
 
 def is_iterable(value: Any) -> bool:
@@ -201,7 +207,7 @@ def _take(value: Any, limit: int | None) -> list[Any]:
         return list(value)
     items = list(islice(value, limit + 1))
     if len(items) > limit:
-        raise CollectionTooLarge(f"collection length exceeds {limit} elements")
+        raise CollectionTooLarge(Text("collection length exceeds {limit} elements", limit=limit))
     return items
 
 
@@ -248,7 +254,8 @@ def freeze_deep(value: Any, limit: int | None) -> Any:
         while todo:
             item = todo.pop()
             if item.__class__ in FROZEN or not _lazy(item):
-                done.append(item)
+                # A message is a plain text for package code.
+                done.append(str.__str__(item) if isinstance(item, Text) else item)
                 continue
             if item.__class__ is dict or item.__class__ is list:
                 quick = _flat(item)
@@ -284,7 +291,7 @@ def thaw_deep(value: Any, limit: int) -> Any:
         if isinstance(item, abc.Sized) and not isinstance(item, (str, bytes)):
             count += len(item)
             if count > limit:
-                raise CollectionTooLarge(f"the value has more than {limit:,} items when written out")
+                raise CollectionTooLarge(Text("the value has more than {limit:,} items when written out", limit=limit))
         if isinstance(item, abc.Mapping):
             result: Any = dict.fromkeys(item)
             work.extend((val, result, key) for key, val in item.items())

@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 
 from tests.server.web.wording import entry, missing, texts, translated
-from vetro.server.web.language import binary, compiled, read
+from vetro.server.language import binary, compiled, read
 
 _VALUE = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}|<[^>]*>")
 

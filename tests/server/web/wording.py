@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from vetro.server.web.language import SOURCE, read
+from vetro.server.language import SOURCE, read
 
 SERVER = Path(__file__).parents[3] / "src" / "vetro" / "server"
 GERMAN = SOURCE / "de" / "LC_MESSAGES" / "django.po"
@@ -22,7 +22,7 @@ _CALL = re.compile(
 
 
 def texts() -> dict[str, str]:
-    """Message (as in `vetro.server.web.language.read`) -> the file that says it."""
+    """Message (as in `vetro.server.language.read`) -> the file that says it."""
     found: dict[str, str] = {}
     for path in sorted(SERVER.rglob("*.py")):
         for message in _of_source(path.read_text("utf-8")):

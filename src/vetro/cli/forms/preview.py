@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from vetro.cli.forms.answers import Given, of_page, page_answers
 from vetro.cli.forms.input import current, explanation
+from vetro.diagnostics import Text
 from vetro.forms.entry import choice_key, shown
 from vetro.forms.model import Choice, Field, Form, Page, Problem, Section
 from vetro.forms.sessions import FormFailed, FormSession, Work
@@ -39,7 +40,11 @@ def whole(form_session: FormSession, work: Work, given: Given | None = None) -> 
         except FormFailed as error:
             author = error.author or {}
             text = str(author.get("message") or error.message)
-            pages.append(replace(page, sections=(), problems=(Problem("", f"cannot be shown: {text}", "failed"),)))
+            pages.append(
+                replace(
+                    page, sections=(), problems=(Problem("", Text("cannot be shown: {text}", text=text), "failed"),)
+                )
+            )
             continue
         if number + 1 < len(form.pages):
             try:

@@ -15,6 +15,7 @@ from vetro.cli.client_local import LocalClient
 from vetro.cli.environments.models import newest, own_draft, present
 from vetro.cli.forms.catalog import LocalCatalog
 from vetro.cli.task_run import chosen_cloud
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.models import Environment
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
@@ -99,7 +100,9 @@ class LocalPlace:
         try:
             return self._tasks.question("builder", on_class=on_class, method=builder, args=dict(args))
         except AskFailed as error:
-            raise FormFailed(f"This could not be started from: {error.message}", dict(error.error)) from None
+            raise FormFailed(
+                Text("This could not be started from: {message}", message=error.message), dict(error.error)
+            ) from None
 
     # -- what definitions ask ------------------------------------------------------------------------------------------
 
@@ -125,7 +128,7 @@ class LocalPlace:
 
             self._client.workspace.keep()  # with the key that opens it again
             return Seal(secret_keys(self._client.workspace.config), PROJECT).close(request.text("text"))
-        raise NotAsked(f"nobody knows what '{what}' is")
+        raise NotAsked(Text("nobody knows what '{what}' is", what=what))
 
     def _cloud(self, source: str, region: str | None) -> list[Any]:
         from vetro.clouds.interface import Owner
@@ -168,11 +171,18 @@ class LocalPlace:
     def problems_of(self, made: Mapping[str, Any]) -> Sequence[Problem]:
         """The same as problems of a form as a whole."""
         problems = []
-        for error in self.errors_of(made):
+        for error in decode_messages(self.errors_of(made)):
             steps = (error.get("property"), *(error.get("path") or ()))
             where = ".".join(str(step) for step in steps if step is not None)
-            text = told(str(error.get("message") or error.get("kind") or "It does not fit."))
-            problems.append(Problem("", f"{where}: {text}" if where else text, "contract", error.get("objectId")))
+            text = told(error.get("message") or str(error.get("kind") or "") or Text("It does not fit."))
+            problems.append(
+                Problem(
+                    "",
+                    Text("{where}: {message}", where=where, message=text) if where else text,
+                    "contract",
+                    error.get("objectId"),
+                )
+            )
         return problems
 
     # -- the end -------------------------------------------------------------------------------------------------------

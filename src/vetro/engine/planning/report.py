@@ -21,6 +21,7 @@ from typing import Any
 from vetro.clouds.drivers.base import Recorder
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.cloud import StackCloud
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.models.differences import Secret, diff
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
@@ -60,7 +61,7 @@ def told(
         "objects": [item.as_json() for item in diff(model.get("ObjectsCopy"), after, secret)],
         "stacks": stacks,
         "scripts": scripts,
-        "unknown": list(_unknown(journal.entries(), stacks)),
+        **encode_messages({"unknown": list(_unknown(journal.entries(), stacks))}),
     }
     return replace(outcome, result=made, model=None)
 
@@ -137,16 +138,21 @@ def _unknown(entries: Iterable[Entry], stacks: Iterable[Mapping[str, Any]]) -> I
     for stack in stacks:
         fresh = [r["name"] for r in stack["resources"] if r["what"] != "deleted"]
         if fresh:
-            yield f"addresses, ids and other outputs of stack '{stack['name']}': {', '.join(fresh)}"
+            yield Text(
+                "addresses, ids and other outputs of stack '{stack}': {fresh}",
+                stack=stack["name"],
+                fresh=", ".join(fresh),
+            )
     told = set()
     skipped = 0.0
     for entry in entries:
         if entry.kind == "agent.call":
-            text = (
-                f"what the plan '{entry.about.get('name') or entry.key}' answers: it was taken to succeed with nothing"
+            text = Text(
+                "what the plan '{about}' answers: it was taken to succeed with nothing",
+                about=entry.about.get("name") or entry.key,
             )
         elif entry.kind.startswith("plugin:"):
-            text = f"what '{entry.kind.removeprefix('plugin:')}' answers: it was not called"
+            text = Text("what '{kind}' answers: it was not called", kind=entry.kind.removeprefix("plugin:"))
         elif entry.kind == "sleep":
             seconds = entry.about.get("seconds")
             skipped += seconds if isinstance(seconds, (int, float)) else 0.0
@@ -157,4 +163,7 @@ def _unknown(entries: Iterable[Entry], stacks: Iterable[Mapping[str, Any]]) -> I
             told.add(text)
             yield text
     if skipped:
-        yield f"what happens in the {skipped:g} seconds for which the deployment pauses: they were skipped"
+        yield Text(
+            "what happens in the {skipped:g} seconds for which the deployment pauses: they were skipped",
+            skipped=skipped,
+        )

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from vetro.clouds.interface import NotAvailable
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.answer import Handler, Request
 from vetro.engine.host.performer import describe
@@ -58,8 +59,9 @@ class AskFailed(VetroError):
     code = "ENG340"
 
     def __init__(self, error: Mapping[str, Any]) -> None:
-        super().__init__(str(error.get("message") or "the task failed"))
-        self.error: Mapping[str, Any] = error
+        self.error = error
+        error = decode_messages(error)
+        super().__init__(error.get("message") or Text("the task failed"))
         self.kind = str(error.get("kind") or AskFailed.kind)  # type: ignore[misc]
         self.code = str(error.get("code") or AskFailed.code)  # type: ignore[misc]
         self.hint = error.get("hint") or None
@@ -98,7 +100,9 @@ def ask(
     effects, `LauncherError` when no process can be started.
     """
     if task.kind in LASTING:
-        raise BadTask(f"a task of kind '{task.kind}' cannot be asked, what it does lasts: run it with a journal")
+        raise BadTask(
+            Text("a task of kind '{kind}' cannot be asked, what it does lasts: run it with a journal", kind=task.kind)
+        )
     nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
     small = Small(identities or nobody, cast("Seal | None", secrets))
     for attempt in (1, 2):
@@ -284,7 +288,9 @@ class _Asking:
                 return
             handler = self._handlers.get(kind)
             if handler is None:
-                raise NotAvailable(f"nothing outside is touched here: effect '{kind}' needs a deployment or an action")
+                raise NotAvailable(
+                    Text("nothing outside is touched here: effect '{kind}' needs a deployment or an action", kind=kind)
+                )
             message = {"t": "answer", "key": key, "answer": handler(request)}
         except Exception as error:
             message = {"t": "answer", "key": key, "error": describe(error)}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.task.launcher import FORK_SECONDS, Launcher, LauncherError, TaskProcess, TaskProcessEnded
 
 
@@ -33,16 +34,17 @@ def walled(
             process.send(frame)
             message = process.receive(FORK_SECONDS)
             if message is None:
-                raise LauncherError("a process behind the walls did not answer")
+                raise LauncherError(Text("a process behind the walls did not answer"))
             if message["t"] != "inside":
-                failed = LauncherError(str(message["error"]["message"]))
-                failed.hint = message["error"].get("hint") or None
+                error = decode_messages(message["error"])
+                failed = LauncherError(str(error["message"]))
+                failed.hint = error.get("hint") or None
                 raise failed
             return process
         except TaskProcessEnded:  # its zygote may have died; the next one may live
             process.close()
             if attempt == 2:
-                raise LauncherError("a process behind the walls died as soon as it was started") from None
+                raise LauncherError(Text("a process behind the walls died as soon as it was started")) from None
         except BaseException:
             process.close()
             raise

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.task.frames import Decoder, encode
 from vetro.muranopl.runtime.effects import EffectFailed, NotPlainData
@@ -61,7 +62,9 @@ class PipeEffects:
         try:
             self.send({"t": "effect", "key": key, "kind": kind, "args": args})
         except ValueError as error:  # infinite numbers
-            raise NotPlainData(f"the arguments of an effect '{kind}' are no JSON: {error}") from None
+            raise NotPlainData(
+                Text("the arguments of an effect '{kind}' are no JSON: {error}", kind=kind, error=error)
+            ) from None
 
     def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
         """Sends an effect and waits for its answer, if anybody waits for answers of that kind."""
@@ -195,6 +198,7 @@ def answer(message: Mapping[str, Any]) -> Any:
     error = message.get("error")
     if error is None:
         return message.get("answer")
+    error = decode_messages(error)
     if error.get("kind") == Cancelled.kind:
         raise Cancelled(str(error.get("message")))
     failed = EffectFailed(str(error.get("message")))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.errors import BadAttribute
 from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.brief import brief
@@ -71,7 +72,7 @@ def flag(value: Any) -> bool:
             return True
         if word in ("false", "no", "off", "0", ""):
             return False
-        raise ValueError("must be true or false")
+        raise ValueError(Text("must be true or false"))
     return bool(value)
 
 
@@ -84,7 +85,7 @@ def count(value: Any) -> int | None:
     """A length. Raises ValueError."""
     found = whole(value)
     if found is not None and found < 0:
-        raise ValueError("must not be negative")
+        raise ValueError(Text("must not be negative"))
     return found
 
 
@@ -93,13 +94,13 @@ def whole(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool):
-        raise ValueError("must be a whole number")
+        raise ValueError(Text("must be a whole number"))
     if isinstance(value, float) and not value.is_integer():
-        raise ValueError("must be a whole number")
+        raise ValueError(Text("must be a whole number"))
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("must be a whole number") from None
+        raise ValueError(Text("must be a whole number")) from None
 
 
 def anything(value: Any) -> Any:
@@ -112,7 +113,7 @@ def messages(value: Any) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, FDict):
-        raise ValueError("must be a mapping of codes and texts")
+        raise ValueError(Text("must be a mapping of codes and texts"))
     return {fold(str(key)): text(item) for key, item in value.items()}
 
 
@@ -121,7 +122,7 @@ def media(value: Any) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, FDict):
-        raise ValueError("must be a mapping with js and css")
+        raise ValueError(Text("must be a mapping with js and css"))
     found: dict[str, Any] = {}
     for key, item in value.items():
         kind = fold(str(key))
@@ -139,7 +140,7 @@ def _files(value: Any) -> list[str]:
         return []
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-        raise ValueError("must name files")
+        raise ValueError(Text("must name files"))
     return list(names)
 
 
@@ -148,7 +149,7 @@ def html(value: Any) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, FDict):
-        raise ValueError("must be a mapping of HTML attributes")
+        raise ValueError(Text("must be a mapping of HTML attributes"))
     return {key: text(item) for key, item in value.items() if isinstance(key, str) and is_safe_html(key)}
 
 
@@ -190,4 +191,6 @@ def convert(name: str, value: Any, convert_value: Convert, position: Position) -
     try:
         return convert_value(value)
     except ValueError as error:
-        raise BadAttribute(f"{name} {error}, not {brief(value)}", position=position) from None
+        raise BadAttribute(
+            Text("{name} {error}, not {value}", name=name, error=error, value=brief(value)), position=position
+        ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.yaql.errors import VetroError
 
 
@@ -16,7 +17,7 @@ class DynamicFormError(VetroError):
 
     kind = "ui-definition"
     code = "DUI000"
-    civil: ClassVar[str] = (
+    civil: ClassVar[str] = Text(
         "The form of this application has a mistake and cannot be used. Please tell whoever maintains the package."
     )
 
@@ -75,7 +76,7 @@ class StaticActionFailed(DynamicFormError):
 
     kind = "ui-parameters"
     code = "DUI300"
-    civil = "The values that this form starts from could not be fetched. Please try again later."
+    civil = Text("The values that this form starts from could not be fetched. Please try again later.")
 
 
 class EncryptionUnavailable(DynamicFormError):
@@ -83,7 +84,7 @@ class EncryptionUnavailable(DynamicFormError):
 
     kind = "ui-encryption"
     code = "DUI301"
-    civil = "This Application requires encryption, please contact your administrator to configure this."
+    civil = Text("This Application requires encryption, please contact your administrator to configure this.")
 
 
 class ChoicesUnavailable(DynamicFormError):
@@ -91,7 +92,7 @@ class ChoicesUnavailable(DynamicFormError):
 
     kind = "ui-choices"
     code = "DUI302"
-    civil = "The choices cannot be read at the moment. Please try again later."
+    civil = Text("The choices cannot be read at the moment. Please try again later.")
 
 
 class WizardStateError(DynamicFormError):
@@ -99,4 +100,4 @@ class WizardStateError(DynamicFormError):
 
     kind = "ui-state"
     code = "DUI303"
-    civil = "The form has changed since it was opened. Please open it again."
+    civil = Text("The form has changed since it was opened. Please open it again.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.errors import TemplateLoop
 from vetro.forms.dynamic.expressions import LIMITS, UNEVALUATED, evaluate, form_dialect, plain_dialect, unevaluated
@@ -78,9 +79,13 @@ class Evaluation:
         snippet = self.templates[name]
         if self._depth >= MAX_TEMPLATES:
             raise TemplateLoop(
-                f"templates are nested deeper than {MAX_TEMPLATES} levels, '{name}' among them",
+                Text(
+                    "templates are nested deeper than {max_templates} levels, '{name}' among them",
+                    max_templates=MAX_TEMPLATES,
+                    name=name,
+                ),
                 position=getattr(snippet, "position", None),
-                hint="look for templates that contain each other",
+                hint=Text("look for templates that contain each other"),
             )
         self.rt.charge(_TEMPLATE_STEPS)
         self._depth += 1

@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from functools import cache, lru_cache
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic import functions
 from vetro.forms.dynamic.errors import DynamicFormError, ExpressionFailed, TemplateLoop
 from vetro.muranopl.declarations.tree import Position
@@ -125,20 +126,21 @@ class Expression:
             if value.__class__ in FROZEN:
                 return value
             raise ExpressionFailed(
-                f"'{self.short}' gives a {type(value).__name__}, which no form can hold", position=self.position
+                Text("'{short}' gives a {name}, which no form can hold", short=self.short, name=type(value).__name__),
+                position=self.position,
             )
         except DynamicFormError:
             raise
         except RecursionError:
             raise TemplateLoop(
-                f"'{self.short}' is nested too deep to evaluate",
+                Text("'{short}' is nested too deep to evaluate", short=self.short),
                 position=self.position,
-                hint="look for templates that contain each other",
+                hint=Text("look for templates that contain each other"),
             ) from None
         except (Exception, Stop) as error:
             message = error.message if isinstance(error, VetroError) else str(error) or type(error).__name__
             raise ExpressionFailed(
-                f"'{self.short}' cannot be evaluated: {message}",
+                Text("'{short}' cannot be evaluated: {message}", short=self.short, message=message),
                 position=self.position,
                 hint=_hint(self, error) or getattr(error, "hint", None),
             ) from None
@@ -152,11 +154,13 @@ class Expression:
 def _hint(expression: Expression, error: BaseException) -> str | None:
     if isinstance(error, (Stop, LimitExceeded)):
         items, size = LIMITS.max_sequence, LIMITS.max_expression_memory
-        return f"forms may use {items:,} items, {size:,} bytes and a second or two"
+        return Text("forms may use {items:,} items, {size:,} bytes and a second or two", items=items, size=size)
     if not expression.uses_data and "(" not in expression.text:
-        return "quote it if it is text"
+        return Text("quote it if it is text")
     if "#property#" in str(error):
-        return "what is left of the dot is null: the form has not been filled in yet, or there is none of that name"
+        return Text(
+            "what is left of the dot is null: the form has not been filled in yet, or there is none of that name"
+        )
     return None
 
 
@@ -236,7 +240,9 @@ def evaluate(snippet: Any, env: Env) -> Any:
             if key.__class__ is Expression:
                 found = key.evaluate(env)
                 if found.__class__ not in SCALARS:
-                    raise ExpressionFailed(f"'{key.short}' gives a list or mapping as a key", position=key.position)
+                    raise ExpressionFailed(
+                        Text("'{short}' gives a list or mapping as a key", short=key.short), position=key.position
+                    )
                 key = found
             made[key] = evaluate(value, env) if value.__class__ in DYNAMIC else value
         return FDict(made)

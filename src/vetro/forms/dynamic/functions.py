@@ -6,6 +6,7 @@ import string
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.errors import EncryptionUnavailable, ExpressionFailed, TemplateLoop
 from vetro.yaql.context import CodeContext
@@ -94,9 +95,9 @@ def ref(cx: CodeContext, template: str, key: str | None = None, id_only: bool | 
             return None
         if key in evaluation.making:
             raise TemplateLoop(
-                f"ref({template}) is part of the object that it refers to",
+                Text("ref({template}) is part of the object that it refers to", template=template),
                 position=getattr(evaluation.templates[template], "position", None),
-                hint="one of two objects that know each other has to find the other one in its code",
+                hint=Text("one of two objects that know each other has to find the other one in its code"),
             )
         evaluation.making.add(key)
         try:
@@ -120,10 +121,10 @@ def encrypt_data(cx: CodeContext, value: str) -> str:
     evaluation = _of(cx)
     if not evaluation.may_encrypt:
         raise ExpressionFailed(
-            "encryptData is called where it would be called again and again",
-            hint="call it in Application, Templates or Parameters",
+            Text("encryptData is called where it would be called again and again"),
+            hint=Text("call it in Application, Templates or Parameters"),
         )
     store = evaluation.surroundings.encrypt
     if store is None:
-        raise EncryptionUnavailable(EncryptionUnavailable.civil, hint="set up a secret store")
+        raise EncryptionUnavailable(EncryptionUnavailable.civil, hint=Text("set up a secret store"))
     return store(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FieldDefinition, FormDefinition, Rule
 from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.patterns import read_pattern
@@ -10,12 +11,12 @@ from vetro.muranopl.declarations.tree import Position
 
 NAME = "application_name"
 STAY = "stay_at_the_catalog"
-STAY_LABEL = "Continue application adding"
-STAY_TEXT = (
-    "If checked, you will be returned to the Catalog page. If not - to the Environment page, where you can deploy the "
-    "application."
+STAY_LABEL = Text("Continue application adding")
+STAY_TEXT = Text(
+    "If checked, you will be returned to the Catalog page. If not - to the "
+    "Environment page, where you can deploy the application."
 )
-_NAME_TEXT = "Enter a desired name for the application. Just A-Z, a-z, 0-9, dash and underline are allowed"
+_NAME_TEXT = Text("Enter a desired name for the application. Just A-Z, a-z, 0-9, dash and underline are allowed")
 
 
 def built_in_form(definition: Definition, surroundings: Surroundings) -> FormDefinition | None:
@@ -31,7 +32,7 @@ def built_in_form(definition: Definition, surroundings: Surroundings) -> FormDef
             {},
             [Rule(place, pattern=read_pattern(r"^[-\w]+$"), by_attribute=True)],
             {
-                "label": "Application Name",
+                "label": Text("Application Name"),
                 "description": _NAME_TEXT,
                 "initial": surroundings.package.fqn.rpartition(".")[2],
             },

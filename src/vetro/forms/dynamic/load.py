@@ -8,6 +8,7 @@ from typing import Any
 
 from yaml.nodes import ScalarNode
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import fold
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FormDefinition
 from vetro.forms.dynamic.errors import DefinitionError
@@ -27,7 +28,7 @@ _SECTIONS = ("version", "application", "forms", "templates", "parameters", "para
 _FORM_KEYS = ("fields", "validators", "region", "name", "help_text")
 _LETTER_FIRST = re.compile(r"[^\W\d_]")
 _ACTION = re.compile(r"\w+(?:\.\w+)*")
-_NO_HEADER = "Application must be a mapping with a '?' header that names the class"
+_NO_HEADER = Text("Application must be a mapping with a '?' header that names the class")
 
 
 def load(text: str | bytes, origin: str = "ui.yaml") -> Definition:
@@ -59,7 +60,7 @@ def _decoded(text: str | bytes, origin: str) -> str:
         except UnicodeDecodeError as error:
             line = data[: error.start].count(b"\n") + 1
             raise DefinitionError(
-                "not valid UTF-8", position=Position(origin, line, 1), hint="save the file as UTF-8 text"
+                Text("not valid UTF-8"), position=Position(origin, line, 1), hint=Text("save the file as UTF-8 text")
             ) from None
     if len(text) > MAX_TEXT:
         raise _too_long(origin)
@@ -68,9 +69,9 @@ def _decoded(text: str | bytes, origin: str) -> str:
 
 def _too_long(origin: str) -> DefinitionError:
     return DefinitionError(
-        f"the definition is longer than {MAX_TEXT:,} characters",
+        Text("the definition is longer than {max_text:,} characters", max_text=MAX_TEXT),
         position=Position(origin, 1, 1),
-        hint="data of that size belongs into the package's resources",
+        hint=Text("data of that size belongs into the package's resources"),
     )
 
 
@@ -82,8 +83,8 @@ class _Loader:
         reader = self.reader
         root = reader.root()
         sections: dict[str, YNode] = {}
-        hint = "write the keys Version, Application and Forms"
-        for name, key, value in reader.pairs(root, "the definition", hint):
+        hint = Text("write the keys Version, Application and Forms")
+        for name, key, value in reader.pairs(root, Text("the definition"), hint):
             folded = fold(name)
             if folded not in _SECTIONS:
                 meant = suggest(folded, _SECTIONS)
@@ -128,9 +129,9 @@ class _Loader:
         try:
             if node is None:
                 raise DefinitionError(
-                    "Application section is required",
+                    Text("Application section is required"),
                     position=self.reader.at(root),
-                    hint="add 'Application:' with a '?' header and the properties of the object",
+                    hint=Text("add 'Application:' with a '?' header and the properties of the object"),
                 )
             snippet = self.reader.snippet(node)
             if isinstance(snippet, Expression):
@@ -139,7 +140,7 @@ class _Loader:
             header = None if pairs is None else next((v for k, v in pairs if k == "?"), None)
             if pairs is None or not isinstance(header, (FDict, MapSnippet, Expression)):
                 raise DefinitionError(
-                    _NO_HEADER, position=self.reader.at(node), hint="write '?: {type: full.class.Name}'"
+                    _NO_HEADER, position=self.reader.at(node), hint=Text("write '?: {{type: full.class.Name}}'")
                 )
             if version >= APPLICATION_NAME and not isinstance(header, Expression):
                 # The wizard's name takes the place of it, so its own is never evaluated.
@@ -168,7 +169,7 @@ class _Loader:
         if node is None or self.reader.null(node):
             return []
         try:
-            return self.reader.pairs(node, what, "write 'name: value' lines")
+            return self.reader.pairs(node, what, Text("write 'name: value' lines"))
         except DefinitionError as error:
             self.reader.fail(error)
             return []
@@ -180,9 +181,9 @@ class _Loader:
         if not _ACTION.fullmatch(text):
             self.reader.fail(
                 DefinitionError(
-                    f"ParametersSource must name a static action, not {describe(node)}",
+                    Text("ParametersSource must name a static action, not {describe}", describe=describe(node)),
                     position=self.reader.at(node),
-                    hint="write method, or full.class.Name.method",
+                    hint=Text("write method, or full.class.Name.method"),
                 )
             )
             return None, None
@@ -195,7 +196,7 @@ class _Loader:
             return ()
         found = []
         try:
-            items = self.reader.items(node, "Forms", "write '- formName:' lines with 'fields:' below each")
+            items = self.reader.items(node, "Forms", Text("write '- formName:' lines with 'fields:' below each"))
         except DefinitionError as error:
             self.reader.fail(error)
             return ()
@@ -208,9 +209,11 @@ class _Loader:
 
     def form(self, node: YNode) -> FormDefinition:
         reader = self.reader
-        pairs = reader.pairs(node, "an item of Forms", "write '- formName:' and below it 'fields:'")
+        pairs = reader.pairs(node, Text("an item of Forms"), Text("write '- formName:' and below it 'fields:'"))
         if not pairs:
-            raise DefinitionError("a form needs a name", position=reader.at(node), hint="write '- formName:'")
+            raise DefinitionError(
+                Text("a form needs a name"), position=reader.at(node), hint=Text("write '- formName:'")
+            )
         name, key, body = pairs[0]
         for _, other, _ in pairs[1:]:
             reader.warn(
@@ -220,23 +223,30 @@ class _Loader:
             )
         if name == BUILT_IN_FORM:
             raise DefinitionError(
-                f"a form cannot be called {BUILT_IN_FORM}: that is the last step, which every wizard has",
+                Text(
+                    "a form cannot be called {built_in_form}: that is the last step, which every wizard has",
+                    built_in_form=BUILT_IN_FORM,
+                ),
                 position=reader.at(key),
-                hint="choose another name",
+                hint=Text("choose another name"),
             )
         parts: dict[str, YNode] = {}
-        for part, part_key, value in reader.pairs(body, f"form '{name}'", "write 'fields:' below the name"):
+        for part, part_key, value in reader.pairs(
+            body, Text("form '{name}'", name=name), Text("write 'fields:' below the name")
+        ):
             if fold(part) not in _FORM_KEYS:
                 reader.warn(f"'{part}' of form '{name}' means nothing and is ignored", reader.at(part_key))
             parts[fold(part)] = value
         if "fields" not in parts:
             raise DefinitionError(
-                f"form '{name}' has no fields",
+                Text("form '{name}' has no fields", name=name),
                 position=reader.at(key),
-                hint="write 'fields: []' for a step without inputs",
+                hint=Text("write 'fields: []' for a step without inputs"),
             )
         fields = {}
-        for item in reader.items(parts["fields"], f"fields of form '{name}'", "write '- name: …' lines"):
+        for item in reader.items(
+            parts["fields"], Text("fields of form '{name}'", name=name), Text("write '- name: …' lines")
+        ):
             try:
                 field = read_field(reader, item)
                 if field.name in fields:

@@ -7,6 +7,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import COMMON, PRESENTATION, convert, fold, is_safe_html, usual
 from vetro.forms.dynamic.definition import FieldDefinition, Rule, Setting
 from vetro.forms.dynamic.errors import BadAttribute, DefinitionError, UnknownAttribute
@@ -23,7 +24,7 @@ from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import FDict
 
-_HINT = "a field is written '- name: …' with 'type: …' and its attributes below"
+_HINT = Text("a field is written '- name: …' with 'type: …' and its attributes below")
 #: A rule that is read from an attribute of its own and one that stands in a list.
 _RULES = ("regexp_validator", "validators")
 #: Attributes that are mappings: which keys mean something, and what to tell those who write others.
@@ -37,7 +38,7 @@ _PARTS: dict[str, tuple[Callable[[str], bool], str]] = {
 def read_field(reader: Reader, node: YNode) -> FieldDefinition:
     """The field described by ``node``. Raises `DefinitionError`, `UnknownAttribute`, `BadAttribute`."""
     given: dict[str, tuple[YNode, YNode]] = {}
-    for written, key, value in reader.pairs(node, "a field", _HINT):
+    for written, key, value in reader.pairs(node, Text("a field"), _HINT):
         name = fold(written)
         if name in given:
             reader.warn(f"attribute '{written}' is written twice; the later one counts", reader.at(key))
@@ -79,28 +80,34 @@ def read_field(reader: Reader, node: YNode) -> FieldDefinition:
 
 def _name(reader: Reader, node: YNode, given: dict[str, tuple[YNode, YNode]]) -> str:
     if "name" not in given:
-        raise DefinitionError("a field has no name", position=reader.at(node), hint=_HINT)
+        raise DefinitionError(Text("a field has no name"), position=reader.at(node), hint=_HINT)
     value = given["name"][1]
     # Names are never evaluated, so text that looks like an expression is just text.
     if value.__class__ is not ScalarNode or reader.null(value) or not value.value.strip():
         raise DefinitionError(
-            f"a field's name must be text, not {describe(value)}", position=reader.at(value), hint=_HINT
+            Text("a field's name must be text, not {describe}", describe=describe(value)),
+            position=reader.at(value),
+            hint=_HINT,
         )
     return str(value.value)
 
 
 def _type(reader: Reader, node: YNode, given: dict[str, tuple[YNode, YNode]], name: str) -> str | tuple[str, ...]:
     if "type" not in given:
-        raise DefinitionError(f"field '{name}' has no type", position=reader.at(node), hint=_HINT)
+        raise DefinitionError(Text("field '{name}' has no type", name=name), position=reader.at(node), hint=_HINT)
     value = given["type"][1]
     words = value.value if value.__class__ is SequenceNode else [value]
     if not words or not all(
         word.__class__ is ScalarNode and not reader.null(word) and word.value.strip() for word in words
     ):
         raise DefinitionError(
-            f"the type of field '{name}' must be a word or a list of class names, not {describe(value)}",
+            Text(
+                "the type of field '{name}' must be a word or a list of class names, not {describe}",
+                name=name,
+                describe=describe(value),
+            ),
             position=reader.at(value),
-            hint="write one of string, text, integer, boolean, choice, password, … or the name of a class",
+            hint=Text("write one of string, text, integer, boolean, choice, password, … or the name of a class"),
         )
     names = tuple(str(word.value).strip() for word in words)
     return names if value.__class__ is SequenceNode else names[0]
@@ -113,9 +120,13 @@ def _setting(
         known = sorted(map(usual, COMMON | field_type.own))
         meant = suggest(usual(attribute), known)
         raise UnknownAttribute(
-            f"field '{field}' has an attribute '{key.value}' that its type does not know",
+            Text(
+                "field '{field}' has an attribute '{value}' that its type does not know", field=field, value=key.value
+            ),
             position=reader.at(key),
-            hint=f"did you mean {meant}?" if meant else f"known are {', '.join(known)}",
+            hint=Text("did you mean {meant}?", meant=meant)
+            if meant
+            else Text("known are {known}", known=", ".join(known)),
         )
     if attribute in _RULES:
         return None if reader.null(value) else Setting(attribute, None, reader.at(value))
@@ -125,9 +136,9 @@ def _setting(
     if attribute == "choices" and is_dynamic(snippet) and not isinstance(snippet, Expression):
         inner = next(expressions_in(snippet))
         raise BadAttribute(
-            f"'{inner.short}' stands inside a list of choices, where expressions are not evaluated",
+            Text("'{short}' stands inside a list of choices, where expressions are not evaluated", short=inner.short),
             position=inner.position,
-            hint="quote it if it is text; to compute choices make the whole list one expression",
+            hint=Text("quote it if it is text; to compute choices make the whole list one expression"),
         )
     if snippet is None and attribute in ("label", "description", "description_title", "help_text"):
         return None
@@ -159,12 +170,12 @@ def read_rules(reader: Reader, node: YNode, *, of_form: bool) -> Sequence[Rule]:
     """The rules of a `validators` list. Raises `DefinitionError`."""
     if reader.null(node):
         return ()
-    hint = "write '- expr: …' and below it 'message: …'"
+    hint = Text("write '- expr: …' and below it 'message: …'")
     found = []
     for item in reader.items(node, "validators", hint):
-        parts = {fold(name): value for name, _, value in reader.pairs(item, "a validator", hint)}
+        parts = {fold(name): value for name, _, value in reader.pairs(item, Text("a validator"), hint)}
         if "expr" not in parts:
-            raise DefinitionError("a validator has no expr", position=reader.at(item), hint=hint)
+            raise DefinitionError(Text("a validator has no expr"), position=reader.at(item), hint=hint)
         message = None
         if "message" in parts:
             message = soften(reader.snippet(parts["message"]), reader, "message")
@@ -176,24 +187,26 @@ def read_rules(reader: Reader, node: YNode, *, of_form: bool) -> Sequence[Rule]:
 
 def _listed_rule(reader: Reader, node: YNode, place: Position, message: Any, of_form: bool) -> Rule | None:
     if node.__class__ is MappingNode and not of_form:
-        hint = "write 'expr: {regexpValidator: …}'"
+        hint = Text("write 'expr: {{regexpValidator: …}}'")
         for name, _, value in reader.pairs(node, "expr", hint):
             if fold(name) == "regexp_validator":
                 return _pattern_rule(reader, value, place, message, by_attribute=False)
-        raise DefinitionError("expr has no regexpValidator", position=place, hint=hint)
+        raise DefinitionError(Text("expr has no regexpValidator"), position=place, hint=hint)
     condition = reader.snippet(node)
     if isinstance(condition, Expression):
         return Rule(place, condition=condition, message=message)
-    hint = "take the quotes away, or write !yaql before them"
+    hint = Text("take the quotes away, or write !yaql before them")
     if node.tag == PLAIN and isinstance(condition, str):
         # No quotes there: it is text because it cannot be read as an expression, and why is what helps.
         try:
             parsed(condition)
         except VetroError as error:
-            hint = f"as an expression it cannot be read: {error.message}"
+            hint = Text("as an expression it cannot be read: {message}", message=error.message)
     if of_form:
         raise DefinitionError(
-            f"the validator of a form must be an expression, not {describe(node)}", position=place, hint=hint
+            Text("the validator of a form must be an expression, not {describe}", describe=describe(node)),
+            position=place,
+            hint=hint,
         )
     reader.warn("this validator is text and never checks anything", reader.at(node), hint)
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.definition import Definition, FormDefinition
 from vetro.forms.dynamic.errors import ChoicesUnavailable, DefinitionError
 from vetro.forms.dynamic.evaluation import Evaluation
@@ -27,9 +28,9 @@ def build_model(definition: Definition, evaluation: Evaluation, data: FDict) -> 
     position = definition.application_position
     if not isinstance(found, FDict) or not isinstance(found.get("?"), FDict):
         raise DefinitionError(
-            "Application gives no mapping with a '?' header",
+            Text("Application gives no mapping with a '?' header"),
             position=position,
-            hint="write '?: {type: full.class.Name}'",
+            hint=Text("write '?: {{type: full.class.Name}}'"),
         )
     kept = {ident for ident, _ in evaluation.referred.values()}
 

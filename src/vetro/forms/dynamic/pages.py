@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, FormDefinition
 from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.last_step import STAY, STAY_LABEL, STAY_TEXT, asks_to_stay
@@ -82,7 +83,7 @@ def _field(field: Resolved, form: str, answers: Mapping[str, Any] | None, errors
         description="" if field.hidden else field.description,
         description_title="" if field.hidden or not field.description else field.description_title or field.label,
         help=field.help,
-        placeholder="" if field.required or kind.kind == "boolean" or kind.widget not in _TYPED else "Optional",
+        placeholder="" if field.required or kind.kind == "boolean" or kind.widget not in _TYPED else Text("Optional"),
         required=field.required,
         nullable=kind.empty is None,
         visible=not field.hidden,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.definition import Definition
 from vetro.forms.dynamic.environment import StaticCall, Surroundings
 from vetro.forms.dynamic.errors import StaticActionFailed
@@ -55,17 +56,17 @@ def _from_source(definition: Definition, surroundings: Surroundings) -> FDict:
     call = static_call(definition, surroundings)
     if call is None:
         return FDict()
-    what = f"{call.class_name}.{call.method_name}"
+    what = Text("{class_name}.{method_name}", class_name=call.class_name, method_name=call.method_name)
     if surroundings.call_static is None:
         raise StaticActionFailed(
-            f"ParametersSource {what} cannot be called here",
+            Text("ParametersSource {what} cannot be called here", what=what),
             position=definition.source_position,
-            hint="static actions need an engine",
+            hint=Text("static actions need an engine"),
         )
     try:
         found = recall(surroundings.call_static(call))
     except Exception as error:
         raise StaticActionFailed(
-            f"ParametersSource {what} failed: {error}", position=definition.source_position
+            Text("ParametersSource {what} failed: {error}", what=what, error=error), position=definition.source_position
         ) from error
     return found if isinstance(found, FDict) else FDict()

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Set
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.errors import ExpressionFailed
 from vetro.yaql.values import SCALARS, FDict, freeze
 
@@ -31,12 +32,18 @@ class Writer:
         """``value`` as JSON data; keys become text, as JSON writes them."""
         self.left -= 1
         if self.left < 0 or depth > _DEEPEST:
-            what = f"more than {MAX_VALUES:,} values" if self.left < 0 else f"more than {_DEEPEST} levels"
-            raise ExpressionFailed(f"the result has {what}", position=self.position)
+            what = (
+                Text("more than {max_values:,} values", max_values=MAX_VALUES)
+                if self.left < 0
+                else Text("more than {deepest} levels", deepest=_DEEPEST)
+            )
+            raise ExpressionFailed(Text("the result has {what}", what=what), position=self.position)
         cls = value.__class__
         if cls in SCALARS:
             if cls is float and (value != value or value in (float("inf"), float("-inf"))):
-                raise ExpressionFailed(f"the result holds {value}, which JSON cannot", position=self.position)
+                raise ExpressionFailed(
+                    Text("the result holds {value}, which JSON cannot", value=value), position=self.position
+                )
             return value
         if isinstance(value, dict):
             made: dict[str, Any] = {}
@@ -53,7 +60,9 @@ class Writer:
             return [self.write(item, depth + 1) for item in value]
         if isinstance(value, (datetime.date, datetime.timedelta)):
             return value.isoformat() if isinstance(value, datetime.date) else value.total_seconds()
-        raise ExpressionFailed(f"the result holds a {cls.__name__}, which JSON cannot", position=self.position)
+        raise ExpressionFailed(
+            Text("the result holds a {name}, which JSON cannot", name=cls.__name__), position=self.position
+        )
 
 
 def key_text(key: Any) -> str:

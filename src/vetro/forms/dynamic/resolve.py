@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import convert, default_label, text
 from vetro.forms.dynamic.definition import FieldDefinition, Rule
 from vetro.forms.dynamic.environment import Row
@@ -137,10 +138,12 @@ def _rule(rule: Rule, field: Resolved, look: Look) -> ResolvedRule:
 def compiled(pattern: Any, rule: Rule) -> FormPattern:
     """A regular expression that a definition gives. Raises `BadAttribute`."""
     if pattern is None or isinstance(pattern, (tuple, dict)):
-        raise BadAttribute("a regular expression must be text", position=rule.position)
+        raise BadAttribute(Text("a regular expression must be text"), position=rule.position)
     try:
         return read_pattern(pattern)
     except (ValueError, LimitExceeded) as error:
         raise BadAttribute(
-            f"not a regular expression: {error}", position=rule.position, hint="it is written as in Python"
+            Text("not a regular expression: {error}", error=error),
+            position=rule.position,
+            hint=Text("it is written as in Python"),
         ) from None

@@ -12,6 +12,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.errors import DefinitionError
 from vetro.forms.dynamic.expressions import DYNAMIC, Expression, ListSnippet, MapSnippet, parsed
 from vetro.muranopl.declarations.tree import Position
@@ -52,9 +53,11 @@ class Reader:
             raise DefinitionError(error.message, position=error.position, hint=error.hint) from None
         if len(documents) != 1:
             raise DefinitionError(
-                "the file holds no definition" if not documents else "the file holds more than one YAML document",
+                Text("the file holds no definition")
+                if not documents
+                else Text("the file holds more than one YAML document"),
                 position=self.at(documents[1]) if documents else Position(self.origin, 1, 1),
-                hint="a UI definition is one mapping with the keys Version, Application and Forms",
+                hint=Text("a UI definition is one mapping with the keys Version, Application and Forms"),
             )
         return documents[0]
 
@@ -90,9 +93,9 @@ class Reader:
                 return Expression(node.value, parsed(node.value), self.at(node))
             except ParsingError as error:
                 raise DefinitionError(
-                    f"not a valid expression: {error.message}",
+                    Text("not a valid expression: {message}", message=error.message),
                     position=self.at(node),
-                    hint="mend the expression, or drop the tag !yaql and quote the text",
+                    hint=Text("mend the expression, or drop the tag !yaql and quote the text"),
                 ) from None
         return self._typed(node, tag)
 
@@ -117,10 +120,12 @@ class Reader:
         try:
             value = construct(tag, node.value)
         except ValueError as error:
-            raise DefinitionError(str(error), position=self.at(node), hint="quote it if it is text") from None
+            raise DefinitionError(str(error), position=self.at(node), hint=Text("quote it if it is text")) from None
         if value.__class__ is float and (value != value or value in (float("inf"), float("-inf"))):
             raise DefinitionError(
-                f"{node.value} is no number that JSON can hold", position=self.at(node), hint="quote it if it is text"
+                Text("{value} is no number that JSON can hold", value=node.value),
+                position=self.at(node),
+                hint=Text("quote it if it is text"),
             )
         return value
 
@@ -132,7 +137,7 @@ class Reader:
         if cls is ScalarNode:
             return self.scalar(node)
         if depth > _DEEPEST:
-            raise DefinitionError(f"nested deeper than {_DEEPEST} levels", position=self.at(node))
+            raise DefinitionError(Text("nested deeper than {deepest} levels", deepest=_DEEPEST), position=self.at(node))
         if cls is SequenceNode:
             items = [self.snippet(item, depth + 1) for item in node.value]
             if DYNAMIC.isdisjoint([item.__class__ for item in items]):
@@ -142,7 +147,7 @@ class Reader:
         dynamic = False
         for key_node, value_node in node.value:
             if key_node.__class__ is not ScalarNode:
-                raise DefinitionError("a list or mapping cannot be a key", position=self.at(key_node))
+                raise DefinitionError(Text("a list or mapping cannot be a key"), position=self.at(key_node))
             key = self.scalar(key_node)
             value = self.snippet(value_node, depth + 1)
             dynamic = dynamic or key.__class__ is Expression or value.__class__ in DYNAMIC
@@ -155,18 +160,28 @@ class Reader:
     def pairs(self, node: YNode, what: str, hint: str) -> list[tuple[str, YNode, YNode]]:
         """The entries of a mapping whose keys are names: (name, key, value). Raises `DefinitionError`."""
         if node.__class__ is not MappingNode:
-            raise DefinitionError(f"{what} must be a mapping, not {describe(node)}", position=self.at(node), hint=hint)
+            raise DefinitionError(
+                Text("{what} must be a mapping, not {describe}", what=what, describe=describe(node)),
+                position=self.at(node),
+                hint=hint,
+            )
         found: list[tuple[str, YNode, YNode]] = []
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
-                raise DefinitionError(f"a key of {what} must be a name", position=self.at(key), hint=hint)
+                raise DefinitionError(
+                    Text("a key of {what} must be a name", what=what), position=self.at(key), hint=hint
+                )
             found.append((key.value, key, value))
         return found
 
     def items(self, node: YNode, what: str, hint: str) -> list[YNode]:
         """The items of a list. Raises `DefinitionError`."""
         if node.__class__ is not SequenceNode:
-            raise DefinitionError(f"{what} must be a list, not {describe(node)}", position=self.at(node), hint=hint)
+            raise DefinitionError(
+                Text("{what} must be a list, not {describe}", what=what, describe=describe(node)),
+                position=self.at(node),
+                hint=hint,
+            )
         return list(node.value)
 
     def null(self, node: YNode) -> bool:
@@ -177,7 +192,7 @@ class Reader:
 def describe(node: YNode) -> str:
     """How messages call a value."""
     if node.__class__ is MappingNode:
-        return "a mapping"
+        return Text("a mapping")
     if node.__class__ is SequenceNode:
-        return "a list"
-    return f"'{node.value[:40]}'" if node.value else "nothing"
+        return Text("a list")
+    return f"'{node.value[:40]}'" if node.value else Text("nothing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.errors import UnsupportedVersion
 
 Version = tuple[int, int, int]
@@ -22,25 +23,35 @@ def read_version(value: Any, position: Any = None) -> Version:
     match = _PARTS.fullmatch(text)
     if match is None:
         raise UnsupportedVersion(
-            f"Version must be a number such as 2.4, not {value!r}"[:200],
+            Text("Version must be a number such as 2.4, not {value}", value=repr(value)[:160]),
             position=position,
-            hint="leave Version out for the newest format, or write 2.0 to 2.4",
+            hint=Text("leave Version out for the newest format, or write 2.0 to 2.4"),
         )
     found: Version = tuple(int(part or 0) for part in match.groups())  # type: ignore[assignment]
     shown = ".".join(map(str, found))
     if found[0] != LATEST[0]:
-        old = "; definitions of the 1.x family have to be rewritten by hand" if found[0] == 1 else ""
+        hint = Text("supported are 2.0 to 2.4")
+        if found[0] == 1:
+            hint = Text("supported are 2.0 to 2.4; definitions of the 1.x family have to be rewritten by hand")
         raise UnsupportedVersion(
-            f"Unsupported Dynamic UI format version: requested format version {shown} is not compatible with the "
-            f"supported family {LATEST[0]}",
+            Text(
+                "Unsupported Dynamic UI format version: requested format version {shown} is not "
+                "compatible with the supported family {latest}",
+                shown=shown,
+                latest=LATEST[0],
+            ),
             position=position,
-            hint=f"supported are 2.0 to 2.4{old}",
+            hint=hint,
         )
     if found > LATEST:
         raise UnsupportedVersion(
-            f"Unsupported Dynamic UI format version: requested format version {shown} is newer than latest supported "
-            f"{'.'.join(map(str, LATEST))}",
+            Text(
+                "Unsupported Dynamic UI format version: requested format version {shown} is "
+                "newer than latest supported {map}",
+                shown=shown,
+                map=".".join(map(str, LATEST)),
+            ),
             position=position,
-            hint="supported are 2.0 to 2.4",
+            hint=Text("supported are 2.0 to 2.4"),
         )
     return found

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import text
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FormDefinition
 from vetro.forms.dynamic.environment import Surroundings
@@ -219,7 +220,7 @@ class Wizard:
         """
         self._step(state, None)
         if any(entry["cleaned"] is None or entry["invalid"] for entry in state["steps"]):
-            raise WizardStateError("not all steps are answered", hint="submit the last step first")
+            raise WizardStateError(Text("not all steps are answered"), hint=Text("submit the last step first"))
         evaluation = self._evaluation(state, may_encrypt=True)
         model = build_model(self.definition, evaluation, FDict(self._data(state)))
         if stored is not None:
@@ -278,7 +279,9 @@ class Wizard:
         if not (known and same and isinstance(found, int)):
             raise WizardStateError()
         if not 0 <= found < len(self.steps):
-            raise WizardStateError(f"there is no step {found + 1}, only {len(self.steps)}")
+            raise WizardStateError(
+                Text("there is no step {found}, only {steps}", found=found + 1, steps=len(self.steps))
+            )
         return found
 
 

@@ -4,8 +4,10 @@ what is asked of a task process."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+from vetro.diagnostics import Text, decode_messages, encode_messages
 from vetro.forms.model import Form, Problem
 from vetro.forms.placement import problems_in, with_problems
 from vetro.forms.plainform import form_of
@@ -70,7 +72,7 @@ class DefinitionFormSession(FormSession):
         else:
             form = form_of(self._question("show", state=work["state"], page=page, typed=typed)["form"])
         if work.get("found") and due == self.page(work):
-            form = with_problems(form, [Problem(**item) for item in work["found"]], due)
+            form = with_problems(form, [Problem(**item) for item in decode_messages(work["found"])], due)
         return form
 
     def pages(self, work: Work) -> Form:
@@ -87,7 +89,7 @@ class DefinitionFormSession(FormSession):
     def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
         due = self._due(work, page)
         found = self._question("validate", state=work["state"], page=due, raw=self._typed(work, answers, due))
-        return [Problem(**item) for item in found["problems"]]
+        return [Problem(**item) for item in decode_messages(found["problems"])]
 
     def submit(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Turn:
         due = self._due(work, page)
@@ -100,7 +102,9 @@ class DefinitionFormSession(FormSession):
         if found["outcome"] == "done":
             problems = list(self._check(found["model"]))
             if problems:
-                return Turn("invalid", {**kept, "found": [_plain(problem) for problem in problems]}, problems)
+                return Turn(
+                    "invalid", {**kept, "found": encode_messages([asdict(problem) for problem in problems])}, problems
+                )
             return Turn("ready", {**kept, "made": found["model"], "stays": found["stays"]})
         if found["outcome"] == "next":
             return Turn("next", kept)
@@ -126,9 +130,9 @@ class DefinitionFormSession(FormSession):
             return self.page(work)
         count = self.count(work)
         if not 0 <= page < count:
-            raise FormFailed(f"There is no page {page + 1}, only {count}.")
+            raise FormFailed(Text("There is no page {page}, only {count}.", page=page + 1, count=count))
         if page > self._reachable(work) and page != self.page(work):
-            raise FormFailed(f"Page {page + 1} can be shown once the pages before it are answered.")
+            raise FormFailed(Text("Page {page} can be shown once the pages before it are answered.", page=page + 1))
         return page
 
     def _typed(self, work: Work, answers: Answers, page: int) -> dict[str, Any]:
@@ -144,9 +148,6 @@ class DefinitionFormSession(FormSession):
         found = self._ask({"do": do, "about": self._about, **more})
         failed = found.get("failed")
         if failed is not None:
+            failed = decode_messages(failed)
             raise FormFailed(failed["civil"], failed)
         return found
-
-
-def _plain(problem: Problem) -> dict[str, Any]:
-    return {"path": "", "message": problem.message, "code": problem.code, "object_id": problem.object_id}

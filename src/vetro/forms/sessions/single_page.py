@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
+from vetro.diagnostics import Text, decode_messages, encode_messages
 from vetro.forms.catalog import Describer
 from vetro.forms.check import LEVELS, Checker
 from vetro.forms.fill import Filler
@@ -47,14 +48,14 @@ class SinglePage(FormSession):
         return 0
 
     def form(self, work: Work, page: int | None = None) -> Form:
-        return with_problems(self._filled(work), [Problem(**item) for item in work.get("found") or ()])
+        return with_problems(self._filled(work), [Problem(**item) for item in decode_messages(work.get("found") or [])])
 
     def pages(self, work: Work) -> Form:
         return self.form(work)
 
     def back(self, work: Work, page: int) -> Work:
         if page != 0:
-            raise FormFailed(f"There is no page {page + 1}, only one.")
+            raise FormFailed(Text("There is no page {page}, only one.", page=page + 1))
         return self._kept(work)
 
     def ready(self, work: Work) -> bool:
@@ -70,20 +71,13 @@ class SinglePage(FormSession):
     @staticmethod
     def _turn(kept: Work, problems: Sequence[Problem]) -> Turn:
         if problems:
-            return Turn("invalid", {**kept, "found": [_plain(item) for item in problems]}, problems)
+            return Turn(
+                "invalid", {**kept, "found": encode_messages([asdict(problem) for problem in problems])}, problems
+            )
         return Turn("ready", {**kept, "ready": True})
 
 
 def not_too_deep(answers: Answers) -> None:
     """Raises `FormFailed` for answers that are nested beyond reason."""
     if deeper_than(answers, LEVELS):
-        raise FormFailed(f"The answers are nested in more than {LEVELS} levels.")
-
-
-def _plain(problem: Problem) -> Mapping[str, Any]:
-    return {
-        "path": problem.path,
-        "message": problem.message,
-        "code": problem.code,
-        "object_id": problem.object_id,
-    }
+        raise FormFailed(Text("The answers are nested in more than {levels} levels.", levels=LEVELS))

@@ -108,12 +108,8 @@ class BlockMixin:
         except InvalidAssignmentTarget as error:
             # A run-time error in MuranoPL: the rest of the method may still be used.
             self.em.start(i.target)
-            return [
-                py.Raise(
-                    b.call("_bad_target", b.const(str(error.args[0])), b.const(isinstance(error, AssignmentToCall))),
-                    None,
-                )
-            ]
+            text = str.__str__(error.args[0])
+            return [py.Raise(b.call("_bad_target", b.const(text), b.const(isinstance(error, AssignmentToCall))), None)]
 
     def emit_Do(self, i: d.Do, scope: Scope) -> list[py.stmt]:
         return self.block(i.body, scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast as py
 from typing import TYPE_CHECKING
 
+from vetro.diagnostics import Text
 from vetro.muranopl.compiler.emitter import MuranoEmitter, property_kind
 from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.declarations import tree as d
@@ -34,22 +35,22 @@ class TargetMixin:
         node = expression.node
         if isinstance(node, ast.Variable):
             if node.name in ("1",) or (node.name == "this" and node.name not in self._arguments()):
-                raise InvalidAssignmentTarget("$ and $this cannot be assigned", position=instruction.position)
+                raise InvalidAssignmentTarget(Text("$ and $this cannot be assigned"), position=instruction.position)
             value = self.template(instruction.value, scope)
             return self._variable(node.name, value, instruction, scope)
         steps: list[ast.Node] = []
         root: ast.Node = node
         while isinstance(root, (ast.Attribute, ast.Index)):
             if isinstance(root, ast.Attribute) and root.safe:
-                raise InvalidAssignmentTarget("?. cannot stand on the left side", position=instruction.position)
+                raise InvalidAssignmentTarget(Text("?. cannot stand on the left side"), position=instruction.position)
             steps.append(root)
             root = root.receiver
         steps.reverse()
         if not steps:
             raise AssignmentToCall(
-                f"'{expression.text}' cannot be assigned to",
+                Text("'{text}' cannot be assigned to", text=expression.text),
                 position=instruction.position,
-                hint="assign to $variable, $.property or a path of [index] and .key behind them",
+                hint=Text("assign to $variable, $.property or a path of [index] and .key behind them"),
             )
         value = self.template(instruction.value, scope)
         if value.simple or (len(steps) == 1 and isinstance(steps[0], ast.Attribute)):
@@ -86,7 +87,7 @@ class TargetMixin:
             path = self._path(steps, expression, scope)
             return [py.Expr(b.call("_assign", b.name("cx"), owner.node, path, value.node))]
         raise AssignmentToCall(
-            f"'{expression.text}' cannot be assigned to: a call or an operator stands on the left side",
+            Text("'{text}' cannot be assigned to: a call or an operator stands on the left side", text=expression.text),
             position=instruction.position,
         )
 
@@ -197,7 +198,7 @@ class TargetMixin:
             else:
                 assert isinstance(step, ast.Index)
                 if len(step.args) != 1 or isinstance(step.args[0], (ast.Pair, ast.Empty)):
-                    raise InvalidAssignmentTarget("an index takes one value", position=expression.position)
+                    raise InvalidAssignmentTarget(Text("an index takes one value"), position=expression.position)
                 made.append(py.Tuple([self.em.frozen(step.args[0], scope).node], b.LOAD))
         return py.Tuple(made, b.LOAD)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.code_cache import cache_key, key_of_file
 from vetro.muranopl.compiler.emitter import property_kind
 from vetro.muranopl.compiler.links import bind_murano, synchronization
@@ -59,7 +60,7 @@ def cached(owner: LinkedClass, key: str, file: str, build: Callable[[], Unit]) -
             unit = build()
             code, links = compile_unit(unit, file), unit.links
         except RecursionError:
-            raise _too_deep(owner, key, "it is nested too deeply") from None
+            raise _too_deep(owner, key, Text("it is nested too deeply")) from None
         except SyntaxError as error:  # CPython has limits of its own
             raise _too_deep(owner, key, error.msg) from None
         try:
@@ -72,11 +73,19 @@ def cached(owner: LinkedClass, key: str, file: str, build: Callable[[], Unit]) -
 
 
 def _too_deep(owner: LinkedClass, key: str, reason: str) -> NestingLimit:
-    kinds = {"m": "method", "c": "a contract of", "d": "a default of"}
     what, _, name = key.partition(":")
-    place = f"method {owner.name}::{name}" if what == "m" else f"{kinds.get(what, 'a part of')} class {owner.name}"
+    place = (
+        Text("method {name}", name=f"{owner.name}::{name}")
+        if what == "m"
+        else Text("a contract of class {name}", name=owner.name)
+        if what == "c"
+        else Text("a default of class {name}", name=owner.name)
+        if what == "d"
+        else Text("a part of class {name}", name=owner.name)
+    )
     return NestingLimit(
-        f"{place} cannot be compiled: {reason}", hint="give the inner parts methods or classes of their own"
+        Text("{place} cannot be compiled: {reason}", place=place, reason=reason),
+        hint=Text("give the inner parts methods or classes of their own"),
     )
 
 

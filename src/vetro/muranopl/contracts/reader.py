@@ -6,6 +6,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.contracts.model import Contract, ContractExpression, ContractList, ContractMap
 from vetro.muranopl.contracts.resolver import chain_of
 from vetro.muranopl.errors import ContractSyntax
@@ -56,8 +57,8 @@ def _contract_map(context: ReadContext, node: MappingNode) -> ContractMap:
             entries[read.value] = read_contract(context, value)
         else:
             raise ContractSyntax(
-                "a key of a mapping contract is a plain value or one expression",
+                Text("a key of a mapping contract is a plain value or one expression"),
                 position=context.position(key),
-                hint="compute the value in a method and check it there",
+                hint=Text("compute the value in a method and check it there"),
             )
     return ContractMap(tuple(entries.items()), tuple(rest), not node.value, context.position(node))

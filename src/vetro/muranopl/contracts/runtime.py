@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.catalog import allows
 from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.errors import ContractViolation
@@ -43,7 +44,7 @@ def to_int(value: Any) -> int | None:
             return int(value)
         except (ValueError, OverflowError):
             pass
-    raise ContractViolation(f"expected an integer, got {show(value)}")
+    raise ContractViolation(Text("expected an integer, got {show}", show=show(value)))
 
 
 def to_string(value: Any) -> str | None:
@@ -54,13 +55,13 @@ def to_string(value: Any) -> str | None:
         try:
             return str(value)
         except ValueError:  # more digits than Python converts
-            raise ContractViolation("expected text, got an integer with too many digits") from None
+            raise ContractViolation(Text("expected text, got an integer with too many digits")) from None
     if isinstance(value, str):
         return str(value)
     found = unwrap(value)
     if found is not None:
         return found._id
-    raise ContractViolation(f"expected text, got {show(value)}")
+    raise ContractViolation(Text("expected text, got {show}", show=show(value)))
 
 
 def to_bool(value: Any) -> bool | None:
@@ -138,7 +139,9 @@ def to_class(
             except ContractViolation as error:
                 raise outer_violation(error) from None
     else:
-        raise ContractViolation(f"expected an object of class {type.name}, got {show(value)}")
+        raise ContractViolation(
+            Text("expected an object of class {name}, got {show}", name=type.name, show=show(value))
+        )
     plain = version_spec is None and found._type is type
     if not plain and not accepts(found, type, version_spec, cx.type.package):
         raise wrong_class(found, type)
@@ -154,13 +157,20 @@ def wrong_class(value: Any, type_: LinkedClass) -> ContractViolation:
     """The violation for an object of another class, or of the class in a version that is not allowed."""
     obj = unwrap(value)
     if obj is None:
-        return ContractViolation(f"expected an object of class {type_.name}, got {show(value)}")
+        return ContractViolation(
+            Text("expected an object of class {name}, got {show}", name=type_.name, show=show(value))
+        )
     if any(a.name == type_.name for a in obj._type.ancestors):
         versions = ", ".join(sorted(str(a.version) for a in obj._type.ancestors if a.name == type_.name))
         return ContractViolation(
-            f"expected an object of class {type_.qualified}, got {obj!r}, which is one in version {versions}"
+            Text(
+                "expected an object of class {qualified}, got {obj}, which is one in version {versions}",
+                qualified=type_.qualified,
+                obj=repr(obj),
+                versions=versions,
+            )
         )
-    return ContractViolation(f"expected an object of class {type_.name}, got {obj!r}")
+    return ContractViolation(Text("expected an object of class {name}, got {obj}", name=type_.name, obj=repr(obj)))
 
 
 def to_template(
@@ -181,7 +191,9 @@ def to_template(
             raise wrong_class(obj, type)
         return cx.session.store.template_from_object(obj, exclude)
     if not isinstance(value, Mapping):
-        raise ContractViolation(f"expected an object definition of class {type.name}, got {show(value)}")
+        raise ContractViolation(
+            Text("expected an object definition of class {name}, got {show}", name=type.name, show=show(value))
+        )
     return cx.session.store.template_from_mapping(value, cx, this, type, default, spec, exclude)
 
 
@@ -194,10 +206,14 @@ def owned(value: Any, this: Any) -> Any:
         return None
     obj = unwrap(value)
     if obj is None:
-        raise ContractViolation(f"expected an object owned by {show(this)}, got {show(value)}")
+        raise ContractViolation(
+            Text("expected an object owned by {show}, got {show2}", show=show(this), show2=show(value))
+        )
     # The usual case first: a definition inside the property itself.
     if obj._owner is not this and not owns(this, obj):
-        raise ContractViolation(f"expected an object owned by {show(this)}, got {obj!r}, which it does not own")
+        raise ContractViolation(
+            Text("expected an object owned by {show}, got {obj}, which it does not own", show=show(this), obj=repr(obj))
+        )
     return value
 
 
@@ -207,7 +223,11 @@ def not_owned(value: Any, this: Any) -> Any:
         return None
     obj = unwrap(value)
     if obj is None:
-        raise ContractViolation(f"expected an object not owned by {show(this)}, got {show(value)}")
+        raise ContractViolation(
+            Text("expected an object not owned by {show}, got {show2}", show=show(this), show2=show(value))
+        )
     if owns(this, obj):
-        raise ContractViolation(f"expected an object not owned by {this!r}, got {obj!r}, which it owns")
+        raise ContractViolation(
+            Text("expected an object not owned by {this}, got {obj}, which it owns", this=repr(this), obj=repr(obj))
+        )
     return value

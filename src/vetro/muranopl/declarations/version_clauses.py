@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.semver import Key, Version, version_key
 
 _CLAUSE = re.compile(
@@ -71,24 +72,24 @@ class Clause:
     def __init__(self, text: str) -> None:
         found = _CLAUSE.fullmatch(text)
         if found is None:
-            raise ValueError("it cannot be read")
+            raise ValueError(Text("it cannot be read"))
         self.op = {None: "==", "=": "=="}.get(found["op"], found["op"])
         self.parts = [int(p) for p in (found["major"], found["minor"], found["patch"]) if p not in (None, "*")]
         wild = [p == "*" for p in (found["major"], found["minor"], found["patch"]) if p is not None]
         if wild != sorted(wild):
-            raise ValueError("a number follows '*'")
+            raise ValueError(Text("a number follows '*'"))
         self.pre: str | None = found["pre"]
         self.build = None if found["build"] is None else tuple(p for p in found["build"][1:].split(".") if p)
         full = len(self.parts) == 3
         if not full and (self.pre is not None or self.build is not None):
-            raise ValueError("suffixes need all three numbers")
+            raise ValueError(Text("suffixes need all three numbers"))
         if self.build is not None and self.op not in ("==", "!="):
-            raise ValueError("build metadata has no order, compare it with == or != only")
+            raise ValueError(Text("build metadata has no order, compare it with == or != only"))
         if not self.parts and self.op not in ("==", ">="):
-            raise ValueError("nothing can satisfy it")
+            raise ValueError(Text("nothing can satisfy it"))
         identifiers = tuple(p for p in (self.pre or "")[1:].split(".") if p)
         if any(i.isdigit() and i[0] == "0" and i != "0" for i in identifiers):
-            raise ValueError("numbers may not begin with 0")
+            raise ValueError(Text("numbers may not begin with 0"))
         self.series = not full
         major, minor, patch = (*self.parts, 0, 0, 0)[:3]
         self.version = Version(major=major, minor=minor, patch=patch, prerelease=identifiers, build=self.build or ())

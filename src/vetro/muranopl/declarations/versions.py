@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.semver import Key, Version, version_key
 from vetro.muranopl.declarations.version_clauses import Clause, Range, Term
 from vetro.muranopl.errors import DeclarationError
@@ -31,7 +32,7 @@ __all__ = [
 MAX_LENGTH = 256
 
 _COERCIBLE = re.compile(r"[0-9]+(?:[.+\-_0-9A-Za-z]*)", re.ASCII)
-_SPEC_HINT = "write a version (1, 1.2, 1.2.3) or a list of conditions such as '>=1.2,<2,!=1.5'"
+_SPEC_HINT = Text("write a version (1, 1.2, 1.2.3) or a list of conditions such as '>=1.2,<2,!=1.5'")
 
 
 @lru_cache(maxsize=8192)
@@ -45,7 +46,8 @@ def _parse_text(text: str) -> Version:
         except ValueError:
             pass
     raise DeclarationError(
-        f"'{text[:60]}' is no version", hint="write it as major.minor.patch, for example 1.0.0 or 1.2.0-rc.1"
+        Text("'{text}' is no version", text=text[:60]),
+        hint=Text("write it as major.minor.patch, for example 1.0.0 or 1.2.0-rc.1"),
     )
 
 
@@ -57,7 +59,9 @@ def parse_version(text: str | int | float | Version | None) -> Version:
     if isinstance(text, Version):
         return text
     if isinstance(text, bool):
-        raise DeclarationError(f"'{text}' is no version", hint="write it as text, for example '1.0.0'")
+        raise DeclarationError(
+            Text("'{text}' is no version", text=text), hint=Text("write it as text, for example '1.0.0'")
+        )
     return _parse_text("" if text is None else str(text))
 
 
@@ -153,13 +157,19 @@ def _parse_spec_text(text: str) -> VersionSpec:
     text = "".join(text.split())
     clauses = []
     if len(text) > MAX_LENGTH:
-        raise DeclarationError(f"version spec '{text[:60]}…' is too long", hint=_SPEC_HINT)
+        raise DeclarationError(Text("version spec '{text}…' is too long", text=text[:60]), hint=_SPEC_HINT)
     for part in (text or "0").split(","):
         try:
             clauses.append(Clause(part))
         except ValueError as problem:
-            where = f"'{part}' in version spec '{text}'" if part != text else f"version spec '{text}'"
-            raise DeclarationError(f"{where} is malformed: {problem}", hint=_SPEC_HINT) from None
+            where = (
+                Text("'{part}' in version spec '{text}'", part=part, text=text)
+                if part != text
+                else Text("version spec '{text}'", text=text)
+            )
+            raise DeclarationError(
+                Text("{where} is malformed: {problem}", where=where, problem=problem), hint=_SPEC_HINT
+            ) from None
     exact = None
     if len(clauses) == 1 and clauses[0].op == "==" and not clauses[0].series:
         exact = clauses[0].version
@@ -181,7 +191,7 @@ def parse_spec(text: str | int | float | Version | VersionSpec | None) -> Versio
     if isinstance(text, VersionSpec):
         return text
     if isinstance(text, bool):
-        raise DeclarationError(f"version spec '{text}' is malformed: it is no text", hint=_SPEC_HINT)
+        raise DeclarationError(Text("version spec '{text}' is malformed: it is no text", text=text), hint=_SPEC_HINT)
     return _parse_spec_text("" if text is None else str(text))
 
 

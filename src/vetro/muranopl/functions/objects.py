@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.errors import ObjectNotFound
 from vetro.muranopl.functions.params import class_param, is_class_reference, object_param, type_of, whole
 from vetro.muranopl.objects.serializer import dump_object
@@ -128,7 +129,7 @@ def find(cx: Any, obj: Any, type_: Any) -> Any:
 def require(value: Any) -> Any:
     """The value itself; raises `ValueError` when it is null."""
     if value is None:
-        raise RequiredValue("required value is null")
+        raise RequiredValue(Text("required value is null"))
     return value
 
 
@@ -137,7 +138,7 @@ class RequiredValue(ObjectNotFound):
 
     kind = "value-error"
     code = "MPL332"
-    hint = (
+    hint = Text(
         "find() gives null where no owner is of that class: is the object inside an environment? "
         "Tests that extend io.murano.test.TestFixtureWithEnvironment have $.environment: new(Class, $.environment, …)"
     )

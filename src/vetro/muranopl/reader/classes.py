@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from yaml.nodes import MappingNode, ScalarNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import ClassDecl, ClassUsage, MethodDecl, Namespaces
 from vetro.muranopl.errors import DeclarationError, MissingKey
 from vetro.muranopl.reader.members import read_method, read_property
@@ -30,19 +31,19 @@ def read_namespaces(context: ReadContext, node: YNode) -> Namespaces:
     for prefix, (key, value) in context.entries(node, "Namespaces").items():
         if prefix != "=" and not prefix.isidentifier():
             raise DeclarationError(
-                f"'{prefix}' cannot be a namespace prefix",
+                Text("'{prefix}' cannot be a namespace prefix", prefix=prefix),
                 position=context.position(key),
-                hint="prefixes are '=' or words of letters, digits and _, not beginning with a digit",
+                hint=Text("prefixes are '=' or words of letters, digits and _, not beginning with a digit"),
             )
         if context.is_null(value) or (isinstance(value, ScalarNode) and value.value == ""):
             prefixes[prefix] = ""
             continue
-        space = context.name(value, f"namespace of '{prefix}'")
+        space = context.name(value, Text("namespace of '{prefix}'", prefix=prefix))
         if not is_dotted(space):
             raise DeclarationError(
-                f"'{space}' cannot be a namespace",
+                Text("'{space}' cannot be a namespace", space=space),
                 position=context.position(value),
-                hint="write words joined by dots, as com.example.app",
+                hint=Text("write words joined by dots, as com.example.app"),
             )
         prefixes[prefix] = space
     return Namespaces(MappingProxyType(prefixes))
@@ -57,15 +58,17 @@ def read_class(
     context: ReadContext, node: MappingNode, namespaces: Namespaces, default_name: str | None, digest: str
 ) -> ClassDecl:
     """One class document. ``default_name`` is the full name it has when it states none."""
-    entries = context.entries(node, "a class")
+    entries = context.entries(node, Text("a class"))
     where = context.position(entries["Name"][0] if "Name" in entries else node)
     name = _class_name(context, entries, node, namespaces, default_name)
     usage = ClassUsage.CLASS
     if context.present(entries, "Usage"):
-        chosen = context.attempt(context.choice, entries["Usage"][1], _CLASS_USAGES, "class usage", DeclarationError)
+        chosen = context.attempt(
+            context.choice, entries["Usage"][1], _CLASS_USAGES, Text("class usage"), DeclarationError
+        )
         usage = _CLASS_USAGES[chosen] if chosen else usage
     known = CLASS_KEYS + META_CLASS_KEYS if usage is ClassUsage.META else CLASS_KEYS
-    context.check_keys(entries, known, "a class")
+    context.check_keys(entries, known, Text("a class"))
     marks: tuple[str, frozenset[str], bool] = ("One", frozenset({"All"}), False)
     if usage is ClassUsage.META:
         marks = context.attempt(_meta_marks, context, entries) or marks
@@ -91,15 +94,17 @@ def _class_name(
 ) -> str:
     if not context.present(entries, "Name"):
         if default_name is None:
-            raise MissingKey("the class has no Name", position=context.position(node), hint="add Name: ClassName")
+            raise MissingKey(
+                Text("the class has no Name"), position=context.position(node), hint=Text("add Name: ClassName")
+            )
         return default_name
     written = context.name(entries["Name"][1], "Name")
     full = context.resolve(written, entries["Name"][1], namespaces)
     if not is_dotted(full):
         raise DeclarationError(
-            f"'{written}' cannot be a class name",
+            Text("'{written}' cannot be a class name", written=written),
             position=context.position(entries["Name"][1]),
-            hint="use letters, digits, _ and dots",
+            hint=Text("use letters, digits, _ and dots"),
         )
     return full
 
@@ -114,18 +119,20 @@ def _names(context: ReadContext, entries: Entries, key: str, namespaces: Namespa
 def _meta_marks(context: ReadContext, entries: Entries) -> tuple[str, frozenset[str], bool]:
     cardinality, applies, inherited = "One", frozenset({"All"}), False
     if context.present(entries, "Cardinality"):
-        cardinality = context.choice(entries["Cardinality"][1], ("One", "Many"), "cardinality", DeclarationError)
+        cardinality = context.choice(entries["Cardinality"][1], ("One", "Many"), Text("cardinality"), DeclarationError)
     if context.present(entries, "Applies"):
-        places = [context.choice(n, PLACES, "place", DeclarationError) for n in context.items(entries["Applies"][1])]
+        places = [
+            context.choice(n, PLACES, Text("place"), DeclarationError) for n in context.items(entries["Applies"][1])
+        ]
         applies = frozenset(places)
     if context.present(entries, "Inherited"):
         node = entries["Inherited"][1]
         value = context.scalars.read(node) if node.__class__ is ScalarNode else None
         if value.__class__ is not bool:
             raise DeclarationError(
-                f"Inherited is true or false, not {describe(node)}",
+                Text("Inherited is true or false, not {describe}", describe=describe(node)),
                 position=context.position(node),
-                hint="write true or false without quotes",
+                hint=Text("write true or false without quotes"),
             )
         inherited = bool(value)
     return cardinality, applies, inherited
@@ -167,7 +174,7 @@ def _has_items(node: YNode) -> bool:
 
 def _declared_twice(method: MethodDecl) -> None:
     raise DeclarationError(
-        f"method '{method.name}' is declared twice",
+        Text("method '{name}' is declared twice", name=method.name),
         position=method.position,
-        hint="initialize is another name of .init, and destroy of .destroy",
+        hint=Text("initialize is another name of .init, and destroy of .destroy"),
     )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from yaml.nodes import MappingNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import (
     Break,
     Continue,
@@ -37,9 +38,9 @@ def _empty(parts: Parts, word: str) -> None:
     node = parts.node(word)
     if not parts.context.is_null(node):
         raise DslSyntaxError(
-            f"{word} takes no value",
+            Text("{word} takes no value", word=word),
             position=parts.context.position(node),
-            hint=f"write '{word}:' with nothing behind it",
+            hint=Text("write '{word}:' with nothing behind it", word=word),
         )
 
 
@@ -75,9 +76,9 @@ def _while(parts: Parts) -> Instruction:
     condition = parts.context.expression(node)
     if condition is None:
         raise DslSyntaxError(
-            f"While needs an expression, not {describe(node)}",
+            Text("While needs an expression, not {describe}", describe=describe(node)),
             position=parts.context.position(node),
-            hint='for an endless loop write While: !yaql "true"',
+            hint=Text('for an endless loop write While: !yaql "true"'),
         )
     return While(condition, parts.block("Do"), parts.position)
 
@@ -92,9 +93,11 @@ def _number(parts: Parts, word: str) -> Template:
     if isinstance(value, Expression) or (isinstance(value, Literal) and value.value.__class__ is int):
         return value
     raise DslSyntaxError(
-        f"{word} needs an integer or an expression, not {describe(parts.node(word))}",
+        Text(
+            "{word} needs an integer or an expression, not {describe}", word=word, describe=describe(parts.node(word))
+        ),
         position=value.position,
-        hint="variables begin with $",
+        hint=Text("variables begin with $"),
     )
 
 
@@ -115,9 +118,13 @@ def _branches(parts: Parts, word: str) -> list[tuple[YNode, YNode]]:
     if parts.context.is_null(node):
         return []
     raise DslSyntaxError(
-        f"{word} needs a mapping, not {describe(node)}",
+        Text("{word} needs a mapping, not {describe}", word=word, describe=describe(node)),
         position=parts.context.position(node),
-        hint=f"write {word}: and below it one '{'value' if word == 'Match' else 'condition'}: instructions' a line",
+        hint=(
+            Text("write {word}: and below it one 'value: instructions' a line", word=word)
+            if word == "Match"
+            else Text("write {word}: and below it one 'condition: instructions' a line", word=word)
+        ),
     )
 
 
@@ -135,9 +142,9 @@ def _match(parts: Parts) -> Instruction:
             cases.append((read.value, parts.lazy(value)))
         else:
             raise DslSyntaxError(
-                "a key of Match must be a plain value",
+                Text("a key of Match must be a plain value"),
                 position=read.position,
-                hint="conditions that are computed belong into Switch",
+                hint=Text("conditions that are computed belong into Switch"),
             )
     return Match(parts.value("Value"), tuple(cases), _default(parts), parts.position)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import (
     Expression,
     Handler,
@@ -41,9 +42,9 @@ def read_throw(parts: Parts) -> Instruction:
         texts = value if value.__class__ is tuple and value else (value,)
         if not isinstance(part, (Literal, Expression)) or any(text.__class__ is not str for text in texts):
             raise DslSyntaxError(
-                "Throw needs the name of an exception or a list of names",
+                Text("Throw needs the name of an exception or a list of names"),
                 position=part.position,
-                hint="a message goes into Message",
+                hint=Text("a message goes into Message"),
             )
     message, extra = parts.optional("Message"), parts.optional("Extra")
     return Throw(names, message, extra, parts.optional("Cause"), parts.position)
@@ -64,8 +65,8 @@ def _handler(context: ReadContext, node: YNode, read_block: ReadBlock) -> Handle
     entries = context.entries(node, "Catch")
     for word, (key, _) in entries.items():
         if word not in ("With", "As", "Do"):
-            hint = did_you_mean(word, ("With", "As", "Do")) or "the form is: [With] [As] [Do]"
-            raise DslSyntaxError(f"Catch takes no '{word}'", position=context.position(key), hint=hint)
+            hint = did_you_mean(word, ("With", "As", "Do")) or Text("the form is: [With] [As] [Do]")
+            raise DslSyntaxError(Text("Catch takes no '{word}'", word=word), position=context.position(key), hint=hint)
     parts = Parts(context, entries, context.position(node), read_block)
     names: tuple[str, ...] = ()
     if "With" in entries:
@@ -79,4 +80,6 @@ def _exception_name(context: ReadContext, node: YNode) -> str:
     try:
         return context.name(node, "With")
     except MuranoError as error:
-        raise DslSyntaxError(error.message, position=error.position, hint="write the name of an exception") from None
+        raise DslSyntaxError(
+            error.message, position=error.position, hint=Text("write the name of an exception")
+        ) from None

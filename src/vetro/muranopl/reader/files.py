@@ -12,6 +12,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import (
     EMPTY,
     ClassDecl,
@@ -81,9 +82,9 @@ def _documents(context: ReadContext) -> list[Any]:
 
 def _not_a_class(context: ReadContext, document: Any) -> None:
     raise DslSyntaxError(
-        f"a class file holds mappings, not {describe(document)}",
+        Text("a class file holds mappings, not {describe}", describe=describe(document)),
         position=context.position(document),
-        hint="a class begins with Name: and its other keys",
+        hint=Text("a class begins with Name: and its other keys"),
     )
 
 
@@ -98,16 +99,20 @@ def _read_class(
 ) -> ClassDecl:
     if not has_name and nameless is None and default_name is not None:
         raise DeclarationError(
-            "a second class without Name in one file",
+            Text("a second class without Name in one file"),
             position=context.position(document),
-            hint=f"only one may take the name {default_name} of the manifest; add Name:",
+            hint=Text(
+                "only one may take the name {default_name} of the manifest; add Name:", default_name=default_name
+            ),
         )
     return read_class(context, document, namespaces, nameless, digest)
 
 
 def _twice(declared: ClassDecl) -> None:
     raise DeclarationError(
-        f"class '{declared.name}' is declared twice in one file", position=declared.position, hint="rename one"
+        Text("class '{name}' is declared twice in one file", name=declared.name),
+        position=declared.position,
+        hint=Text("rename one"),
     )
 
 
@@ -126,13 +131,15 @@ def read_manifest_meta(source: Any, file: str = "manifest.yaml", text: str = "")
         for name, properties in item.items() if isinstance(item, Mapping) else [(item, None)]:
             if not isinstance(name, str) or not is_dotted(name):
                 raise DeclarationError(
-                    f"Meta names a class, not {name!r}", position=where, hint="in a manifest write its full name"
+                    Text("Meta names a class, not {name}", name=repr(name)),
+                    position=where,
+                    hint=Text("in a manifest write its full name"),
                 )
             if properties is not None and not isinstance(properties, Mapping):
                 raise DeclarationError(
-                    f"properties of meta '{name}' must be a mapping",
+                    Text("properties of meta '{name}' must be a mapping", name=name),
                     position=where,
-                    hint="write 'property: value' lines",
+                    hint=Text("write 'property: value' lines"),
                 )
             result.append(MetaDecl(name, _plain_properties(properties, where), where))
     return tuple(result)

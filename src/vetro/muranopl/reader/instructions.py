@@ -11,6 +11,7 @@ from typing import Final
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Assign, Block, Evaluate, Instruction
 from vetro.muranopl.errors import DslSyntaxError
 from vetro.muranopl.reader.constructs import READERS
@@ -60,9 +61,13 @@ def read_instruction(context: ReadContext, node: YNode) -> Instruction:
         return Evaluate(expression, expression.position)
     if node.__class__ is not MappingNode or not node.value:
         raise DslSyntaxError(
-            f"{'an empty mapping' if node.__class__ is MappingNode else 'a list'} is no instruction",
+            (
+                Text("an empty mapping is no instruction")
+                if node.__class__ is MappingNode
+                else Text("a list is no instruction")
+            ),
             position=context.position(node),
-            hint="use Do for a block of instructions" if node.value else "remove it",
+            hint=Text("use Do for a block of instructions") if node.value else Text("remove it"),
         )
     if len(node.value) == 1:
         key, value = node.value[0]
@@ -76,17 +81,18 @@ def _no_instruction(context: ReadContext, node: ScalarNode) -> DslSyntaxError:
     reason = context.scalars.parse_error(node)
     if reason is not None:
         return context.scalars.syntax_error(node, reason)
-    what, hint = describe(node), "text does nothing here"
+    what: str = describe(node)
+    hint: str = Text("text does nothing here")
     if context.is_null(node):
-        what, hint = "an empty item", "remove the dash"
+        what, hint = Text("an empty item"), Text("remove the dash")
     elif context.scalars.read(node).__class__ is not str:
-        hint = "to return a value write 'Return:' before it"
+        hint = Text("to return a value write 'Return:' before it")
     elif node.value in _KEYWORDS:
-        hint = f"write '{node.value}:' with a colon"
+        hint = Text("write '{value}:' with a colon", value=node.value)
     else:
-        call = f"to call a method write $.{node.value}()" if node.value.isidentifier() else hint
+        call = Text("to call a method write $.{value}()", value=node.value) if node.value.isidentifier() else hint
         hint = did_you_mean(node.value, _KEYWORDS) or call
-    return DslSyntaxError(f"{what} is no instruction", position=context.position(node), hint=hint)
+    return DslSyntaxError(Text("{what} is no instruction", what=what), position=context.position(node), hint=hint)
 
 
 def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
@@ -94,15 +100,15 @@ def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
     for key, value in node.value:
         if key.__class__ is not ScalarNode:
             raise DslSyntaxError(
-                "a keyword must be a word",
+                Text("a keyword must be a word"),
                 position=context.position(key),
-                hint="block constructs have fixed keywords",
+                hint=Text("block constructs have fixed keywords"),
             )
         if context.expression(key) is not None:
             raise DslSyntaxError(
-                f"'{key.value}' stands beside other keys",
+                Text("'{value}' stands beside other keys", value=key.value),
                 position=context.position(key),
-                hint="begin each assignment with a dash of its own",
+                hint=Text("begin each assignment with a dash of its own"),
             )
         entries[key.value] = (key, value)
     leading = next((word for word in entries if word in CONSTRUCTS and word != "Do"), "Do" if "Do" in entries else None)
@@ -111,21 +117,33 @@ def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
         word = did_you_mean(key.value, CONSTRUCTS)
         if word is None:
             word = (
-                f"to assign, write ${key.value}" if key.value.isidentifier() else "block constructs have fixed keywords"
+                Text("to assign, write ${value}", value=key.value)
+                if key.value.isidentifier()
+                else Text("block constructs have fixed keywords")
             )
-        raise DslSyntaxError(f"'{key.value}' begins no block construct", position=context.position(key), hint=word)
+        raise DslSyntaxError(
+            Text("'{value}' begins no block construct", value=key.value), position=context.position(key), hint=word
+        )
     needs, may = CONSTRUCTS[leading]
     for word, (key, _) in entries.items():
         if word != leading and word not in needs and word not in may:
             missing = [w for w in (*needs, *may) if w not in entries]
             hint = did_you_mean(word, CONSTRUCTS if leading == "Do" else missing)
             if hint is None:
-                hint = "begin the next instruction with a dash of its own" if word in _KEYWORDS else _form(leading)
-            raise DslSyntaxError(f"{leading} takes no '{word}'", position=context.position(key), hint=hint)
+                hint = (
+                    Text("begin the next instruction with a dash of its own") if word in _KEYWORDS else _form(leading)
+                )
+            raise DslSyntaxError(
+                Text("{leading} takes no '{word}'", leading=leading, word=word),
+                position=context.position(key),
+                hint=hint,
+            )
     for word in needs:
         if word not in entries:
             raise DslSyntaxError(
-                f"{leading} needs {word}", position=context.position(entries[leading][0]), hint=_form(leading)
+                Text("{leading} needs {word}", leading=leading, word=word),
+                position=context.position(entries[leading][0]),
+                hint=_form(leading),
             )
     return READERS[leading](Parts(context, entries, context.position(node), read_block))
 
@@ -133,4 +151,8 @@ def _read_construct(context: ReadContext, node: MappingNode) -> Instruction:
 def _form(leading: str) -> str:
     needs, may = CONSTRUCTS[leading]
     parts = [leading, *needs, *(f"[{word}]" for word in may)]
-    return f"the form is: {' '.join(parts)}" if len(parts) > 1 else f"{leading} stands alone"
+    return (
+        Text("the form is: {parts}", parts=" ".join(parts))
+        if len(parts) > 1
+        else Text("{leading} stands alone", leading=leading)
+    )

@@ -6,6 +6,7 @@ from typing import Final
 
 from yaml.nodes import MappingNode, ScalarNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.contracts.model import Contract
 from vetro.muranopl.contracts.reader import read_contract
 from vetro.muranopl.declarations.tree import (
@@ -47,39 +48,39 @@ def _contract(context: ReadContext, entries: Entries, key: ScalarNode, what: str
     if "Contract" not in entries:
         hint = next((h for n in entries if (h := did_you_mean(n, ("Contract",))) and n not in PROPERTY_KEYS), None)
         raise MissingKey(
-            f"{what} '{key.value}' has no Contract",
+            Text("{what} '{value}' has no Contract", what=what, value=key.value),
             position=context.position(key),
-            hint=hint or "add Contract: $ to accept any value",
+            hint=hint or Text("add Contract: $ to accept any value"),
         )
     return read_contract(context, entries["Contract"][1])
 
 
 def read_property(context: ReadContext, key: ScalarNode, node: YNode, namespaces: Namespaces) -> PropertyDecl:
     """One property. Raises `MissingKey`, `DslSyntaxError`, `DeclarationError`."""
-    name = context.identifier(key, "property")
-    entries = context.entries(node, f"property '{name}'", "indent 'Contract: …' below the name")
-    context.check_keys(entries, PROPERTY_KEYS, f"property '{name}'")
+    name = context.identifier(key, Text("property"))
+    entries = context.entries(node, Text("property '{name}'", name=name), Text("indent 'Contract: …' below the name"))
+    context.check_keys(entries, PROPERTY_KEYS, Text("property '{name}'", name=name))
     usage = PropertyUsage.IN
     if context.present(entries, "Usage"):
         usage = _PROPERTY_USAGES[
-            context.choice(entries["Usage"][1], _PROPERTY_USAGES, "property usage", DslSyntaxError)
+            context.choice(entries["Usage"][1], _PROPERTY_USAGES, Text("property usage"), DslSyntaxError)
         ]
-    contract = _contract(context, entries, key, "property")
+    contract = _contract(context, entries, key, Text("property"))
     meta = read_member_meta(context, entries, namespaces) if "Meta" in entries else ()
     return PropertyDecl(name, usage, contract, _default(context, entries), meta, context.position(key))
 
 
 def read_argument(context: ReadContext, key: ScalarNode, node: YNode, namespaces: Namespaces) -> ArgumentDecl:
     """One argument. Raises `MissingKey`, `DslSyntaxError`, `DeclarationError`."""
-    name = context.identifier(key, "argument")
-    entries = context.entries(node, f"argument '{name}'", "indent 'Contract: …' below the name")
-    context.check_keys(entries, PROPERTY_KEYS, f"argument '{name}'")
+    name = context.identifier(key, Text("argument"))
+    entries = context.entries(node, Text("argument '{name}'", name=name), Text("indent 'Contract: …' below the name"))
+    context.check_keys(entries, PROPERTY_KEYS, Text("argument '{name}'", name=name))
     usage = ArgumentUsage.STANDARD
     if context.present(entries, "Usage"):
         usage = _ARGUMENT_USAGES[
-            context.choice(entries["Usage"][1], _ARGUMENT_USAGES, "argument usage", DslSyntaxError)
+            context.choice(entries["Usage"][1], _ARGUMENT_USAGES, Text("argument usage"), DslSyntaxError)
         ]
-    contract = _contract(context, entries, key, "argument")
+    contract = _contract(context, entries, key, Text("argument"))
     meta = read_member_meta(context, entries, namespaces) if "Meta" in entries else ()
     return ArgumentDecl(name, usage, contract, _default(context, entries), meta, context.position(key))
 
@@ -97,9 +98,11 @@ def read_arguments(context: ReadContext, node: YNode, namespaces: Namespaces) ->
         if item.__class__ is not MappingNode or len(item.value) != 1 or item.value[0][0].__class__ is not ScalarNode:
             many = item.__class__ is MappingNode and len(item.value) > 1
             raise DslSyntaxError(
-                "several arguments in one mapping" if many else f"an argument is a mapping, not {describe(item)}",
+                Text("several arguments in one mapping")
+                if many
+                else Text("an argument is a mapping, not {describe}", describe=describe(item)),
                 position=context.position(item),
-                hint="begin each argument with a dash: '- name:' and its Contract indented below",
+                hint=Text("begin each argument with a dash: '- name:' and its Contract indented below"),
             )
         key, value = item.value[0]
         argument = context.attempt(read_argument, context, key, value, namespaces)
@@ -108,7 +111,9 @@ def read_arguments(context: ReadContext, node: YNode, namespaces: Namespaces) ->
         for other in result:
             if other.name == argument.name:
                 raise DeclarationError(
-                    f"argument '{argument.name}' is declared twice", position=argument.position, hint="rename one"
+                    Text("argument '{name}' is declared twice", name=argument.name),
+                    position=argument.position,
+                    hint=Text("rename one"),
                 )
         _check_order(result[-1] if result else None, argument)
         result.append(argument)
@@ -121,9 +126,15 @@ def _check_order(previous: ArgumentDecl | None, argument: ArgumentDecl) -> None:
     before, now = _ORDER[previous.usage], _ORDER[argument.usage]
     if before > now or before == now > 0:
         raise DslSyntaxError(
-            f"{argument.usage.value} argument '{argument.name}' stands behind {previous.usage.value} '{previous.name}'",
+            Text(
+                "{value} argument '{name}' stands behind {value2} '{name2}'",
+                value=argument.usage.value,
+                name=argument.name,
+                value2=previous.usage.value,
+                name2=previous.name,
+            ),
             position=argument.position,
-            hint="the order is: Standard arguments, then one VarArgs, then one KwArgs",
+            hint=Text("the order is: Standard arguments, then one VarArgs, then one KwArgs"),
         )
 
 
@@ -132,15 +143,17 @@ def read_method(context: ReadContext, key: ScalarNode, node: YNode, namespaces: 
     written = str(key.value)
     name = SPECIAL.get(written, written)
     if name not in (".init", ".destroy"):
-        context.identifier(key, "method")
-    entries = context.entries(node, f"method '{written}'", "indent 'Body:' and the instructions below the name")
-    context.check_keys(entries, METHOD_KEYS, f"method '{written}'")
+        context.identifier(key, Text("method"))
+    entries = context.entries(
+        node, Text("method '{written}'", written=written), Text("indent 'Body:' and the instructions below the name")
+    )
+    context.check_keys(entries, METHOD_KEYS, Text("method '{written}'", written=written))
     usage, scope = MethodUsage.RUNTIME, MethodScope.SESSION
     if context.present(entries, "Usage"):
-        word = context.choice(entries["Usage"][1], _METHOD_USAGES, "method usage", DeclarationError)
+        word = context.choice(entries["Usage"][1], _METHOD_USAGES, Text("method usage"), DeclarationError)
         usage = _METHOD_USAGES[word]
     if context.present(entries, "Scope"):
-        scope = _SCOPES[context.choice(entries["Scope"][1], _SCOPES, "scope", DeclarationError)]
+        scope = _SCOPES[context.choice(entries["Scope"][1], _SCOPES, Text("scope"), DeclarationError)]
     if usage is MethodUsage.ACTION:
         _check_action(context, entries, scope)
     arguments: tuple[ArgumentDecl, ...] = ()
@@ -154,15 +167,15 @@ def read_method(context: ReadContext, key: ScalarNode, node: YNode, namespaces: 
 def _check_action(context: ReadContext, entries: Entries, scope: MethodScope) -> None:
     if "Scope" in entries and scope is MethodScope.SESSION:
         raise DeclarationError(
-            "Usage: Action contradicts Scope: Session",
+            Text("Usage: Action contradicts Scope: Session"),
             position=context.position(entries["Scope"][1]),
-            hint="write Scope: Public and remove Usage, or remove both",
+            hint=Text("write Scope: Public and remove Usage, or remove both"),
         )
     if context.format_version >= (1, 4):
         context.warn(
             DeclarationError(
-                "Usage: Action is out of date since format 1.4",
+                Text("Usage: Action is out of date since format 1.4"),
                 position=context.position(entries["Usage"][1]),
-                hint="write Scope: Public instead",
+                hint=Text("write Scope: Public instead"),
             )
         )

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import EMPTY, MetaDecl, Namespaces, Template
 from vetro.muranopl.errors import DslSyntaxError
 from vetro.muranopl.reader.values import Entries, ReadContext, describe
@@ -25,17 +26,17 @@ def read_meta(context: ReadContext, node: YNode, namespaces: Namespaces | None) 
     for item in context.items(node):
         if item.__class__ is SequenceNode or (item.__class__ is ScalarNode and context.is_null(item)):
             raise DslSyntaxError(
-                f"a meta object is a name or 'name: properties', not {describe(item)}",
+                Text("a meta object is a name or 'name: properties', not {describe}", describe=describe(item)),
                 position=context.position(item),
-                hint="write Meta: Name, Meta: {Name: {property: value}} or a list of those",
+                hint=Text("write Meta: Name, Meta: {{Name: {{property: value}}}} or a list of those"),
             )
         for key, value in item.value if item.__class__ is MappingNode else [(item, None)]:
-            name = context.name(key, "a meta-class")
+            name = context.name(key, Text("a meta-class"))
             if namespaces is not None:
                 context.resolve(name, key, namespaces)
             properties: dict[str, Template] = {}
             if value is not None:
-                for prop, (_, template) in context.entries(value, f"meta '{name}'").items():
+                for prop, (_, template) in context.entries(value, Text("meta '{name}'", name=name)).items():
                     properties[prop] = context.template(template)
             result.append(MetaDecl(name, MappingProxyType(properties) if properties else EMPTY, context.position(key)))
     return tuple(result)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from yaml.nodes import ScalarNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Block, LazyBlock, Position, Template
 from vetro.muranopl.errors import DslSyntaxError
 from vetro.muranopl.reader.values import Entries, ReadContext, describe
@@ -48,11 +49,13 @@ class Parts:
         if text.isidentifier():
             return text
         bare = text.lstrip("$")
-        hint = "write a name such as item"
+        hint = Text("write a name such as item")
         if text != bare and bare.isidentifier():
-            hint = f"write {bare} without the dollar sign"
+            hint = Text("write {bare} without the dollar sign", bare=bare)
         raise DslSyntaxError(
-            f"{word} needs a variable name, not {describe(node)}", position=self.context.position(node), hint=hint
+            Text("{word} needs a variable name, not {describe}", word=word, describe=describe(node)),
+            position=self.context.position(node),
+            hint=hint,
         )
 
     def lazy(self, node: YNode) -> LazyBlock:

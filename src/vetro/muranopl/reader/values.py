@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import (
     Expression,
     ListTemplate,
@@ -85,13 +86,13 @@ class ReadContext:
         """``~``, ``null`` or nothing at all."""
         return node.__class__ is ScalarNode and self.scalars.read(node) is None
 
-    def entries(self, node: YNode, what: str, hint: str = "write 'key: value' lines") -> Entries:
+    def entries(self, node: YNode, what: str, hint: str = Text("write 'key: value' lines")) -> Entries:
         """The pairs of a mapping whose keys are names; null is empty. Raises `DslSyntaxError`."""
         if node.__class__ is not MappingNode:
             if self.is_null(node):
                 return {}
             raise DslSyntaxError(
-                f"{what} must be a mapping, not {describe(node)}",
+                Text("{what} must be a mapping, not {describe}", what=what, describe=describe(node)),
                 position=position(node, self.file),
                 hint=hint,
             )
@@ -99,9 +100,9 @@ class ReadContext:
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
                 raise DslSyntaxError(
-                    f"a key of {what} must be a name",
+                    Text("a key of {what} must be a name", what=what),
                     position=position(key, self.file),
-                    hint="lists and mappings cannot name anything",
+                    hint=Text("lists and mappings cannot name anything"),
                 )
             result[key.value] = (key, value)
         return result
@@ -112,10 +113,12 @@ class ReadContext:
             return
         for name, (key, _) in entries.items():
             if name not in known:
-                hint = did_you_mean(name, known) or f"known are: {', '.join(sorted(known))}"
+                hint = did_you_mean(name, known) or Text("known are: {known}", known=", ".join(sorted(known)))
                 self.warn(
                     DeclarationError(
-                        f"{what} has no key '{name}', it is ignored", position=self.position(key), hint=hint
+                        Text("{what} has no key '{name}', it is ignored", what=what, name=name),
+                        position=self.position(key),
+                        hint=hint,
                     )
                 )
 
@@ -138,9 +141,9 @@ class ReadContext:
             if value.__class__ is str or value.__class__ not in SCALARS:
                 return str(node.value)
         raise DeclarationError(
-            f"{what} must be a name, not {describe(node)}",
+            Text("{what} must be a name, not {describe}", what=what, describe=describe(node)),
             position=position(node, self.file),
-            hint="quote it if YAML reads it as something else",
+            hint=Text("quote it if YAML reads it as something else"),
         )
 
     def class_name(self, node: YNode, what: str, namespaces: Namespaces) -> str:
@@ -163,11 +166,13 @@ class ReadContext:
         if node.__class__ is ScalarNode and node.value in allowed:
             return str(node.value)
         words = list(allowed)
-        described = f"'{node.value}'" if node.__class__ is ScalarNode else describe(node)
+        described = Text("'{value}'", value=node.value) if node.__class__ is ScalarNode else describe(node)
         hint = did_you_mean(node.value, words) if node.__class__ is ScalarNode else None
-        listed = f"one of: {', '.join(words)}"
+        listed = Text("one of: {words}", words=", ".join(words))
         raise error(
-            f"unknown {what} {described}", position=self.position(node), hint=f"{hint} ({listed})" if hint else listed
+            Text("unknown {what} {described}", what=what, described=described),
+            position=self.position(node),
+            hint=Text("{hint} ({listed})", hint=hint, listed=listed) if hint else listed,
         )
 
     def identifier(self, node: ScalarNode, what: str) -> str:
@@ -175,9 +180,9 @@ class ReadContext:
         name = str(node.value)
         if not name.isidentifier():
             raise DeclarationError(
-                f"{what} '{name}' is not a valid name",
+                Text("{what} '{name}' is not a valid name", what=what, name=name),
                 position=self.position(node),
-                hint="use letters, digits and _, not beginning with a digit",
+                hint=Text("use letters, digits and _, not beginning with a digit"),
             )
         return name
 
@@ -201,9 +206,9 @@ class ReadContext:
                 plain = FDict([(key.value, value.value) for key, value in pairs])  # type: ignore[union-attr]
             except VetroError as error:
                 raise DslSyntaxError(
-                    f"not a possible key: {error}",
+                    Text("not a possible key: {error}", error=error),
                     position=self.position(node),
-                    hint="use text or numbers as keys",
+                    hint=Text("use text or numbers as keys"),
                 ) from None
             return Literal(plain, self.position(node))
         return MapTemplate(pairs, self.position(node))
@@ -223,16 +228,16 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.7) -> str | 
         return None
     by_fold = {word.casefold(): word for word in known}
     near = difflib.get_close_matches(name.casefold(), by_fold, n=1, cutoff=cutoff)
-    return f"did you mean '{by_fold[near[0]]}'?" if near else None
+    return Text("did you mean '{close}'?", close=by_fold[near[0]]) if near else None
 
 
 def describe(node: YNode) -> str:
     """What ``node`` is, in a message."""
     if node.__class__ is SequenceNode:
-        return "a list"
+        return Text("a list")
     if node.__class__ is MappingNode:
-        return "a mapping"
+        return Text("a mapping")
     if not node.value and node.tag is PLAIN:
-        return "empty"
+        return Text("empty")
     text = node.value if len(node.value) <= 40 else node.value[:37] + "..."
     return f"'{text}'"

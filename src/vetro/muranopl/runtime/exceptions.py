@@ -198,7 +198,9 @@ class ExceptionValue(HostObject):
         if name == "name":
             return self.matched
         if name == "message":
-            return error.value if isinstance(error, Thrown) else str(getattr(error, "message", None) or error)
+            # A plain text: what package code computes with has no template.
+            text = str(getattr(error, "message", None) or error)
+            return error.value if isinstance(error, Thrown) else str.__str__(text)
         if name == "extra":
             extra = error.extra if isinstance(error, Thrown) else None
             return extra if extra is not None else FDict()

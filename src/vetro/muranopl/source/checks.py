@@ -9,6 +9,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.errors import SourceError
 from vetro.muranopl.source.nodes import MAX_DEPTH, MAX_NODES, PLAIN, STANDARD, TEXT, YAQL, Warn, YNode, position
 from vetro.muranopl.source.scalars import plain_value
@@ -41,22 +42,22 @@ def check_aliases(documents: list[YNode], file: str) -> None:
                 depths[id(node)] = depth = 1 + max((depths.get(id(child), 1) for child in children), default=0)
                 if depth > MAX_DEPTH:
                     raise SourceError(
-                        f"aliases nest deeper than {MAX_DEPTH} levels",
+                        Text("aliases nest deeper than {max_depth} levels", max_depth=MAX_DEPTH),
                         position=position(node, file),
-                        hint="write the values out, or compute them in a method",
+                        hint=Text("write the values out, or compute them in a method"),
                     )
                 if size > MAX_NODES:
                     raise SourceError(
-                        f"aliases expand to more than {MAX_NODES} nodes",
+                        Text("aliases expand to more than {max_nodes} nodes", max_nodes=MAX_NODES),
                         position=position(node, file),
-                        hint="write the values out, or compute them in a method",
+                        hint=Text("write the values out, or compute them in a method"),
                     )
                 continue
             if id(node) in active:
                 raise SourceError(
-                    "a value contains itself through an alias",
+                    Text("a value contains itself through an alias"),
                     position=position(node, file),
-                    hint="package data has an end; write the values out",
+                    hint=Text("package data has an end; write the values out"),
                 )
             if id(node) in sizes:
                 continue
@@ -127,9 +128,9 @@ def _check_collection_tag(node: Node, mapping: bool, file: str) -> None:
         return
     if node.tag == YAQL:
         raise SourceError(
-            "!yaql stands before a list or mapping",
+            Text("!yaql stands before a list or mapping"),
             position=position(node, file),
-            hint='the tag marks text as an expression: !yaql "..."',
+            hint=Text('the tag marks text as an expression: !yaql "..."'),
         )
     raise _unknown_tag(node, file)
 
@@ -137,9 +138,9 @@ def _check_collection_tag(node: Node, mapping: bool, file: str) -> None:
 def _unknown_tag(node: Node, file: str) -> SourceError:
     tag = node.tag.replace(STANDARD, "!!")
     return SourceError(
-        f"unknown tag {tag}",
+        Text("unknown tag {tag}", tag=tag),
         position=position(node, file),
-        hint="the only tag package files may use is !yaql; quote text that begins with !",
+        hint=Text("the only tag package files may use is !yaql; quote text that begins with !"),
     )
 
 
@@ -154,9 +155,9 @@ def _merge(node: MappingNode, file: str) -> list[Any]:
         for item in value.value if value.__class__ is SequenceNode else [value]:
             if item.__class__ is not MappingNode:
                 raise SourceError(
-                    "'<<' needs a mapping or a list of mappings",
+                    Text("'<<' needs a mapping or a list of mappings"),
                     position=position(value, file),
-                    hint="quote '<<' for text",
+                    hint=Text("quote '<<' for text"),
                 )
             sources.append(item)
     if not sources:
@@ -197,9 +198,11 @@ def _check_keys(node: MappingNode, file: str, allow: bool, warn: Warn | None) ->
             pairs.append((key, value))
             continue
         error = SourceError(
-            f"key '{key.value}' is written twice",
+            Text("key '{value}' is written twice", value=key.value),
             position=position(key, file),
-            hint=f"remove one; the other stands in line {pairs[first[identity]][0].start_mark.line + 1}",
+            hint=Text(
+                "remove one; the other stands in line {line}", line=pairs[first[identity]][0].start_mark.line + 1
+            ),
         )
         if not allow:
             raise error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import SourceError
 from vetro.muranopl.source.checks import check, check_aliases
@@ -18,9 +19,9 @@ def load_documents(
     """
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES):
         raise SourceError(
-            f"file is larger than {MAX_BYTES // 1024 // 1024} MiB",
+            Text("file is larger than {max_bytes} MiB", max_bytes=MAX_BYTES // 1024 // 1024),
             position=Position(file, 1, 1),
-            hint="data of that size belongs under Resources/",
+            hint=Text("data of that size belongs under Resources/"),
         )
     documents = compose(text.removeprefix("\ufeff"), file)
     if "&" in text and "*" in text:

@@ -22,6 +22,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import SourceError
 
@@ -42,21 +43,30 @@ MAX_BYTES: Final = 10 * 1024 * 1024
 _HINTS = (
     (
         "mapping values are not allowed",
-        "': ' begins a mapping: give it lines of its own, quote what is text, write !yaql \"…\" around an expression",
+        Text(
+            "': ' begins a mapping: give it lines of its own, quote what is text, write "
+            '!yaql "…" around an expression'
+        ),
     ),
-    ("tab character", "indent with blanks, YAML allows no tabs there"),
-    ("'\\t'", "indent with blanks, YAML allows no tabs there"),
-    ("that cannot start any token", "quote text that begins with this character"),
-    ("could not find expected ':'", "a key needs ': ' behind it; check the indentation of this line and the one above"),
-    ("expected key", "check the indentation of this line"),
-    ("expected <block end>", "check the indentation of this line"),
-    ("expected '-' indicator", "check the indentation of this line"),
-    ("did not find expected ',' or", "close the bracket; text with , [ ] { } has to be quoted inside brackets"),
-    ("end of stream", "close the quote or bracket that was opened here"),
-    ("undefined alias", "quote text that begins with *"),
-    ("anchor", "quote text that begins with & or *"),
-    ("control characters", "save the file as UTF-8 text"),
-    ("special characters", "save the file as UTF-8 text"),
+    ("tab character", Text("indent with blanks, YAML allows no tabs there")),
+    ("'\\t'", Text("indent with blanks, YAML allows no tabs there")),
+    ("that cannot start any token", Text("quote text that begins with this character")),
+    (
+        "could not find expected ':'",
+        Text("a key needs ': ' behind it; check the indentation of this line and the one above"),
+    ),
+    ("expected key", Text("check the indentation of this line")),
+    ("expected <block end>", Text("check the indentation of this line")),
+    ("expected '-' indicator", Text("check the indentation of this line")),
+    (
+        "did not find expected ',' or",
+        Text("close the bracket; text with , [ ] {{ }} has to be quoted inside brackets"),
+    ),
+    ("end of stream", Text("close the quote or bracket that was opened here")),
+    ("undefined alias", Text("quote text that begins with *")),
+    ("anchor", Text("quote text that begins with & or *")),
+    ("control characters", Text("save the file as UTF-8 text")),
+    ("special characters", Text("save the file as UTF-8 text")),
 )
 
 
@@ -73,9 +83,9 @@ class _Hooks:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise SourceError(
-                f"nested deeper than {MAX_DEPTH} levels",
+                Text("nested deeper than {max_depth} levels", max_depth=MAX_DEPTH),
                 position=position(parent, self.file) if parent is not None else None,
-                hint="no class needs that; move parts into methods or classes of their own",
+                hint=Text("no class needs that; move parts into methods or classes of their own"),
             )
 
     def ascend_resolver(self) -> None:
@@ -121,7 +131,9 @@ def compose(text: str, file: str) -> list[YNode]:
         problem = error.problem or error.context or str(error)
         tab = mark is not None and text[mark.index : mark.index + 1] == "\t"
         refused = SourceError(
-            f"not valid YAML: {problem}", position=where, hint=_hint("tab character" if tab else problem)
+            Text("not valid YAML: {problem}", problem=problem),
+            position=where,
+            hint=_hint("tab character" if tab else problem),
         )
         if error.context and error.context_mark is not None:
             begin = error.context_mark
@@ -131,13 +143,15 @@ def compose(text: str, file: str) -> list[YNode]:
         raise error.with_traceback(None) from None  # of the depth check: its frames say nothing
     except yaml.reader.ReaderError as error:
         raise SourceError(
-            f"not valid YAML: {error.reason}", position=_place(text, file, error.position), hint=_hint(error.reason)
+            Text("not valid YAML: {reason}", reason=error.reason),
+            position=_place(text, file, error.position),
+            hint=_hint(error.reason),
         ) from None
     except UnicodeEncodeError as error:
         raise SourceError(
-            "not valid YAML: a character that no text may hold",
+            Text("not valid YAML: a character that no text may hold"),
             position=_place(text, file, error.start),
-            hint="save the file as UTF-8 text",
+            hint=Text("save the file as UTF-8 text"),
         ) from None
     return documents
 
@@ -146,7 +160,7 @@ def _hint(problem: str) -> str:
     for part, hint in _HINTS:
         if part in problem:
             return hint
-    return "check quotes, brackets and indentation here and in the line above"
+    return Text("check quotes, brackets and indentation here and in the line above")
 
 
 def _place(text: str, file: str, index: int) -> Position:

@@ -13,6 +13,7 @@ from yaml.constructor import SafeConstructor
 from yaml.nodes import ScalarNode
 from yaml.resolver import Resolver
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Expression, Position
 from vetro.muranopl.errors import DslSyntaxError, SourceError
 from vetro.muranopl.source.nodes import PLAIN, STANDARD, TEXT, YAQL, position
@@ -65,15 +66,15 @@ def construct(tag: str, text: str) -> Any:
     if constructor is None:
         return text
     if len(text) > MAX_DIGITS:
-        raise ValueError("number is too long")
+        raise ValueError(Text("number is too long"))
     try:
         value = constructor(ScalarNode(tag, text))
     except (ValueError, KeyError, IndexError):
         return text  # YAML's patterns let a few malformed numbers through, as 0b_ or ._
     except OverflowError:
-        raise ValueError("number is too large") from None
+        raise ValueError(Text("number is too large")) from None
     if value.__class__ is int and value.bit_length() > _MAX_INTEGER_BITS:
-        raise ValueError("number is too large")
+        raise ValueError(Text("number is too large"))
     return value
 
 
@@ -113,7 +114,7 @@ class ScalarReader:
                 value = construct(tag, text)
             except ValueError as error:
                 raise SourceError(
-                    str(error), position=position(node, self.file), hint="quote it if it is text"
+                    str(error), position=position(node, self.file), hint=Text("quote it if it is text")
                 ) from None
         elif not _ONLY_WORDS(text):
             try:
@@ -135,7 +136,7 @@ class ScalarReader:
         try:
             return construct(node.tag, node.value)
         except ValueError as error:
-            raise SourceError(str(error), position=position(node, self.file), hint="use !!str for text") from None
+            raise SourceError(str(error), position=position(node, self.file), hint=Text("use !!str for text")) from None
 
     def syntax_error(self, node: ScalarNode, error: ParsingError) -> DslSyntaxError:
         """The error for text that must be an expression and is none."""
@@ -144,13 +145,13 @@ class ScalarReader:
         line, column = Expression(node.value, _NOTHING, where, self._offsets(node)).locate(offset)
         message = _PLACE.sub("", error.message)
         if "unexpected end" in message:
-            hint = "something is missing at the end: a bracket, a quote or an operand"
+            hint = Text("something is missing at the end: a bracket, a quote or an operand")
         elif "illegal" in message:
-            hint = "nothing begins with this character; text inside an expression stands in quotes"
+            hint = Text("nothing begins with this character; text inside an expression stands in quotes")
         else:
-            hint = "look before the mark: an operator, comma, quote or bracket is missing or too many"
+            hint = Text("look before the mark: an operator, comma, quote or bracket is missing or too many")
         where = Position(self.file, line, column, line, column + 1)
-        return DslSyntaxError(f"not a valid expression: {message}", position=where, hint=hint)
+        return DslSyntaxError(Text("not a valid expression: {message}", message=message), position=where, hint=hint)
 
     def parse_error(self, node: ScalarNode) -> ParsingError | None:
         """Why a plain scalar that looks like an expression is text; None when it needs no explanation."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.code_cache import cache_key, key_of_file
 from vetro.muranopl.declarations import storage
 from vetro.muranopl.declarations.tree import ClassDecl, ClassUsage, SourceFile
@@ -118,7 +119,9 @@ class TypeRegistry:
         file_id = source.file
         decl = source.classes.get(name) or misnamed(package, source, name)
         if decl is None:
-            raise ClassNotFound(name, [package.name], hint=f"the manifest says that {file_id} defines it")
+            raise ClassNotFound(
+                name, [package.name], hint=Text("the manifest says that {file_id} defines it", file_id=file_id)
+            )
         return decl
 
     def _source(self, package: Any, name: str) -> SourceFile:
@@ -156,7 +159,7 @@ class TypeRegistry:
             if key in self._broken:
                 raise _without_traceback(self._broken[key])
             if key in self._linking:
-                raise ClassNotFound(name, [package.name], hint="the class extends itself")
+                raise ClassNotFound(name, [package.name], hint=Text("the class extends itself"))
             self._linking.append(key)
             try:
                 found = self._link(package, name, overrides)
@@ -194,7 +197,9 @@ class TypeRegistry:
         parents: list[MuranoType] = []
         for name in names:
             if name == decl.name and package.name not in package.requirements:
-                raise ClassNotFound(name, [package.name], position=decl.position, hint="a class cannot extend itself")
+                raise ClassNotFound(
+                    name, [package.name], position=decl.position, hint=Text("a class cannot extend itself")
+                )
             home = self.session.resolver.find_class_from(package, name)
             home = overrides.get(home.name, home)
             if name not in home.classes:
@@ -202,9 +207,9 @@ class TypeRegistry:
             parent = self._get(home, name, overrides)
             if parent.is_meta and decl.usage is not ClassUsage.META:
                 raise InvalidInheritance(
-                    f"class {decl.name} cannot extend the meta-class {parent.name}",
+                    Text("class {name} cannot extend the meta-class {name2}", name=decl.name, name2=parent.name),
                     position=decl.position,
-                    hint="declare it with 'Usage: Meta', or extend an ordinary class",
+                    hint=Text("declare it with 'Usage: Meta', or extend an ordinary class"),
                 )
             if parent not in parents:
                 parents.append(parent)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Literal, MetaDecl
 from vetro.muranopl.errors import DeclarationError, MuranoError
 from vetro.muranopl.runtime.protocol import LinkedClass
@@ -18,7 +19,14 @@ from vetro.yaql.values import MISSING, freeze
 
 #: Places meta may be attached to, as ``Applies`` names them.
 PLACES = ("Package", "Type", "Property", "Method", "Argument")
-_ARTICLE = {place: ("an " if place == "Argument" else "a ") + place.lower() for place in PLACES}
+#: Where metadata stands -> what it is attached to.
+_ARTICLE = {
+    "Package": Text("a package"),
+    "Type": Text("a type"),
+    "Property": Text("a property"),
+    "Method": Text("a method"),
+    "Argument": Text("an argument"),
+}
 
 
 class MetaConflict(DeclarationError):
@@ -60,20 +68,21 @@ def check_declarations(decls: Iterable[MetaDecl], place: str, resolve: Callable[
             raise
         if not meta_type.is_meta:
             raise InvalidMeta(
-                f"class {meta_type.name} is used as Meta but is no meta-class",
+                Text("class {name} is used as Meta but is no meta-class", name=meta_type.name),
                 position=decl.position,
-                hint="declare it with 'Usage: Meta'",
+                hint=Text("declare it with 'Usage: Meta'"),
             )
         applies = meta_type.decl.applies
         if "All" not in applies and place not in applies:
             raise InvalidMeta(
-                f"meta-class {meta_type.name} cannot be attached to {_ARTICLE[place]}",
+                Text("meta-class {name} cannot be attached to {article}", name=meta_type.name, article=_ARTICLE[place]),
                 position=decl.position,
-                hint=f"it applies to: {', '.join(sorted(applies))}",
+                hint=Text("it applies to: {applies}", applies=", ".join(sorted(applies))),
             )
         if meta_type.decl.cardinality == "One" and meta_type.key in seen:
             raise InvalidMeta(
-                f"meta-class {meta_type.name} is attached twice, its cardinality is One", position=decl.position
+                Text("meta-class {name} is attached twice, its cardinality is One", name=meta_type.name),
+                position=decl.position,
             )
         seen.add(meta_type.key)
 
@@ -187,8 +196,13 @@ class MetaObjects:
         if len(left) > 1:
             names = ", ".join(sorted(slot.declaring.name for slot in left if slot.declaring is not None))
             raise MetaConflict(
-                f"class {type_.name} inherits different instances of meta-class {left[0].type.name} from {names}",
-                hint=f"attach {left[0].type.name} to {type_.name} itself",
+                Text(
+                    "class {name} inherits different instances of meta-class {name2} from {names}",
+                    name=type_.name,
+                    name2=left[0].type.name,
+                    names=names,
+                ),
+                hint=Text("attach {name} to {name2} itself", name=left[0].type.name, name2=type_.name),
             )
         return left
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import ClassDecl, ClassUsage, PropertyUsage
 from vetro.muranopl.errors import AmbiguousMethodName, AmbiguousPropertyName, PropertyNotFound
 from vetro.muranopl.runtime.protocol import MuranoContext
@@ -57,7 +58,9 @@ class TypeObject(Writable):
         """A static property."""
         prop = self.type.find_property(name)
         if prop is None or prop.usage is not PropertyUsage.STATIC:
-            raise PropertyNotFound(f"class {self.type.name} has no static property '{name}'")
+            raise PropertyNotFound(
+                Text("class {name} has no static property '{name2}'", name=self.type.name, name2=name)
+            )
         return prop.declaring.read_static(prop)
 
     def write_property(self, context: MuranoContext, name: str, value: Any) -> None:
@@ -164,7 +167,9 @@ class MuranoType:
             return None
         if len(owners) > 1:
             names = ", ".join(sorted(o.name for o in owners))
-            raise AmbiguousPropertyName(f"property '{name}' of {self.name} is declared by {names}")
+            raise AmbiguousPropertyName(
+                Text("property '{name}' of {name2} is declared by {names}", name=name, name2=self.name, names=names)
+            )
         return owners[0].own_properties[name]
 
     def find_method(self, name: str) -> Method | None:
@@ -174,7 +179,9 @@ class MuranoType:
             return None
         if len(owners) > 1:
             names = ", ".join(sorted(o.name for o in owners))
-            raise AmbiguousMethodName(f"method '{name}' of {self.name} is declared by {names}")
+            raise AmbiguousMethodName(
+                Text("method '{name}' of {name2} is declared by {names}", name=name, name2=self.name, names=names)
+            )
         return owners[0].own_methods[name]
 
     @cached_property

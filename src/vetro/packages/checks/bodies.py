@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.compiler.variables import assigned_variables, expressions_of, walk_instructions
 from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.declarations import tree as d
@@ -116,15 +117,20 @@ def _check_call(kind: Any, expression: d.Expression, node: ast.Call) -> Iterator
         return
     place = place_of(expression, node)
     if table.layers(node.name, "M"):
-        behind = f"write it behind a value: $value.{node.name}(...)"
-        yield Problem(f"'{node.name}' is a method, not a function", place, behind, code="YAQ201")
+        behind = Text("write it behind a value: $value.{name}(...)", name=node.name)
+        yield Problem(Text("'{name}' is a method, not a function", name=node.name), place, behind, code="YAQ201")
         return
     if kind.find_method(node.name) is not None:
-        yield Problem(f"there is no function '{node.name}'", place, f"write $.{node.name}(...)", code="YAQ201")
+        yield Problem(
+            Text("there is no function '{name}'", name=node.name),
+            place,
+            Text("write $.{name}(...)", name=node.name),
+            code="YAQ201",
+        )
         return
     close = suggest(node.name, _function_names(table))
-    hint = f"did you mean '{close}'?" if close else None
-    yield Problem(f"there is no function '{node.name}'", place, hint, code="YAQ201")
+    hint = Text("did you mean '{close}'?", close=close) if close else None
+    yield Problem(Text("there is no function '{name}'", name=node.name), place, hint, code="YAQ201")
 
 
 def _function_names(table: FunctionTable | None) -> Iterator[str]:
@@ -142,9 +148,13 @@ def _check_variables(expression: d.Expression, known: set[str]) -> Iterator[Prob
     for node in nodes:
         if isinstance(node, ast.Variable) and node.name not in known and not node.name.isdigit():
             close = suggest(node.name, known)
-            hint = f"did you mean '${close}'?" if close else f"for a property write $.{node.name}"
+            hint = (
+                Text("did you mean '${close}'?", close=close)
+                if close
+                else Text("for a property write $.{name}", name=node.name)
+            )
             yield Problem(
-                f"nothing gives variable '${node.name}' a value, it is always null",
+                Text("nothing gives variable '${name}' a value, it is always null", name=node.name),
                 place_of(expression, node),
                 hint,
                 "warning",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.contracts.model import Contract, OfClass, OtherMethod, StepName, expressions, object_calls
 from vetro.muranopl.contracts.resolver import class_name_of
 from vetro.muranopl.declarations.tree import ClassDecl, Position, SourceFile
@@ -71,9 +72,11 @@ def _check_sources(package: Any, problems: list[Problem]) -> set[str]:
             if declared not in source.classes and not any(p.severity == "error" for p in said):
                 said.append(
                     Problem(
-                        f"the file does not define class '{declared}' that the manifest promises",
+                        Text(
+                            "the file does not define class '{declared}' that the manifest promises", declared=declared
+                        ),
                         Position(file_id, 1, 1),
-                        f"it defines: {', '.join(source.classes) or 'no class'}",
+                        Text("it defines: {classes}", classes=", ".join(source.classes) or "no class"),
                         code="PKG114",
                         severity="error" if misnamed(package, source, declared) is None else "warning",
                     )
@@ -108,7 +111,7 @@ def _check_requirements(package: Any, session: Any, problems: list[Problem]) -> 
             session.resolver.find_package(name, spec)
         except VetroError as error:
             missing.add(name)
-            hint = "name the folder that holds it, too, or give it with --require"
+            hint = Text("name the folder that holds it, too, or give it with --require")
             problems.append(Problem(error.message, _require_position(package, name), hint, code=error.code))
     return missing
 
@@ -195,12 +198,12 @@ def _contract_steps(kind: Any) -> Iterator[Problem]:
             if isinstance(step, OtherMethod) and not table.layers(name, "M") and name not in kind.extension_names():
                 close = suggest(name, StepName)
                 hint = (
-                    f"did you mean '{close}'?"
+                    Text("did you mean '{close}'?", close=close)
                     if close
-                    else "steps are int(), string(), bool(), notNull(), check(), class()…"
+                    else Text("steps are int(), string(), bool(), notNull(), check(), class()…")
                 )
                 place = place_of(expression, step.call)
-                yield Problem(f"there is no step '{name}' for contracts", place, hint, code="YAQ201")
+                yield Problem(Text("there is no step '{name}' for contracts", name=name), place, hint, code="YAQ201")
 
 
 def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:

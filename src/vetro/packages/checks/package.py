@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from vetro.diagnostics import Text, unplaced
 from vetro.muranopl.declarations.tree import Position
 from vetro.packages.errors import ManifestError, PackageError, Problem, UnknownFormat
 from vetro.packages.files import FileTree
@@ -24,7 +25,7 @@ def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> lis
     try:
         manifest = parse_manifest(tree.read(MANIFEST), file)
     except FileNotFoundError:
-        return [Problem(f"there is no {MANIFEST}", top, code="PKG100")]
+        return [Problem(Text("there is no {manifest}", manifest=MANIFEST), top, code="PKG100")]
     except ManifestError as error:
         return list(error.problems)
     except PackageError as error:
@@ -42,7 +43,7 @@ def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> lis
 
 def _unplaced(error: PackageError) -> str:
     """The message without the place that findings have of their own."""
-    return error.message.removeprefix(f"{error.position}: ") if error.position else error.message
+    return unplaced(error.message)
 
 
 def _check_files(tree: FileTree, manifest: Manifest) -> list[Problem]:
@@ -50,10 +51,18 @@ def _check_files(tree: FileTree, manifest: Manifest) -> list[Problem]:
     if manifest.format.name == MURANOPL:
         for name, path in manifest.classes.items():
             if not tree.exists(f"Classes/{path}"):
-                message = f"class '{name}' is said to be in Classes/{path}, which is not there"
-                found.append(_at(manifest, f"Classes.{name}", message, "mend the path or add the file", "PKG112"))
+                message = Text(
+                    "class '{name}' is said to be in Classes/{path}, which is not there", name=name, path=path
+                )
+                found.append(_at(manifest, f"Classes.{name}", message, Text("mend the path or add the file"), "PKG112"))
     if manifest.ui is not None and not tree.exists(f"UI/{manifest.ui}"):
-        problem = _at(manifest, "UI", f"UI/{manifest.ui} is not there", "mend the name or add the file", "PKG112")
+        problem = _at(
+            manifest,
+            "UI",
+            Text("UI/{ui} is not there", ui=manifest.ui),
+            Text("mend the name or add the file"),
+            "PKG112",
+        )
         # A missing form is no form (PACKAGES 2): worth a word, no reason to refuse.
         found.append(replace(problem, severity="warning"))
     for key, stated, default in (
@@ -69,7 +78,15 @@ def _check_logo(tree: FileTree, manifest: Manifest, key: str, stated: str | None
     if not tree.exists(path):
         if stated is None:
             return []
-        return [_at(manifest, key, f"picture {path} is not there", "mend the name or add the file", "PKG112")]
+        return [
+            _at(
+                manifest,
+                key,
+                Text("picture {path} is not there", path=path),
+                Text("mend the name or add the file"),
+                "PKG112",
+            )
+        ]
     try:
         check_picture(tree.read(path), path)
     except PackageError as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.source.documents import load_documents
@@ -60,9 +61,12 @@ def _arrows(node: MappingNode, file: str) -> Iterator[Problem]:
         if empty and isinstance(key, ScalarNode) and key.tag is PLAIN and "=>" in key.value:
             name, _, rest = (part.strip() for part in key.value.partition("=>"))
             yield Problem(
-                f"'{key.value}' is a key without a value: '=>' makes a mapping only inside an expression",
+                Text(
+                    "'{value}' is a key without a value: '=>' makes a mapping only inside an expression",
+                    value=key.value,
+                ),
                 position(key, file),
-                f"write {name}: {rest}",
+                Text("write {name}: {rest}", name=name, rest=rest),
                 "warning",
                 "CHK102",
             )
@@ -72,9 +76,9 @@ def _open_brackets(parts: list[Any], file: str) -> Iterator[Problem]:
     for part in parts:
         if isinstance(part, ScalarNode) and part.tag is PLAIN and _unclosed(part.value):
             yield Problem(
-                f"YAML ends the value '{part.value}' at the comma, in the middle of brackets",
+                Text("YAML ends the value '{value}' at the comma, in the middle of brackets", value=part.value),
                 position(part, file),
-                "quote what has brackets and commas, or write the mapping in lines of its own",
+                Text("quote what has brackets and commas, or write the mapping in lines of its own"),
                 "warning",
                 "CHK101",
             )
@@ -103,10 +107,12 @@ def text_as_number(expression: d.Expression, place: Any) -> Iterator[Problem]:
     """
     for node in ast.walk(expression.node):
         if isinstance(node, ast.Binary) and node.op in _NUMERIC and (_word(node.left) or _word(node.right)):
-            done = "divided" if node.op == "/" else "subtracted"
+            text = Text("text cannot be divided") if node.op == "/" else Text("text cannot be subtracted")
             meant = _words_only(expression.node)
-            hint = f"quote it if it is text: '{expression.text}'" if meant else "quote what is text"
-            yield Problem(f"text cannot be {done}", place(expression, node), hint, code="CHK103")
+            hint = (
+                Text("quote it if it is text: '{text}'", text=expression.text) if meant else Text("quote what is text")
+            )
+            yield Problem(text, place(expression, node), hint, code="CHK103")
             return
 
 
@@ -128,8 +134,8 @@ def check_meta(kind: Any, session: Any) -> Iterator[Problem]:
         for name, value in unknown:
             close = suggest(name, meta_type.properties)
             known = ", ".join(sorted(meta_type.properties)) or "none"
-            hint = f"did you mean '{close}'?" if close else f"there are: {known}"
-            text = f"meta-class {meta_type.name} has no property '{name}', it is ignored"
+            hint = Text("did you mean '{close}'?", close=close) if close else Text("there are: {known}", known=known)
+            text = Text("meta-class {name} has no property '{name2}', it is ignored", name=meta_type.name, name2=name)
             yield Problem(text, value.position, hint, "warning", "CHK104")
         plain = all(isinstance(value, d.Literal) for value in decl.properties.values())
         # Contracts of the standard classes run no code of a package.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.packages.hot.values import mapping, number, refuse, size, text, typed
 from vetro.packages.yamltree import Node
@@ -43,7 +44,11 @@ def read_constraints(node: Node | None, type_: str, what: str) -> tuple[Constrai
     if node is None or node.null:
         return ()
     if node.items is None:
-        raise refuse(f"'constraints' of {what} is {node.describe()}", node.position, "write a list of constraints")
+        raise refuse(
+            Text("'constraints' of {what} is {describe}", what=what, describe=node.describe()),
+            node.position,
+            Text("write a list of constraints"),
+        )
     read = [_constraint(item, type_, what) for item in node.items]
     return tuple(c for c in read if c.kind != "custom_constraint")
 
@@ -53,31 +58,45 @@ def _constraint(node: Node, type_: str, what: str) -> Constraint:
     for name, (key, _) in keys.items():
         if name not in KINDS and name != "description":
             close = suggest(name, KINDS)
-            hint = f"did you mean '{close}'?" if close else f"kinds are {', '.join(KINDS)}"
-            raise refuse(f"{what} has an unknown constraint '{name[:40]}'", key.position, hint)
+            hint = (
+                Text("did you mean '{close}'?", close=close)
+                if close
+                else Text("kinds are {kinds}", kinds=", ".join(KINDS))
+            )
+            raise refuse(
+                Text("{what} has an unknown constraint '{name}'", what=what, name=name[:40]), key.position, hint
+            )
     kinds = [name for name in keys if name in KINDS]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "nothing"
-        raise refuse(f"a constraint of {what} says {found}", node.position, f"write one of {', '.join(KINDS)}")
+        found = " and ".join(kinds) or Text("nothing")
+        raise refuse(
+            Text("a constraint of {what} says {found}", what=what, found=found),
+            node.position,
+            Text("write one of {kinds}", kinds=", ".join(KINDS)),
+        )
     kind = kinds[0]
     if type_ not in KINDS[kind]:
         raise refuse(
-            f"{what} has type {type_}, to which '{kind}' does not apply",
+            Text("{what} has type {type}, to which '{kind}' does not apply", what=what, type=type_, kind=kind),
             keys[kind][0].position,
-            f"it applies to {', '.join(KINDS[kind])}",
+            Text("it applies to {kinds}", kinds=", ".join(KINDS[kind])),
         )
     described = keys.get("description")
-    description = text(described[1], "the description of a constraint").strip() if described else None
-    value = _value(kind, keys[kind][1], type_, f"'{kind}' of {what}")
+    description = text(described[1], Text("the description of a constraint")).strip() if described else None
+    value = _value(kind, keys[kind][1], type_, Text("'{kind}' of {what}", kind=kind, what=what))
     return Constraint(kind, value, keys[kind][0].position, description)
 
 
 def _value(kind: str, node: Node, type_: str, what: str) -> Any:
     if kind == "allowed_values":
         if not node.items:
-            raise refuse(f"{what} is {node.describe()}", node.position, "write a list with at least one value")
+            raise refuse(
+                Text("{what} is {describe}", what=what, describe=node.describe()),
+                node.position,
+                Text("write a list with at least one value"),
+            )
         single = "string" if type_ == "comma_delimited_list" else type_
-        return tuple(typed(item, single, f"a value of {what}") for item in node.items)
+        return tuple(typed(item, single, Text("a value of {what}", what=what)) for item in node.items)
     if kind == "allowed_pattern":
         return _pattern(node, what)
     if kind == "length":
@@ -87,10 +106,14 @@ def _value(kind: str, node: Node, type_: str, what: str) -> Any:
     if kind == "modulo":
         keys = {name: value for name, (_, value) in mapping(node).items()}
         if set(keys) != {"step", "offset"}:
-            raise refuse(f"{what} needs step and offset", node.position, "write {step: 2, offset: 0}")
-        step, offset = (number(keys[name], f"{name} of {what}") for name in ("step", "offset"))
+            raise refuse(
+                Text("{what} needs step and offset", what=what), node.position, Text("write {{step: 2, offset: 0}}")
+            )
+        step, offset = (
+            number(keys[name], Text("{name} of {what}", name=name, what=what)) for name in ("step", "offset")
+        )
         if not step:
-            raise refuse(f"step of {what} is 0", keys["step"].position, "write another number")
+            raise refuse(Text("step of {what} is 0", what=what), keys["step"].position, Text("write another number"))
         return step, offset
     return None
 
@@ -98,10 +121,19 @@ def _value(kind: str, node: Node, type_: str, what: str) -> Any:
 def _limits(node: Node, what: str, read: Any) -> tuple[Any, Any]:
     keys = {name: value for name, (_, value) in mapping(node).items()}
     if not keys or set(keys) - {"min", "max"}:
-        raise refuse(f"{what} has to have min, max or both", node.position, "write {min: 1, max: 9}")
-    low, high = (read(keys[name], f"{name} of {what}") if name in keys else None for name in ("min", "max"))
+        raise refuse(
+            Text("{what} has to have min, max or both", what=what), node.position, Text("write {{min: 1, max: 9}}")
+        )
+    low, high = (
+        read(keys[name], Text("{name} of {what}", name=name, what=what)) if name in keys else None
+        for name in ("min", "max")
+    )
     if low is not None and high is not None and low > high:
-        raise refuse(f"{what} has min {low} above max {high}", node.position, "exchange them")
+        raise refuse(
+            Text("{what} has min {low} above max {high}", what=what, low=low, high=high),
+            node.position,
+            Text("exchange them"),
+        )
     return low, high
 
 
@@ -112,7 +144,7 @@ def _pattern(node: Node, what: str) -> str:
     try:
         compile_regex(f"^(?:{pattern})$")
     except ValueError as error:
-        raise refuse(f"{what} is no regular expression: {error}", node.position) from None
+        raise refuse(Text("{what} is no regular expression: {error}", what=what, error=error), node.position) from None
     return pattern
 
 

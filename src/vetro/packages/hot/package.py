@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.declarations.versions import Version
 from vetro.packages.files import FileTree, decode
@@ -43,7 +44,9 @@ class HotPackage(PackageBase):
         try:
             text = self._files.read(TEMPLATE)
         except FileNotFoundError:
-            raise refuse(f"there is no {TEMPLATE}", Position(file, 1, 1), "add the Heat template") from None
+            raise refuse(
+                Text("there is no {template}", template=TEMPLATE), Position(file, 1, 1), Text("add the Heat template")
+            ) from None
         self._template = read_template(text, file)
 
     @property

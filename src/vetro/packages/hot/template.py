@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.packages.hot.constraints import Constraint, read_constraints
 from vetro.packages.hot.values import boolean, mapping, refuse, text, typed
@@ -57,13 +58,17 @@ def read_template(source: str | bytes, file: str) -> HotTemplate:
     except TreeError as error:
         raise refuse(error.message, error.position, error.hint) from None
     if not documents or documents[0].pairs is None:
-        raise refuse("the template is no mapping", Position(file, 1, 1), "a Heat template has 'resources'")
+        raise refuse(Text("the template is no mapping"), Position(file, 1, 1), Text("a Heat template has 'resources'"))
     sections = mapping(documents[0])
     if "resources" not in sections:
-        close = "write 'resources' in small letters" if "Resources" in sections else "a Heat template has 'resources'"
-        raise refuse("the template has no 'resources'", documents[0].position, close)
+        close = (
+            Text("write 'resources' in small letters")
+            if "Resources" in sections
+            else Text("a Heat template has 'resources'")
+        )
+        raise refuse(Text("the template has no 'resources'"), documents[0].position, close)
     parameters = tuple(_parameter(key, value) for key, value in _entries(sections, "parameters"))
-    outputs = {_name(key, "an output"): key.position for key, _ in _entries(sections, "outputs")}
+    outputs = {_name(key, Text("an output")): key.position for key, _ in _entries(sections, "outputs")}
     groups = (
         _groups(sections["parameter_groups"][1], {p.name for p in parameters}) if "parameter_groups" in sections else ()
     )
@@ -77,40 +82,62 @@ def _entries(sections: dict[str, tuple[Node, Node]], name: str) -> Iterator[tupl
         return
     node = sections[name][1]
     if node.pairs is None:
-        raise refuse(f"'{name}' is {node.describe()}", node.position, "write a mapping: name to description")
+        raise refuse(
+            Text("'{name}' is {describe}", name=name, describe=node.describe()),
+            node.position,
+            Text("write a mapping: name to description"),
+        )
     yield from mapping(node).values()
 
 
 def _name(key: Node, what: str) -> str:
-    name = text(key, f"the name of {what}")
+    name = text(key, Text("the name of {what}", what=what))
     if not name or len(name) > _LONGEST_NAME:
-        raise refuse(f"the name of {what} has {len(name)} characters", key.position, f"at most {_LONGEST_NAME}")
+        raise refuse(
+            Text("the name of {what} has {name} characters", what=what, name=len(name)),
+            key.position,
+            Text("at most {longest_name}", longest_name=_LONGEST_NAME),
+        )
     return name
 
 
 def _parameter(key: Node, node: Node) -> Parameter:
-    name = _name(key, "a parameter")
-    what = f"parameter '{name}'"
+    name = _name(key, Text("a parameter"))
+    what = Text("parameter '{name}'", name=name)
     if node.pairs is None:
-        raise refuse(f"{what} is {node.describe()}", key.position, "write a mapping with at least a type")
+        raise refuse(
+            Text("{what} is {describe}", what=what, describe=node.describe()),
+            key.position,
+            Text("write a mapping with at least a type"),
+        )
     keys = {name: value for name, (_, value) in mapping(node).items()}
     if "type" not in keys or keys["type"].null:
-        raise refuse(f"{what} has no type", key.position, f"types are {', '.join(TYPES)}")
-    type_ = text(keys["type"], f"the type of {what}")
+        raise refuse(
+            Text("{what} has no type", what=what), key.position, Text("types are {types}", types=", ".join(TYPES))
+        )
+    type_ = text(keys["type"], Text("the type of {what}", what=what))
     if type_ not in TYPES:
         close = type_.lower() if type_.lower() in TYPES else suggest(type_.lower(), TYPES)
-        hint = f"did you mean '{close}'?" if close else f"types are {', '.join(TYPES)}"
-        raise refuse(f"{what} has the type '{type_[:40]}', which is not supported", keys["type"].position, hint)
+        hint = (
+            Text("did you mean '{close}'?", close=close) if close else Text("types are {types}", types=", ".join(TYPES))
+        )
+        raise refuse(
+            Text("{what} has the type '{type}', which is not supported", what=what, type=type_[:40]),
+            keys["type"].position,
+            hint,
+        )
     default = keys.get("default")
     has_default = default is not None and not default.null
     return Parameter(
         name=name,
         type=type_,
         position=key.position,
-        label=_optional(keys.get("label"), f"the label of {what}"),
-        description=_optional(keys.get("description"), f"the description of {what}"),
+        label=_optional(keys.get("label"), Text("the label of {what}", what=what)),
+        description=_optional(keys.get("description"), Text("the description of {what}", what=what)),
         has_default=has_default,
-        default=typed(default, type_, f"the default of {what}") if default is not None and has_default else None,
+        default=typed(default, type_, Text("the default of {what}", what=what))
+        if default is not None and has_default
+        else None,
         constraints=read_constraints(keys.get("constraints"), type_, what),
         hidden="hidden" in keys and boolean(keys["hidden"], f"'hidden' of {what}"),
     )
@@ -124,22 +151,32 @@ def _groups(node: Node, known: set[str]) -> tuple[tuple[str, ...], ...]:
     if node.null:
         return ()
     if node.items is None:
-        raise refuse(f"'parameter_groups' is {node.describe()}", node.position, "write a list of groups")
+        raise refuse(
+            Text("'parameter_groups' is {describe}", describe=node.describe()),
+            node.position,
+            Text("write a list of groups"),
+        )
     seen: set[str] = set()
     groups: list[tuple[str, ...]] = []
     for item in node.items:
         _, listed = mapping(item).get("parameters", (None, None))
         if listed is None or listed.items is None:
-            raise refuse("a parameter group lists no parameters", item.position, "write 'parameters: [name, …]'")
+            raise refuse(
+                Text("a parameter group lists no parameters"), item.position, Text("write 'parameters: [name, …]'")
+            )
         names: list[str] = []
         for entry in listed.items:
-            name = text(entry, "a parameter of a group")
+            name = text(entry, Text("a parameter of a group"))
             if name not in known:
                 close = suggest(name, known)
-                hint = f"did you mean '{close}'?" if close else "declare it below 'parameters'"
-                raise refuse(f"a group names '{name}', which is no parameter", entry.position, hint)
+                hint = Text("did you mean '{close}'?", close=close) if close else Text("declare it below 'parameters'")
+                raise refuse(Text("a group names '{name}', which is no parameter", name=name), entry.position, hint)
             if name in seen:
-                raise refuse(f"parameter '{name}' is in two groups", entry.position, "name it in one of them")
+                raise refuse(
+                    Text("parameter '{name}' is in two groups", name=name),
+                    entry.position,
+                    Text("name it in one of them"),
+                )
             seen.add(name)
             names.append(name)
         if names:

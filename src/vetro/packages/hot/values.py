@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.packages.errors import PackageError
 from vetro.packages.yamltree import Node, TreeError, plain
@@ -21,7 +22,9 @@ class TemplateError(PackageError):
 
 def refuse(message: str, position: Position, hint: str | None = None) -> TemplateError:
     """The error about this place of the template."""
-    return TemplateError(f"{position}: {message}", position=position, hint=hint)
+    return TemplateError(
+        Text("{position}: {message}", position=position, message=message), position=position, hint=hint
+    )
 
 
 def mapping(node: Node) -> dict[str, tuple[Node, Node]]:
@@ -30,7 +33,9 @@ def mapping(node: Node) -> dict[str, tuple[Node, Node]]:
     merged: dict[str, tuple[Node, Node]] = {}
     for key, value in node.pairs or ():
         if key.kind != "scalar":
-            raise refuse(f"{key.describe()} cannot be a key", key.position, "write a name")
+            raise refuse(
+                Text("{describe} cannot be a key", describe=key.describe()), key.position, Text("write a name")
+            )
         if key.text == "<<" and value.kind != "scalar":
             for source in reversed(value.items or [value]):
                 merged.update(mapping(source))
@@ -50,7 +55,9 @@ def data(node: Node) -> Any:
 def text(node: Node, what: str) -> str:
     """A scalar as it is written. Raises `TemplateError`."""
     if node.kind != "scalar" or node.null:
-        raise refuse(f"{what} is {node.describe()}", node.position, "write a text")
+        raise refuse(
+            Text("{what} is {describe}", what=what, describe=node.describe()), node.position, Text("write a text")
+        )
     return node.text
 
 
@@ -65,7 +72,9 @@ def number(node: Node, what: str) -> int | float:
             except ValueError:
                 continue
     if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value or abs(value) == float("inf"):
-        raise refuse(f"{what} is {node.describe()}", node.position, "write a number")
+        raise refuse(
+            Text("{what} is {describe}", what=what, describe=node.describe()), node.position, Text("write a number")
+        )
     return value
 
 
@@ -73,7 +82,11 @@ def size(node: Node, what: str) -> int:
     """A count: a whole number that is not negative. Raises `TemplateError`."""
     value = number(node, what)
     if value != int(value) or value < 0:
-        raise refuse(f"{what} is {node.describe()}", node.position, "write a whole number that is not negative")
+        raise refuse(
+            Text("{what} is {describe}", what=what, describe=node.describe()),
+            node.position,
+            Text("write a whole number that is not negative"),
+        )
     return int(value)
 
 
@@ -83,7 +96,9 @@ def boolean(node: Node, what: str) -> bool:
         word = node.text.strip().lower()
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
-    raise refuse(f"{what} is {node.describe()}", node.position, "write true or false")
+    raise refuse(
+        Text("{what} is {describe}", what=what, describe=node.describe()), node.position, Text("write true or false")
+    )
 
 
 def typed(node: Node, type_: str, what: str) -> Any:
@@ -96,7 +111,7 @@ def typed(node: Node, type_: str, what: str) -> Any:
     if type_ == "boolean":
         return boolean(node, what)
     if type_ == "comma_delimited_list" and node.items is not None:
-        return ",".join(text(item, f"an item of {what}") for item in node.items)
+        return ",".join(text(item, Text("an item of {what}", what=what)) for item in node.items)
     if type_ == "json" and node.kind != "scalar":
         return json.dumps(data(node))
     return text(node, what)

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from vetro.diagnostics import Text
 from vetro.server.accounts import token_usage
 from vetro.server.accounts.policy import is_admin
 from vetro.server.cache import UntilCommit
@@ -49,7 +50,9 @@ def caller_of(request: HttpRequest, *, bearer: bool = False) -> Caller:
         kind, _, value = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         token = value.strip() if kind.lower() == "bearer" else ""
     if not token:
-        raise NotSignedIn("This needs a token.", hint="send one as X-Auth-Token; 'vetro admin token create' makes one")
+        raise NotSignedIn(
+            Text("This needs a token."), hint=Text("send one as X-Auth-Token; 'vetro admin token create' makes one")
+        )
     caller = caller_of_token(token, request.META.get("REMOTE_ADDR", ""))
     # For the log line and the metrics of the request (`vetro.server.observe.requests`).
     request.META["vetro.caller"] = caller
@@ -65,7 +68,7 @@ def caller_of_token(token: str, address: str = "") -> Caller:
             from vetro.server.accounts.keystone import caller_of_keystone
 
             return caller_of_keystone(token, address)
-        raise NotSignedIn("The token is unknown, expired or revoked.")
+        raise NotSignedIn(Text("The token is unknown, expired or revoked."))
     token_id, user_id, user_name, project_id, project_name, roles, _ = known
     token_usage.note(token_id)
     return Caller(
@@ -106,7 +109,7 @@ def caller_of_user(user_id: str, project_id: str = "", address: str = "") -> Cal
         found.order_by("project__name", "role").values_list("user__username", "project_id", "project__name", "role")
     )
     if not rows:
-        raise NotSignedIn("The account is locked, or does not belong to this project.")
+        raise NotSignedIn(Text("The account is locked, or does not belong to this project."))
     user_name, project, project_name, _ = rows[0]
     roles = tuple(role for _, other, _, role in rows if other == project)
     return Caller(user_id, user_name, project, project_name, roles, is_admin(roles, user_id, project), None, address)

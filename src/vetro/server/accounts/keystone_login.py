@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.accounts import login, throttle
 from vetro.server.accounts.keystone import caller_of_keystone, checker
 from vetro.server.accounts.models import User
@@ -37,7 +38,7 @@ class Visit:
     def caller(self, address: str = "") -> Caller:
         """What Keystone says now. Raises `NotSignedIn`, `Unavailable`."""
         if not config()["keystone.url"]:
-            raise NotSignedIn("The token is unknown, expired or revoked.")
+            raise NotSignedIn(Text("The token is unknown, expired or revoked."))
         return caller_of_keystone(self.token, address)
 
     def kept(self) -> str:
@@ -77,7 +78,11 @@ def sign_in(name: str, password: str, address: str = "", project: str | None = N
     found = sorted(((str(row["id"]), str(row["name"])) for row in rows if row.get("enabled", True)), key=lambda p: p[1])
     chosen = [id for id, called in found if project in (None, id, called)]
     if not chosen:
-        text = "You belong to no project." if project is None else f"You do not belong to a project '{project}'."
+        text = (
+            Text("You belong to no project.")
+            if project is None
+            else Text("You do not belong to a project '{project}'.", project=project)
+        )
         raise Forbidden(text, details={"projects": [called for _, called in found]})
     visit = _scoped(unscoped, chosen[0], tuple(found))
     caller = visit.caller(address)

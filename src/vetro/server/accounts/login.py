@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
 
+from vetro.diagnostics import Text
 from vetro.server.accounts import throttle
 from vetro.server.accounts.models import User
 from vetro.server.accounts.people import LONGEST_PASSWORD
@@ -47,7 +48,7 @@ def sign_in(name: str, password: str, address: str = "", counted_as: str | None 
             fits = check_password(password[:LONGEST_PASSWORD], expected)
     if user is None or not known or not fits or not user.is_active:
         throttle.report(counted_as, address)
-        raise NotSignedIn("The name or the password is wrong.")
+        raise NotSignedIn(Text("The name or the password is wrong."))
     with transaction.atomic():
         throttle.forget(counted_as, address)
         User.objects.filter(pk=user.pk).update(last_login=datetime.now(UTC))
@@ -61,7 +62,9 @@ def _place(network: str) -> Iterator[None]:
     with _lock:
         if _here.total() >= _COMPARED + _WAITING or _here[network] >= _OF_ONE:
             raise TooMany(
-                "Too many people sign in at this moment.", hint="try again in a moment", details={"retry_after": 1}
+                Text("Too many people sign in at this moment."),
+                hint=Text("try again in a moment"),
+                details={"retry_after": 1},
             )
         _here[network] += 1
     try:

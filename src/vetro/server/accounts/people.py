@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, models, transaction
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.models import Membership, Project, Token, User
 from vetro.server.accounts.policy import enforce
 from vetro.server.accounts.revocation import end_links, end_without_role
@@ -27,14 +28,14 @@ M = TypeVar("M", bound=models.Model)
 def create_user(caller: Caller, name: str, *, password: str | None = None, email: str = "") -> User:
     """A new account; without password it is for tokens and links only. Raises `Conflict`, `Invalid`."""
     enforce(caller, _MANAGE)
-    name = checked_name(name, "user")
+    name = checked_name(name, Text("user"))
     hashed = make_password(checked_password(password) if password is not None else None)
     try:
         with transaction.atomic():
             user = User.objects.create(username=name, email=email, password=hashed)
             record(caller, "user.create", user.id, name)
     except IntegrityError:
-        raise Conflict(f"There is a user '{name}' already.") from None
+        raise Conflict(Text("There is a user '{name}' already.", name=name)) from None
     return user
 
 
@@ -74,13 +75,13 @@ def delete_user(caller: Caller, user: User) -> None:
 def create_project(caller: Caller, name: str, *, description: str = "") -> Project:
     """A new tenant. Raises `Conflict`, `Invalid`."""
     enforce(caller, _MANAGE)
-    name = checked_name(name, "project")
+    name = checked_name(name, Text("project"))
     try:
         with transaction.atomic():
             project = Project.objects.create(name=name, description=description)
             record(caller, "project.create", project.id, name)
     except IntegrityError:
-        raise Conflict(f"There is a project '{name}' already.") from None
+        raise Conflict(Text("There is a project '{name}' already.", name=name)) from None
     return project
 
 
@@ -96,7 +97,7 @@ def set_project_enabled(caller: Caller, project: Project, enabled: bool) -> None
 def grant(caller: Caller, user: User, project: Project, role: str) -> bool:
     """Gives a user a role in a project; False when it has it already. Raises `Invalid`."""
     enforce(caller, _MANAGE)
-    role = checked_name(role, "role", 64)
+    role = checked_name(role, Text("role"), 64)
     with transaction.atomic():
         _, made = Membership.objects.get_or_create(user=user, project=project, role=role)
         if made:
@@ -110,7 +111,14 @@ def revoke_role(caller: Caller, user: User, project: Project, role: str) -> None
     with transaction.atomic():
         count, _ = Membership.objects.filter(user=user, project=project, role=role).delete()
         if not count:
-            raise NotFound(f"'{user.username}' does not have role '{role}' in project '{project.name}'.")
+            raise NotFound(
+                Text(
+                    "'{username}' does not have role '{role}' in project '{name}'.",
+                    username=user.username,
+                    role=role,
+                    name=project.name,
+                )
+            )
         ended = end_without_role(Token.objects.filter(user=user, project=project))
         more = {"tokens": ended} if ended else {}
         record(caller, "membership.revoke", user.id, user.username, project=project.name, role=role, **more)
@@ -155,12 +163,12 @@ def list_projects(caller: Caller) -> list[dict[str, Any]]:
 
 def find_user(name: str) -> User:
     """The account with this name or id. Raises `NotFound`."""
-    return _find(User, "username", name, "user")
+    return _find(User, "username", name, Text("user"))
 
 
 def find_project(name: str) -> Project:
     """The project with this name or id. Raises `NotFound`."""
-    return _find(Project, "name", name, "project")
+    return _find(Project, "name", name, Text("project"))
 
 
 def counts() -> tuple[int, int, int]:
@@ -172,20 +180,29 @@ def checked_name(name: str, what: str, longest: int = 255) -> str:
     """The name without blanks around it. Raises `Invalid`."""
     name = name.strip()
     if not name:
-        raise Invalid(f"The {what} needs a name.")
+        raise Invalid(Text("The {what} needs a name.", what=what))
     if len(name) > longest:
-        raise Invalid(f"The name of a {what} has at most {longest} characters, not {len(name)}.")
+        raise Invalid(
+            Text(
+                "The name of a {what} has at most {longest} characters, not {name}.",
+                what=what,
+                longest=longest,
+                name=len(name),
+            )
+        )
     if not name.isprintable():
-        raise Invalid(f"The name of a {what} holds a character that cannot be printed.")
+        raise Invalid(Text("The name of a {what} holds a character that cannot be printed.", what=what))
     return name
 
 
 def checked_password(password: str) -> str:
     """The password. Raises `Invalid` for one that is too short or absurdly long."""
     if len(password) < SHORTEST_PASSWORD:
-        raise Invalid(f"A password has at least {SHORTEST_PASSWORD} characters.")
+        raise Invalid(
+            Text("A password has at least {shortest_password} characters.", shortest_password=SHORTEST_PASSWORD)
+        )
     if len(password) > LONGEST_PASSWORD:
-        raise Invalid(f"A password has at most {LONGEST_PASSWORD} characters.")
+        raise Invalid(Text("A password has at most {longest_password} characters.", longest_password=LONGEST_PASSWORD))
     return password
 
 
@@ -198,7 +215,11 @@ def _find(model: type[M], field: str, name: str, what: str) -> M:
         names: Sequence[str] = list(objects.order_by(field).values_list(field, flat=True)[:1000])
         close = suggest(name, names)
         raise NotFound(
-            f"There is no {what} '{name}'" + (f"; did you mean '{close}'?" if close else "."),
+            (
+                Text("There is no {what} '{name}'; did you mean '{close}'?", what=what, name=name, close=close)
+                if close
+                else Text("There is no {what} '{name}'.", what=what, name=name)
+            ),
             details={"known": list(names[:20])},
         )
     return found

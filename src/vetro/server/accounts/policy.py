@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.policy_rules import RULES, default_rules
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
@@ -31,10 +32,14 @@ def enforce(caller: Caller, rule: str) -> None:
     if not allows(caller, rule):
         kind = NotSignedIn if rule == "get_schema" else Forbidden
         roles = ", ".join(sorted(caller.roles)) or "without a role"
-        hint = f"you act as {roles}; administrators grant roles"
+        hint = Text("you act as {roles}; administrators grant roles", roles=roles)
         if caller.project_name:
-            hint = f"you act as {roles} in project {caller.project_name}; administrators grant roles"
-        raise kind(f"Rule '{rule}' does not allow this.", hint=hint)
+            hint = Text(
+                "you act as {roles} in project {project_name}; administrators grant roles",
+                roles=roles,
+                project_name=caller.project_name,
+            )
+        raise kind(Text("Rule '{rule}' does not allow this.", rule=rule), hint=hint)
 
 
 def allows(caller: Caller, rule: str) -> bool:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.models import LoginFailure
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
@@ -91,7 +92,10 @@ def _check(name: str, network: str) -> None:
             wait = max(wait, oldest + WINDOW - moment)
     if wait > timedelta(0):
         seconds = math.ceil(wait.total_seconds())
-        raise TooMany(f"Too many wrong passwords; come again in {seconds} seconds.", details={"retry_after": seconds})
+        raise TooMany(
+            Text("Too many wrong passwords; come again in {seconds} seconds.", seconds=seconds),
+            details={"retry_after": seconds},
+        )
 
 
 def _limit() -> int:

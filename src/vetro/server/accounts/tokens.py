@@ -16,6 +16,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.authentication import digest_of
 from vetro.server.accounts.models import Membership, Project, Token, User
 from vetro.server.accounts.people import checked_name
@@ -43,9 +44,13 @@ def create_token(
     _may(caller, user.id)
     days = config()["accounts.token_days"] if days is None else days
     if not 0 <= days <= _LONGEST_DAYS:
-        raise Invalid(f"A token lives 0 (for ever) to {_LONGEST_DAYS} days, not {days}.")
+        raise Invalid(
+            Text(
+                "A token lives 0 (for ever) to {longest_days} days, not {days}.", longest_days=_LONGEST_DAYS, days=days
+            )
+        )
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
-    return _create(caller, user, project, checked_name(name, "token") if name else "", expires, False)
+    return _create(caller, user, project, checked_name(name, Text("token")) if name else "", expires, False)
 
 
 def create_link(caller: Caller, user: User, project: Project) -> tuple[Token, str]:
@@ -80,7 +85,9 @@ def redeem_link(text: str, address: str = "") -> tuple[User, Project]:
     )
     with transaction.atomic():
         if not usable or link is None or not Token.objects.filter(pk=link.pk, revoked=None).update(revoked=now):
-            raise NotSignedIn("The link is unknown, expired or was used.", hint="'vetro admin link create' makes one")
+            raise NotSignedIn(
+                Text("The link is unknown, expired or was used."), hint=Text("'vetro admin link create' makes one")
+            )
         caller = Caller(link.user_id, link.user.username, link.project_id, link.project.name, address=address)
         User.objects.filter(pk=link.user_id).update(last_login=now)
         record(caller, "login.link", link.id, link.user.username)
@@ -124,7 +131,7 @@ def revoke_token(caller: Caller, token: str) -> None:
         named = Token.objects.filter(Q(pk=token) | Q(digest=digest_of(token)), revoked=None)
         found = _within_reach(caller, named).first()
         if found is None or (found.user_id != caller.user_id and not allows(caller, "manage_accounts")):
-            raise NotFound("There is no such token, or it was revoked before.")
+            raise NotFound(Text("There is no such token, or it was revoked before."))
         _may(caller, found.user_id)
         count = end(named)
         record(caller, "token.revoke", found.id, found.name, **({"tokens": count} if count > 1 else {}))
@@ -149,14 +156,14 @@ def _create(
         # Locked: neither the role nor the token goes while this is made, and is then not found by who takes it away.
         if not list(Membership.objects.select_for_update().filter(user=user, project=project)):
             raise Invalid(
-                f"'{user.username}' does not belong to project '{project.name}'.",
-                hint="'vetro admin project grant' gives a role in it",
+                Text("'{username}' does not belong to project '{name}'.", username=user.username, name=project.name),
+                hint=Text("'vetro admin project grant' gives a role in it"),
             )
         parent = _parent(caller)
         if parent is not None and parent.project_id != project.id and not single_use:
             raise Forbidden(
-                f"A token makes tokens for its own project only, not for '{project.name}'.",
-                hint="sign in with your password to that project: 'vetro login --project', or your profile",
+                Text("A token makes tokens for its own project only, not for '{name}'.", name=project.name),
+                hint=Text("sign in with your password to that project: 'vetro login --project', or your profile"),
             )
         if parent is not None and parent.expires is not None:
             expires = min(expires or parent.expires, parent.expires)
@@ -180,5 +187,5 @@ def _parent(caller: Caller) -> Token | None:
         return None
     parent = Token.objects.select_for_update().filter(pk=caller.token_id, revoked=None).first()
     if parent is None:
-        raise NotSignedIn("The token is unknown, expired or revoked.")
+        raise NotSignedIn(Text("The token is unknown, expired or revoked."))
     return parent

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from vetro.diagnostics import Text
 from vetro.server.config.config import ConfigError
 from vetro.server.errors import Unavailable
 from vetro.server.setup import config
@@ -31,7 +32,7 @@ class BlobMissing(VetroError):
 
     kind = "not-found"
     code = "SRV510"
-    hint = "restore the blob store from a backup, or import the package again"
+    hint = Text("restore the blob store from a backup, or import the package again")
 
 
 class Store(Protocol):
@@ -51,7 +52,9 @@ def put(data: bytes | memoryview) -> str:
     try:
         store().write(digest, data)
     except OSError as error:
-        raise Unavailable(f"the blob store cannot be written: {error.strerror or error}") from error
+        raise Unavailable(
+            Text("the blob store cannot be written: {strerror}", strerror=error.strerror or error)
+        ) from error
     return digest
 
 
@@ -59,7 +62,7 @@ def get(digest: str) -> bytes:
     """The bytes. Raises `BlobMissing` when they are gone or damaged, `Unavailable` when the store does not work."""
     data = store().read(_checked(digest))
     if hashlib.sha256(data).hexdigest() != digest:
-        raise BlobMissing(f"blob {digest[:12]}… is damaged")
+        raise BlobMissing(Text("blob {digest}… is damaged", digest=digest[:12]))
     return data
 
 
@@ -97,7 +100,7 @@ def local_path(digest: str) -> Path:
 
 def _checked(digest: str) -> str:
     if len(digest) != 64 or not _DIGITS.issuperset(digest):
-        raise BlobMissing(f"'{digest[:70]}' is no digest")
+        raise BlobMissing(Text("'{digest}' is no digest", digest=digest[:70]))
     return digest
 
 
@@ -137,10 +140,14 @@ class Folder:
             return self.path(digest).read_bytes()
         except FileNotFoundError:
             if self.root.is_dir() and any(self.root.iterdir()):
-                raise BlobMissing(f"blob {digest[:12]}… is missing") from None
-            raise Unavailable(f"the blob store {self.root} is empty", hint="is it mounted?") from None
+                raise BlobMissing(Text("blob {digest}… is missing", digest=digest[:12])) from None
+            raise Unavailable(
+                Text("the blob store {root} is empty", root=self.root), hint=Text("is it mounted?")
+            ) from None
         except OSError as error:
-            raise Unavailable(f"the blob store cannot be read: {error.strerror or error}") from error
+            raise Unavailable(
+                Text("the blob store cannot be read: {strerror}", strerror=error.strerror or error)
+            ) from error
 
     def remove(self, digest: str) -> None:
         """Removes a blob, if it is there."""
@@ -210,9 +217,9 @@ class Bucket:
             with _as_os_errors(), self._storage.open(self._name(digest), "rb") as file:
                 return bytes(file.read())
         except FileNotFoundError:
-            raise BlobMissing(f"blob {digest[:12]}… is missing") from None
+            raise BlobMissing(Text("blob {digest}… is missing", digest=digest[:12])) from None
         except OSError as error:
-            raise Unavailable(f"the blob store cannot be read: {error}") from error
+            raise Unavailable(Text("the blob store cannot be read: {error}", error=error)) from error
 
     def remove(self, digest: str) -> None:
         """Removes a blob, if it is there. Raises OSError when the storage does not do it."""
@@ -258,7 +265,7 @@ def _as_os_errors() -> Iterator[None]:
     except (OSError, ValueError):
         raise
     except Exception as error:
-        raise OSError(f"{type(error).__name__}: {error}") from error
+        raise OSError(Text("{name}: {error}", name=type(error).__name__, error=error)) from error
 
 
 _stores: dict[str, Store] = {}
@@ -281,11 +288,14 @@ def _open(address: str) -> Store:
         return Folder(config().path("storage.blobs"))
     parts = urlsplit(address)
     if parts.scheme != "s3" or not parts.hostname:
-        raise ConfigError(f"'storage.blobs' is a folder or s3://BUCKET/PREFIX, not '{address}'")
+        raise ConfigError(Text("'storage.blobs' is a folder or s3://BUCKET/PREFIX, not '{address}'", address=address))
     try:
         from vetro.server.catalog.s3 import BoundedS3Storage
     except ImportError:
         raise ConfigError(
-            "'storage.blobs' names a bucket, but django-storages is not installed: install vetro with the extra 's3'"
+            Text(
+                "'storage.blobs' names a bucket, but django-storages is not installed: install "
+                "vetro with the extra 's3'"
+            )
         ) from None
     return Bucket(BoundedS3Storage(parts.hostname), parts.path)

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
 
+from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Category
@@ -46,15 +47,15 @@ def shown(caller: Caller, id: str) -> dict[str, Any]:
 def create(caller: Caller, name: Any) -> dict[str, Any]:
     """A new category. Raises `Invalid` for a name that is none, `Conflict` for one that is taken."""
     if not isinstance(name, str) or not name.strip() or storable(name) != name:
-        raise Invalid("Please, specify a name of the category to create")
+        raise Invalid(Text("Please, specify a name of the category to create"))
     if len(name) > MAX_NAME:
-        raise Invalid(f"Category name should be {MAX_NAME} characters maximum")
+        raise Invalid(Text("Category name should be {max_name} characters maximum", max_name=MAX_NAME))
     try:
         with transaction.atomic():
             category = Category.objects.create(name=name)
             record(caller, "category.create", category.id, name)
     except IntegrityError:
-        raise Conflict(f"Category '{name}' exists already") from None
+        raise Conflict(Text("Category '{name}' exists already", name=name)) from None
     return _plain(category, 0)
 
 
@@ -63,7 +64,9 @@ def delete(caller: Caller, id: str) -> None:
     category = _find(id)
     with transaction.atomic():
         if category.packages.exists():
-            raise Forbidden("It's impossible to delete categories assigned to the package, uploaded to the catalog")
+            raise Forbidden(
+                Text("It's impossible to delete categories assigned to the package, uploaded to the catalog")
+            )
         record(caller, "category.delete", category.id, category.name)
         category.delete()
 
@@ -71,7 +74,7 @@ def delete(caller: Caller, id: str) -> None:
 def _find(id: str) -> Category:
     found = Category.objects.filter(id=id).first() if "\x00" not in id else None
     if found is None:
-        raise NotFound(f"Category id '{id[:80]}' not found")
+        raise NotFound(Text("Category id '{id}' not found", id=id[:80]))
     return found
 
 

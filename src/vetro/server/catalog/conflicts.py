@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import Q
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.catalog import deleted_versions, standard_packages
 from vetro.server.catalog.drafts import Draft, Options
@@ -19,10 +20,12 @@ def check_names(caller: Caller, drafts: Sequence[Draft]) -> None:
     for draft in drafts:
         key = (draft.row.fqn, draft.row.version)
         if key in seen:
-            raise Invalid(f"{key[0]} {key[1]} is among the packages twice")
+            raise Invalid(Text("{key} {key2} is among the packages twice", key=key[0], key2=key[1]))
         seen.add(key)
         if draft.row.fqn in standard_packages.NAMES and not caller.is_admin:
-            raise Forbidden(f"Package '{draft.row.fqn}' is part of the installation; administrators replace it.")
+            raise Forbidden(
+                Text("Package '{fqn}' is part of the installation; administrators replace it.", fqn=draft.row.fqn)
+            )
 
 
 def check_conflicts(caller: Caller, drafts: Sequence[Draft], chosen: Options) -> None:
@@ -40,14 +43,24 @@ def check_conflicts(caller: Caller, drafts: Sequence[Draft], chosen: Options) ->
             if (fqn, version) != (row.fqn, row.version):
                 continue
             if project == caller.project_id:
-                hint = "raise Version in its manifest, or delete that one first"
-                raise Conflict(f"Package {fqn} {version} is already there in this project.", hint=hint)
+                hint = Text("raise Version in its manifest, or delete that one first")
+                raise Conflict(
+                    Text("Package {fqn} {version} is already there in this project.", fqn=fqn, version=version),
+                    hint=hint,
+                )
             if chosen.is_public:
-                raise Conflict(f"Package {fqn} {version} is already public.")
+                raise Conflict(Text("Package {fqn} {version} is already public.", fqn=fqn, version=version))
         for name in row.class_names:
             others = classes.get(name, set()) - {row.fqn}
             if others:
-                raise Conflict(f"Class '{name}' of {row.fqn} is already there in package {min(others)}.")
+                raise Conflict(
+                    Text(
+                        "Class '{name}' of {fqn} is already there in package {others}.",
+                        name=name,
+                        fqn=row.fqn,
+                        others=min(others),
+                    )
+                )
     check_among(drafts)
     deleted_versions.check(caller, drafts)
 
@@ -66,4 +79,8 @@ def check_among(drafts: Sequence[Draft]) -> None:
     for draft in drafts:
         for name in draft.row.class_names:
             if owner.setdefault(name, draft.row.fqn) != draft.row.fqn:
-                raise Conflict(f"Class '{name}' is in both {owner[name]} and {draft.row.fqn}.")
+                raise Conflict(
+                    Text(
+                        "Class '{name}' is in both {owner} and {fqn}.", name=name, owner=owner[name], fqn=draft.row.fqn
+                    )
+                )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.catalog import search, trigrams
 from vetro.server.catalog.search_query import Query
@@ -45,7 +46,9 @@ def begin(query: Query, text: str | None) -> list[Any] | None:
         values = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
         return _read(query, values)
     except (ValueError, RecursionError):
-        raise Invalid("This is no cursor of this list.", hint="leave it out, or give what 'next' said") from None
+        raise Invalid(
+            Text("This is no cursor of this list."), hint=Text("leave it out, or give what 'next' said")
+        ) from None
 
 
 def _read(query: Query, values: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs
 from vetro.server.catalog.drafts import Draft
@@ -44,9 +45,15 @@ def check(caller: Caller, drafts: Sequence[Draft]) -> None:
         if old is None or old.digest == row.digest or not _in_use(old) or _unpacks_to(old.digest, draft):
             continue
         raise Conflict(
-            f"{row.fqn} {row.version} was deployed with other content, and is in use; what is deployed cannot change.",
-            hint="raise Version in its manifest; the archive that was deployed can be imported again: it is in what"
-            " `vetro env export` writes of an environment that uses it",
+            Text(
+                "{fqn} {version} was deployed with other content, and is in use; what is deployed cannot change.",
+                fqn=row.fqn,
+                version=row.version,
+            ),
+            hint=Text(
+                "raise Version in its manifest; the archive that was deployed can be imported "
+                "again: it is in what `vetro env export` writes of an environment that uses it"
+            ),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.muranopl.catalog import CORE_LIBRARY, PackageResolver
 from vetro.muranopl.errors import MuranoError, PackageForClassNotFound, PackageNotFound
 from vetro.muranopl.objects.header import parse_type_text
@@ -111,7 +112,12 @@ class _Choice:
                 self._add(self._resolver.find_package(name, spec))
             except PackageNotFound as error:
                 if not _is_plugin(name):
-                    text = f"package '{row.name}' {row.package.version} cannot be used: {error.message}"
+                    text = Text(
+                        "package '{name}' {version} cannot be used: {message}",
+                        name=row.name,
+                        version=row.package.version,
+                        message=error.message,
+                    )
                     raise Invalid(text, hint=error.hint) from None
         for name in row.package.references:
             try:

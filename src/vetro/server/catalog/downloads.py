@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
+from vetro.diagnostics import Text
 from vetro.server.catalog.response_body import FetchFailed, body_of
 from vetro.server.errors import Forbidden, Invalid
 from vetro.server.setup import config
@@ -65,7 +66,7 @@ def fetch(url: str, source: Source | None = None) -> bytes:
         if isinstance(found, bytes):
             return found
         url = urljoin(url, found)
-    raise FetchFailed(f"{url[:200]}: more than {REDIRECTS} redirects")
+    raise FetchFailed(Text("{url}: more than {redirects} redirects", url=url[:200], redirects=REDIRECTS))
 
 
 def _one(url: str, source: Source, until: float) -> bytes | str:
@@ -84,10 +85,17 @@ def _one(url: str, source: Source, until: float) -> bytes | str:
         if response.status in (301, 302, 303, 307, 308):
             target = response.getheader("Location")
             if not target:
-                raise FetchFailed(f"{url[:200]}: it is said to have moved, but not where to")
+                raise FetchFailed(Text("{url}: it is said to have moved, but not where to", url=url[:200]))
             return target
         if response.status != 200:
-            raise FetchFailed(f"{url[:200]}: answered {response.status} {response.reason[:100]}")
+            raise FetchFailed(
+                Text(
+                    "{url}: answered {status} {reason}",
+                    url=url[:200],
+                    status=response.status,
+                    reason=response.reason[:100],
+                )
+            )
         data = body_of(response, source.most, url)
         if time.monotonic() >= until:
             raise TimeoutError
@@ -96,8 +104,12 @@ def _one(url: str, source: Source, until: float) -> bytes | str:
         raise
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= until:
-            raise FetchFailed(f"{url[:200]}: it took more than {source.seconds:g} seconds") from None
-        raise FetchFailed(f"{url[:200]}: {str(error)[:200] or type(error).__name__}") from None
+            raise FetchFailed(
+                Text("{url}: it took more than {seconds:g} seconds", url=url[:200], seconds=source.seconds)
+            ) from None
+        raise FetchFailed(
+            Text("{url}: {error}", url=url[:200], error=str(error)[:200] or type(error).__name__)
+        ) from None
     finally:
         watch.cancel()
         if response is not None:  # it holds the socket, whatever the connection says
@@ -149,12 +161,15 @@ def _parts(url: str) -> tuple[str, str, int, str]:
         parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme, 0)
     except ValueError:
-        raise Invalid(f"'{url[:200]}' is no address") from None
+        raise Invalid(Text("'{url}' is no address", url=url[:200])) from None
     if parts.scheme not in _PORTS or not parts.hostname or parts.username is not None:
-        raise Invalid(f"'{url[:200]}' is no address of a package", hint="write http://… or https://… without a user")
+        raise Invalid(
+            Text("'{url}' is no address of a package", url=url[:200]),
+            hint=Text("write http://… or https://… without a user"),
+        )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or any(c <= " " for c in path) or any(c <= " " for c in parts.hostname):
-        raise Invalid(f"'{url[:200]}' has characters that an address cannot have")
+        raise Invalid(Text("'{url}' has characters that an address cannot have", url=url[:200]))
     return parts.scheme, parts.hostname.lower(), port, path
 
 
@@ -168,18 +183,20 @@ def _address(host: str, port: int, source: Source, url: str) -> str:
     named = host in listed or f"{host}:{port}" in listed or f"[{host}]:{port}" in listed
     if not named and "*" not in listed:
         raise FetchRefused(
-            f"packages may not be imported from {host}", hint="an administrator adds it to packages.import_hosts"
+            Text("packages may not be imported from {host}", host=host),
+            hint=Text("an administrator adds it to packages.import_hosts"),
         )
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         if named:
-            raise FetchFailed(f"{url[:200]}: there is no host '{host}'") from None
+            raise FetchFailed(Text("{url}: there is no host '{host}'", url=url[:200], host=host)) from None
         found = []
     addresses = [str(item[4][0]) for item in found]
     if not named and not (addresses and all(_public(address) for address in addresses)):
         raise FetchRefused(
-            f"there is no public host '{host}'", hint="an administrator may name a private one in packages.import_hosts"
+            Text("there is no public host '{host}'", host=host),
+            hint=Text("an administrator may name a private one in packages.import_hosts"),
         )
     return addresses[0]
 

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, limits
-from vetro.server.catalog.inspection.client import PREFIX, read_archive
+from vetro.server.catalog.inspection.client import read_archive
+from vetro.server.catalog.inspection.pool import not_loaded
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.storage import row_of, sort_name, storable
 from vetro.server.errors import Invalid
@@ -49,9 +51,9 @@ def read(caller: Caller, data: bytes | memoryview, chosen: Options) -> Draft:
     """What an archive says, with what was asked for beside it. Raises `ArchiveRefused`, `Invalid`."""
     limit = int(config()["packages.max_upload_mib"])
     if not data:
-        raise Invalid("Uploading file can't be empty")
+        raise Invalid(Text("Uploading file can't be empty"))
     if len(data) > limit << 20:
-        raise Invalid(f"Uploading file is too large. The limit is {limit} Mb")
+        raise Invalid(Text("Uploading file is too large. The limit is {limit} Mb", limit=limit))
     # Code remembers where its archive lies; one that has to be rewritten is compiled when it is first used.
     place = str(blobs.location_of(hashlib.sha256(data).hexdigest()))
     facts, data = read_archive(caller.project_id, data, place, strict=chosen.strict)
@@ -63,8 +65,8 @@ def read(caller: Caller, data: bytes | memoryview, chosen: Options) -> Draft:
     row.tag_names = list(dict.fromkeys([*chosen.tags, *row.tag_names]))
     row.is_public, row.enabled = chosen.is_public, chosen.enabled
     if len(row.name) > MAX_NAME:
-        raise Invalid(f"Package name should be {MAX_NAME} characters maximum")
-    limits.check_size(row, PREFIX)
+        raise Invalid(Text("Package name should be {max_name} characters maximum", max_name=MAX_NAME))
+    limits.check_size(row, not_loaded)
     _check_lengths(row)
     return Draft(data, row.digest, facts, row)
 
@@ -79,6 +81,6 @@ def _check_lengths(row: Package) -> None:
         *((f"required package {name[:40]}…", name, 512) for name in row.required),
     ):
         if len(text) > most:
-            raise Invalid(f"{PREFIX}{what} is longer than {most} characters")
+            raise Invalid(not_loaded(Text("{what} is longer than {most} characters", what=what, most=most)))
         if storable(text) != text:
-            raise Invalid(f"{PREFIX}{storable(what)} has a character that cannot be stored")
+            raise Invalid(not_loaded(Text("{what} has a character that cannot be stored", what=storable(what))))

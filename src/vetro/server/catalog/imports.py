@@ -11,6 +11,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, deleted_versions, requirements, standard_packages
@@ -90,7 +91,9 @@ def import_packages(
     except ServiceError as error:
         if chosen.exchange and _put_back(caller, drafts) and isinstance(error, Conflict):
             # For a conflict the client would delete what is back, and upload again, for ever.
-            raise Forbidden(f"{error.message} What was deleted is back.", hint=error.hint) from None
+            raise Forbidden(
+                Text("{message} What was deleted is back.", message=error.message), hint=error.hint
+            ) from None
         raise
     look_again(caller, mended)
     known = {package.id: package for package in mended}
@@ -133,7 +136,7 @@ def _store_all(
                 if package.id not in arrived:
                     note(caller, package, "mend")
     except IntegrityError:
-        raise Conflict("Somebody imported the same package at the same moment.") from None
+        raise Conflict(Text("Somebody imported the same package at the same moment.")) from None
     return mended
 
 
@@ -224,7 +227,7 @@ def categories_named(names: Iterable[str]) -> list[Category]:
     found = {c.name: c for c in Category.objects.all()} if wanted else {}
     for name in wanted:
         if name not in found:
-            raise Invalid(f"Category '{storable(name)[:80]}' doesn't exist")
+            raise Invalid(Text("Category '{storable}' doesn't exist", storable=storable(name)[:80]))
     return [found[name] for name in wanted]
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 
 from django.db.models import Q
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.packages.extensions.plugins import ENTRY_POINT_GROUP
 from vetro.server.caller import Caller
@@ -64,8 +65,8 @@ def _plugins() -> frozenset[str]:
 def refuse_missing(found: Sequence[dict[str, object]]) -> RequirementMissing:
     """The error of an import for what `missing` found."""
     return RequirementMissing(
-        "Couldn't load package: " + "; ".join(_told(found)),
-        hint="import what is missing first or together with it, or allow missing requirements",
+        Text("Couldn't load package: {told}", told="; ".join(_told(found))),
+        hint=Text("import what is missing first or together with it, or allow missing requirements"),
         details={"missing": list(found)},
     )
 
@@ -73,8 +74,8 @@ def refuse_missing(found: Sequence[dict[str, object]]) -> RequirementMissing:
 def refuse_enabling(found: Sequence[dict[str, object]]) -> RequirementMissing:
     """The error for a disabled package that is to be enabled, for what `unmet` found."""
     return RequirementMissing(
-        "Couldn't enable package: " + "; ".join(_told(found)),
-        hint="import or enable what is missing first, or force it",
+        Text("Couldn't enable package: {told}", told="; ".join(_told(found))),
+        hint=Text("import or enable what is missing first, or force it"),
         details={"missing": list(found)},
     )
 
@@ -105,8 +106,13 @@ def guard(caller: Caller, package: Package, *, public_only: bool = False) -> Non
     if len(seen) < len(left):
         names.append("packages of other projects")
     raise StillRequired(
-        f"{package.fqn} {package.version} is required by {', '.join(names)}, and no other version would do",
-        hint="remove these first, import another fitting version, or force it",
+        Text(
+            "{fqn} {version} is required by {names}, and no other version would do",
+            fqn=package.fqn,
+            version=package.version,
+            names=", ".join(names),
+        ),
+        hint=Text("remove these first, import another fitting version, or force it"),
         details={"dependants": [{"id": p.id, "fqn": p.fqn, "version": p.version} for p in seen]},
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.catalog import trigrams
 from vetro.server.catalog.filters import Conditions, Filters, bounded
@@ -230,5 +231,5 @@ class _Page:
         )
         found = fetch(sql, [*params, *where.params])
         if not found:
-            raise NotFound(f"Package id '{str(self.query.marker)[:80]}' not found")
+            raise NotFound(Text("Package id '{marker}' not found", marker=str(self.query.marker)[:80]))
         return found[0] if words else found[0][1:]

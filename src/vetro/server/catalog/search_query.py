@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from vetro.diagnostics import Text
 from vetro.server.errors import Invalid
 
 #: Characters of what is searched, and of a tag or category: looking for long texts takes seconds, and there are none.
@@ -42,10 +43,18 @@ class Query:
     def check(self) -> None:
         """Raises `Invalid` for texts that are too long to be looked for."""
         if len(self.search) > LONGEST_SEARCH:
-            raise Invalid(f"The search has {len(self.search):,} characters, {LONGEST_SEARCH} at most")
-        for what, values in (("tag", self.tags), ("category", self.categories)):
+            raise Invalid(
+                Text(
+                    "The search has {search:,} characters, {longest_search} at most",
+                    search=len(self.search),
+                    longest_search=LONGEST_SEARCH,
+                )
+            )
+        for what, values in ((Text("tag"), self.tags), (Text("category"), self.categories)):
             if any(len(value) > LONGEST_VALUE for value in values):
-                raise Invalid(f"A {what} has {LONGEST_VALUE} characters at most")
+                raise Invalid(
+                    Text("A {what} has {longest_value} characters at most", what=what, longest_value=LONGEST_VALUE)
+                )
 
     @cached_property
     def words(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, deleted_versions, limits, requirements, standard_packages
@@ -62,9 +63,15 @@ def package_row(caller: Caller, id: str) -> Sequence[Any]:
 
 def _seen(caller: Caller, id: str, found: tuple[Any, str] | None, reveal: bool) -> None:
     if found is None or not (found[0] or caller.sees(found[1]) or reveal):
-        raise NotFound(f"Package id '{id[:80]}' not found")
+        raise NotFound(Text("Package id '{id}' not found", id=id[:80]))
     if not (found[0] or caller.sees(found[1])):
-        raise Forbidden(f"Package '{id}' is not public and not owned by tenant '{caller.project_id}'")
+        raise Forbidden(
+            Text(
+                "Package '{id}' is not public and not owned by tenant '{project_id}'",
+                id=id,
+                project_id=caller.project_id,
+            )
+        )
 
 
 def content(package: Package, what: str) -> bytes:
@@ -83,22 +90,24 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
     _may_change(caller, package)
     name = values.get("name", package.name)
     if not name.strip():
-        raise Invalid("Package name must not be empty")
+        raise Invalid(Text("Package name must not be empty"))
     if len(name) > MAX_NAME:
-        raise Invalid(f"Package name should be {MAX_NAME} characters maximum")
+        raise Invalid(Text("Package name should be {max_name} characters maximum", max_name=MAX_NAME))
     categories = categories_named(values["categories"]) if "categories" in values else None
     limits.check_tags(values.get("tags", ()))
     if len(values.get("description", "")) > limits.LONGEST_TEXT:
-        raise Invalid(f"A description should be {limits.LONGEST_TEXT:,} characters maximum")
+        raise Invalid(
+            Text("A description should be {longest_text:,} characters maximum", longest_text=limits.LONGEST_TEXT)
+        )
     public = values.get("is_public", package.is_public)
     enabled = values.get("enabled", package.enabled)
     if package.embedded and not (enabled and public):
-        raise Forbidden(f"Package '{package.fqn}' is part of the installation.")
+        raise Forbidden(Text("Package '{fqn}' is part of the installation.", fqn=package.fqn))
     if public and not package.is_public:
         enforce(caller, "publicize_package")
         same = Package.objects.filter(fqn=package.fqn, version=package.version, is_public=True)
         if same.exclude(id=package.id).exists():
-            raise Conflict("Package with the same Name is already made public")
+            raise Conflict(Text("Package with the same Name is already made public"))
     mended: list[Package] = []
     try:
         with transaction.atomic():
@@ -124,9 +133,9 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
                 for other in mended:
                     note(caller, other, "mend")
     except Package.DoesNotExist:
-        raise NotFound(f"Package id '{package.id}' not found") from None
+        raise NotFound(Text("Package id '{id}' not found", id=package.id)) from None
     except IntegrityError:
-        raise Conflict("Package with the same Name is already made public") from None
+        raise Conflict(Text("Package with the same Name is already made public")) from None
     look_again(caller, mended)
     return package
 
@@ -147,12 +156,12 @@ def delete(caller: Caller, package: Package, *, force: bool = False) -> None:
     """
     _may_change(caller, package)
     if package.embedded:
-        raise Forbidden(f"Package '{package.fqn}' is part of the installation.")
+        raise Forbidden(Text("Package '{fqn}' is part of the installation.", fqn=package.fqn))
     with transaction.atomic():
         hold()
         found = Package.objects.filter(id=package.id).first()
         if found is None:
-            raise NotFound(f"Package id '{package.id}' not found")
+            raise NotFound(Text("Package id '{id}' not found", id=package.id))
         package = found  # a deployment may have ended since it was read
         if not force:
             requirements.guard(caller, package)
@@ -167,4 +176,6 @@ def _may_change(caller: Caller, package: Package) -> None:
     if package.is_public:
         enforce(caller, "manage_public_package")
     if not caller.sees(package.project_id):
-        raise Forbidden(f"Package '{package.id}' is not owned by tenant '{caller.project_id}'")
+        raise Forbidden(
+            Text("Package '{id}' is not owned by tenant '{project_id}'", id=package.id, project_id=caller.project_id)
+        )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urljoin
 
+from vetro.diagnostics import Text
 from vetro.packages.yamltree import TreeError, plain, read_documents
 from vetro.server.caller import Caller
 from vetro.server.catalog.dependencies import packages_for
@@ -96,16 +97,22 @@ def read_bundle(data: bytes) -> list[dict[str, str]]:
             pass
     entries = parsed.get("Packages") if isinstance(parsed, Mapping) else None
     if not isinstance(entries, list) or not all(isinstance(e, Mapping) for e in entries):
-        raise Invalid("the bundle has to be a mapping with a list 'Packages' of {Name, Version, Url}")
+        raise Invalid(Text("the bundle has to be a mapping with a list 'Packages' of {{Name, Version, Url}}"))
     if len(entries) > MOST:
-        raise Invalid(f"the bundle lists more than {MOST} packages")
+        raise Invalid(Text("the bundle lists more than {most} packages", most=MOST))
     return [{k: str(e.get(k.capitalize()) or "") for k in ("name", "version", "url")} for e in entries]
 
 
 def named_url(base: str, name: str, version: str = "") -> str:
     """Where a repository has a package. Raises `Invalid` for a name that is a path."""
     if not _NAME.fullmatch(name) or (version and not re.fullmatch(r"[\w.+-]+", version)):
-        raise Invalid(f"'{name[:80]}' {version[:40]} is no name and version of a package in a repository")
+        raise Invalid(
+            Text(
+                "'{name}' {version} is no name and version of a package in a repository",
+                name=name[:80],
+                version=version[:40],
+            )
+        )
     file = f"{name}.{version}.zip" if version else f"{name}.zip"
     return urljoin(base if base.endswith("/") else base + "/", f"apps/{quote(file)}")
 
@@ -130,15 +137,17 @@ class _Basket:
         """Fetches one more. Raises `BasketFull`, and like `fetch`."""
         left = self._until - time.monotonic()
         if len(self.archives) >= MOST:
-            raise BasketFull(f"these are more than {MOST} packages at once", hint="import them in parts")
+            raise BasketFull(
+                Text("these are more than {most} packages at once", most=MOST), hint=Text("import them in parts")
+            )
         if left <= 0:
-            text = f"fetching them took more than {PATIENCE * self._source.seconds:g} seconds"
-            raise BasketFull(text, hint="import them in parts")
+            text = Text("fetching them took more than {patience:g} seconds", patience=PATIENCE * self._source.seconds)
+            raise BasketFull(text, hint=Text("import them in parts"))
         data = fetch(url, replace(self._source, seconds=min(left, self._source.seconds)))
         self._left -= len(data)
         if self._left < 0:
-            text = f"together they have more than {MOST_BYTES >> 20} MiB"
-            raise BasketFull(text, hint="import them in parts")
+            text = Text("together they have more than {most_bytes} MiB", most_bytes=MOST_BYTES >> 20)
+            raise BasketFull(text, hint=Text("import them in parts"))
         self.archives.append(data)
         return data
 

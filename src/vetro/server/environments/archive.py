@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from vetro.diagnostics import Text
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.environments import content, copies, limits
 from vetro.server.errors import Invalid
@@ -27,7 +28,7 @@ _LARGEST: Final = 4 * limits.LARGEST_MODEL
 _TASK: Final = re.compile(r"tasks/(\d{1,18})/")
 _OURS: Final = re.compile(r"environment\.json|reports\.jsonl|model-\d{1,18}\.json|packages/[^/]+\.zip")
 _NAMED: Final = 20
-_HINT: Final = "give what 'vetro env export' wrote"
+_HINT: Final = Text("give what 'vetro env export' wrote")
 
 
 def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
@@ -44,10 +45,10 @@ def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], li
     if question["want"] == "head":
         head = _mapping(archive, "environment.json", bounds)
         if not isinstance(head.get("format"), int) or head["format"] > FORMAT:
-            raise Invalid("the archive was written by a newer Vetro, or by something else")
+            raise Invalid(Text("the archive was written by a newer Vetro, or by something else"))
         numbers = sorted(int(match[1]) for name in archive.namelist() if (match := _MODEL.fullmatch(name)))
         if not numbers:
-            raise Invalid("the archive has no model", hint=_HINT)
+            raise Invalid(Text("the archive has no model"), hint=_HINT)
         picked = {key: head.get(key) for key in ("id", "name", "packages", "driver")}
         return {"head": picked, "numbers": sorted(set(numbers)), "besides": _besides(archive)}, []
     if question["want"] == "states":
@@ -80,7 +81,7 @@ def _states(
         model = _mapping(archive, name, bounds)
         root = model.get("Objects")
         if root is not None and not (isinstance(root, dict) and isinstance(root.get("?"), dict)):
-            raise Invalid(f"{name}: 'Objects' is no object")
+            raise Invalid(Text("{name}: 'Objects' is no object", name=name))
         limits.check_model(model, name)
         if root is not None:
             content.check_ids(root)
@@ -104,10 +105,16 @@ def _opened(data: bytes, bounds: Mapping[str, int]) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise Invalid("this is no ZIP archive", hint=_HINT) from None
+        raise Invalid(Text("this is no ZIP archive"), hint=_HINT) from None
     infos = archive.infolist()
     if len(infos) > bounds["files"] or sum(info.file_size for info in infos) > bounds["bytes"]:
-        raise Invalid(f"the archive holds more than {bounds['files']:,} files or {bounds['bytes'] >> 20} MiB")
+        raise Invalid(
+            Text(
+                "the archive holds more than {bounds:,} files or {bounds2} MiB",
+                bounds=bounds["files"],
+                bounds2=bounds["bytes"] >> 20,
+            )
+        )
     return archive
 
 
@@ -115,15 +122,15 @@ def _read(archive: zipfile.ZipFile, path: str, most: int = _LARGEST) -> bytes:
     try:
         info = archive.getinfo(path)
         if info.file_size > most:
-            raise Invalid(f"{path} in the archive has more than {most >> 20} MiB")
+            raise Invalid(Text("{path} in the archive has more than {most} MiB", path=path, most=most >> 20))
         with archive.open(info) as file:
             data = file.read(info.file_size + 1)
     except KeyError:
-        raise Invalid(f"the archive has no {path}", hint=_HINT) from None
+        raise Invalid(Text("the archive has no {path}", path=path), hint=_HINT) from None
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, zlib.error) as error:
-        raise Invalid(f"{path} in the archive cannot be read: {error}") from None
+        raise Invalid(Text("{path} in the archive cannot be read: {error}", path=path, error=error)) from None
     if len(data) > info.file_size:
-        raise Invalid(f"{path} in the archive is larger than it says")
+        raise Invalid(Text("{path} in the archive is larger than it says", path=path))
     return data
 
 
@@ -134,7 +141,7 @@ def _mapping(archive: zipfile.ZipFile, path: str, bounds: Mapping[str, int]) -> 
         with deep_calls():
             value = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
-        raise Invalid(f"{path} in the archive is no JSON") from None
+        raise Invalid(Text("{path} in the archive is no JSON", path=path)) from None
     if not isinstance(value, dict):
-        raise Invalid(f"{path} in the archive must be an object")
+        raise Invalid(Text("{path} in the archive must be an object", path=path))
     return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments import content, drafts, limits, patching, queries, redaction, sessions
 from vetro.server.environments.models import Session
@@ -34,16 +35,16 @@ def write(
 ) -> tuple[Session, dict[str, Any]]:
     """Replaces the whole model of a draft: the session and the new model, secrets marked. Raises `Invalid`."""
     if not isinstance(view, dict):
-        raise Invalid("The model must be an object.")
-    limits.check_depth(view, "the model")
+        raise Invalid(Text("The model must be an object."))
+    limits.check_depth(view, Text("the model"))
 
     def edit(root: dict[str, Any]) -> None:
         made = content.root_of(redaction.restore(view, root))
         if "applications" in view:
-            raise Invalid("'applications' cannot be given", hint="give them as 'services'")
+            raise Invalid(Text("'applications' cannot be given"), hint=Text("give them as 'services'"))
         patching.check(content.view_of(made))
         if content.id_of(made) != content.id_of(root):
-            raise Invalid("The id of the environment's own object must stay as it is.")
+            raise Invalid(Text("The id of the environment's own object must stay as it is."))
         content.check_services(content.services_of(made))
         root.clear()
         root.update(made)
@@ -62,7 +63,10 @@ def add(
     def edit(root: dict[str, Any]) -> None:
         taken = {content.id_of(obj) for obj in content.objects_in(root)}
         if own in taken:
-            raise Conflict(f"There is an object '{own}' already.", hint="leave the id out, or change that object")
+            raise Conflict(
+                Text("There is an object '{own}' already.", own=own),
+                hint=Text("leave the id out, or change that object"),
+            )
         made = redaction.restore(component, root)
         root["applications"] = [*content.services_of(root), made]
 
@@ -76,12 +80,12 @@ def put(
     """Replaces an object, wherever it stands. Raises `NotFound`, `Invalid`."""
     new = _object(given)
     if new["?"].setdefault("id", object_id) != object_id:
-        raise Invalid("The id of an object cannot be changed.", hint="remove it and add another one")
+        raise Invalid(Text("The id of an object cannot be changed."), hint=Text("remove it and add another one"))
     content.check_services([new])
 
     def edit(root: dict[str, Any]) -> None:
         if content.id_of(root) == object_id:
-            raise Invalid("The environment's own object is changed by replacing the model.")
+            raise Invalid(Text("The environment's own object is changed by replacing the model."))
         before = find(root, object_id)
         made = redaction.restore(new, root)
         before.clear()
@@ -97,7 +101,7 @@ def remove(
 
     def edit(root: dict[str, Any]) -> None:
         if content.id_of(root) == object_id:
-            raise Forbidden("The environment's own object cannot be removed.")
+            raise Forbidden(Text("The environment's own object cannot be removed."))
         stack: list[Any] = [root]
         while stack:
             holder = stack.pop()
@@ -108,7 +112,7 @@ def remove(
                     return
                 if isinstance(item, (dict, list)):
                     stack.append(item)
-        raise NotFound(f"There is no object '{object_id}'.")
+        raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
 
     session, _ = _changed(caller, environment_id, session_id, edit, "removed", revision, show=False)
     return session
@@ -119,7 +123,7 @@ def find(root: Any, object_id: str) -> dict[str, Any]:
     for obj in content.objects_in(root):
         if content.id_of(obj) == object_id:
             return obj
-    raise NotFound(f"There is no object '{object_id}'.")
+    raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
 
 
 def _changed(
@@ -143,8 +147,8 @@ def _object(given: Any) -> dict[str, Any]:
     limits.check_depth(given, "the object")
     if not isinstance(given, dict) or not isinstance(given.get("?"), dict):
         raise Invalid(
-            "A component must be an object with a header '?' that names its class.",
-            hint='for example {"?": {"type": "com.example.App"}, "name": "my app"}',
+            Text("A component must be an object with a header '?' that names its class."),
+            hint=Text('for example {{"?": {{"type": "com.example.App"}}, "name": "my app"}}'),
         )
     return {**given, "?": dict(given["?"])}
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from vetro.diagnostics import Text
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.errors import Invalid, NotFound, TooLarge
 
@@ -76,8 +77,11 @@ def check_comparable(*roots: Any) -> None:
     for root in roots:
         if next(islice(objects_in(root), MOST_COMPARED, None), None) is not None:
             raise TooLarge(
-                f"the model has more than {MOST_COMPARED:,} objects, too many to be compared or drawn",
-                hint="read the model itself, or let a task plan the deployment",
+                Text(
+                    "the model has more than {most_compared:,} objects, too many to be compared or drawn",
+                    most_compared=MOST_COMPARED,
+                ),
+                hint=Text("read the model itself, or let a task plan the deployment"),
             )
 
 
@@ -88,13 +92,13 @@ def check_services(given: Any) -> list[dict[str, Any]]:
         header = service.get("?") if isinstance(service, dict) else None
         if not isinstance(header, dict) or not isinstance(header.get("type"), str) or not header["type"].strip():
             raise Invalid(
-                "an application must be an object with a header '?' that names its class",
-                hint='for example {"?": {"type": "com.example.App", "id": "…"}, "name": "my app"}',
+                Text("an application must be an object with a header '?' that names its class"),
+                hint=Text('for example {{"?": {{"type": "com.example.App", "id": "…"}}, "name": "my app"}}'),
             )
     for obj in objects_in(services):
         own = obj["?"].get("id")
         if own is not None and (not isinstance(own, str) or not own or len(own) > 255):
-            raise Invalid("the id of an object must be text of at most 255 characters")
+            raise Invalid(Text("the id of an object must be text of at most 255 characters"))
     return services
 
 
@@ -106,7 +110,10 @@ def check_ids(root: Mapping[str, Any]) -> None:
         if own is None:
             continue
         if own in seen:
-            raise Invalid(f"two objects of the model have the id '{own}'", hint="give each object an id of its own")
+            raise Invalid(
+                Text("two objects of the model have the id '{own}'", own=own),
+                hint=Text("give each object an id of its own"),
+            )
         seen.add(own)
 
 
@@ -115,7 +122,7 @@ def part(value: Any, path: Sequence[str], *, by_index: bool = True) -> Any:
     for step in path:
         value = _step(value, step, by_index)
         if value is _MISSING:
-            raise NotFound(f"There is nothing at '{'/'.join(path)}'.")
+            raise NotFound(Text("There is nothing at '{path}'.", path="/".join(path)))
     return value
 
 
@@ -126,13 +133,13 @@ def replace(value: Any, path: Sequence[str], new: Any) -> None:
         holder[last] = new
     elif isinstance(holder, list):
         if any(id_of(item) == last for item in holder):
-            raise Invalid("an object cannot be replaced as a whole by its id", hint="change its properties")
+            raise Invalid(Text("an object cannot be replaced as a whole by its id"), hint=Text("change its properties"))
         index = _index(holder, last)
         if index is None:
-            raise NotFound(f"There is nothing at '{'/'.join(path)}'.")
+            raise NotFound(Text("There is nothing at '{path}'.", path="/".join(path)))
         holder[index] = new
     else:
-        raise NotFound(f"There is nothing at '{'/'.join(path)}'.")
+        raise NotFound(Text("There is nothing at '{path}'.", path="/".join(path)))
 
 
 def remove(value: Any, path: Sequence[str]) -> None:
@@ -146,7 +153,7 @@ def remove(value: Any, path: Sequence[str]) -> None:
             if id_of(item) == last:
                 del holder[index]
                 return
-    raise NotFound(f"There is nothing at '{'/'.join(path)}'.")
+    raise NotFound(Text("There is nothing at '{path}'.", path="/".join(path)))
 
 
 def _step(value: Any, step: str, by_index: bool) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.outcome import Outcome
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
@@ -49,7 +50,12 @@ def delete(caller: Caller, environment_id: str, *, abandon: bool = False) -> Tas
     for _ in range(_TRIES):
         if _abandoned(caller, environment_id):
             return None
-    raise Busy(f"one task after the other is begun in environment <EnvId: {environment_id}>; abandon it again")
+    raise Busy(
+        Text(
+            "one task after the other is begun in environment <EnvId: {environment_id}>; abandon it again",
+            environment_id=environment_id,
+        )
+    )
 
 
 @transaction.atomic
@@ -74,8 +80,11 @@ def _destroy(caller: Caller, environment_id: str) -> Task | None:
     found = sessions.locked(caller, environment_id, model=True)
     if found.busy:
         raise Busy(
-            f"Could not open session for environment <EnvId: {environment_id}>,"
-            " environment has deploying or deleting status."
+            Text(
+                "Could not open session for environment <EnvId: {environment_id}>, environment "
+                "has deploying or deleting status.",
+                environment_id=environment_id,
+            )
         )
     if found.version == 0:
         _remove(caller, found, "environment.delete")
@@ -93,7 +102,7 @@ def empty(caller: Caller, environment_id: str) -> Task:
     """
     found = sessions.locked(caller, environment_id, model=True)
     if found.busy:
-        raise Busy(f"a task works on environment <EnvId: {environment_id}>")
+        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
     model = {**(found.model or {}), "Objects": None, "ObjectsCopy": content.deployed_objects(found.model or {})}
     return _start(caller, found, "deploy", session, model, Session.DEPLOYING)
@@ -108,14 +117,14 @@ def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) 
     """
     found = sessions.locked(caller, environment_id, model=True)
     if found.busy:
-        raise Busy("Access was denied to this resource: the environment has deploying or deleting status.")
+        raise Busy(Text("Access was denied to this resource: the environment has deploying or deleting status."))
     root = (found.model or {}).get("Objects")
     object_id, method = _action(root, action_id)
     problem = None
     if args is not None and not isinstance(args, Mapping):
         # Recorded so (API.md 9): it is accepted, then fails.
-        problem = Invalid("the arguments of an action must be an object: names and values")
-        limits.check_depth(args, "the body")
+        problem = Invalid(Text("the arguments of an action must be an object: names and values"))
+        limits.check_depth(args, Text("the body"))
     model = start_model(found, root)
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
     more = {"method": method, "args": {} if args is None else args, "object_id": object_id}
@@ -128,10 +137,10 @@ def again(caller: Caller, task: Task) -> Task:
     when the environment has been worked on since."""
     found = sessions.locked(caller, task.environment_id, model=True)
     if found.busy:
-        raise Busy("a task works on the environment already")
+        raise Busy(Text("a task works on the environment already"))
     newest = Environment.objects.values_list("task_id", flat=True).get(id=found.id)
     if newest != task.id:
-        raise Conflict("the environment was changed since that task", hint="open a session and deploy it")
+        raise Conflict(Text("the environment was changed since that task"), hint=Text("open a session and deploy it"))
     if task.kind == "destroy":
         made = delete(caller, found.id)
         assert made is not None, "an environment that a task worked on has a version"
@@ -192,14 +201,14 @@ def _start(
 
 
 def _told(problem: Invalid) -> dict[str, Any]:
-    hint = problem.hint
-    return {"kind": "not-found", "code": problem.code, "message": problem.message, "hint": hint, "names": []}
+    told: dict[str, Any] = encode_messages({"message": problem.message, "hint": problem.hint})
+    return {"kind": "not-found", "code": problem.code, **told, "names": []}
 
 
 def start_model(found: queries.Found, root: dict[str, Any] | None) -> dict[str, Any]:
     """What a deployment of ``root`` begins with. Raises `NotFound`."""
     if root is None:
-        raise NotFound("The environment has no model any more.")
+        raise NotFound(Text("The environment has no model any more."))
     present = found.model or {}
     return {**present, "Objects": {"applications": [], **root}, "ObjectsCopy": content.deployed_objects(present)}
 
@@ -210,9 +219,9 @@ def _action(root: Any, action_id: str) -> tuple[str, str]:
         if isinstance(actions, dict) and isinstance(actions.get(action_id), dict):
             known = actions[action_id]
             if known.get("enabled") is False:
-                raise Forbidden(f"The action '{action_id}' is disabled.")
+                raise Forbidden(Text("The action '{action_id}' is disabled.", action_id=action_id))
             return str(obj["?"].get("id")), str(known.get("name"))
-    raise NotFound("Action is not found")
+    raise NotFound(Text("Action is not found"))
 
 
 def _remove(caller: Caller, found: queries.Found, action: str) -> None:

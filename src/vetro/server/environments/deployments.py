@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments import content, drafts, queries, redaction
 from vetro.server.environments.limits import known_id
@@ -43,8 +44,8 @@ def of_project(caller: Caller) -> list[dict[str, Any]]:
 def _listed(caller: Caller, rows: QuerySet[Task]) -> list[dict[str, Any]]:
     """Raises `TooLarge` for more than can be told at once: this has no pages."""
     refusal = TooLarge(
-        f"the models of these deployments have more than {MOST_TEXT >> 20} MiB together",
-        hint="GET /v2/tasks lists them in pages, and GET /v2/tasks/{id} gives each",
+        Text("the models of these deployments have more than {most_text} MiB together", most_text=MOST_TEXT >> 20),
+        hint=Text("GET /v2/tasks lists them in pages, and GET /v2/tasks/{{id}} gives each"),
     )
     with large_requests.at_most(MOST_TEXT, refusal):
         ids = list(rows.order_by("-created", "-id").values_list("id", flat=True))
@@ -106,9 +107,9 @@ def reports(
     found = queries.get(caller, environment_id)
     task = Task.objects.filter(id=deployment_id).first() if known_id(deployment_id) else None
     if task is None or task.kind not in KINDS or not caller.sees(task.project_id):
-        raise NotFound("The resource could not be found.")
+        raise NotFound(Text("The resource could not be found."))
     if task.environment_id != found.id:
-        raise Invalid("The deployment belongs to another environment.")
+        raise Invalid(Text("The deployment belongs to another environment."))
     rows = log.lines(task.id).filter(kind="report")
     if service_id is not None:
         rows = rows.filter(entity_id__in=_family((task.spec or {}).get("model"), service_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 
+from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import limits, queries
@@ -17,7 +18,9 @@ def change(caller: Caller, environment_id: str, *, name: str | None = None, desc
     found = queries.get(caller, environment_id)
     fields = {}
     if name is not None:
-        fields["name"] = limits.name_of(name, "The name of an environment must not be blank.", "Environment")
+        fields["name"] = limits.name_of(
+            name, Text("The name of an environment must not be blank."), Text("Environment")
+        )
     if description is not None:
         fields["description_text"] = limits.text_of(description, "description")
     if not fields:
@@ -33,6 +36,6 @@ def change(caller: Caller, environment_id: str, *, name: str | None = None, desc
             record(caller, "environment.change", row.id, row.name, fields=sorted(fields), **told)
             announce(row.project_id, row.id, "renamed" if "name" in fields else "described")
     except IntegrityError:
-        raise Conflict("There is an environment of this name already.") from None
+        raise Conflict(Text("There is an environment of this name already.")) from None
     except Environment.DoesNotExist:
-        raise NotFound(f"There is no environment '{environment_id}'.") from None
+        raise NotFound(Text("There is no environment '{environment_id}'.", environment_id=environment_id)) from None

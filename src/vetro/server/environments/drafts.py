@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import content, limits, redaction, sessions
@@ -143,13 +144,13 @@ def _made(
     session, found = sessions.writable(caller, environment_id, session_id, lock=lock)
     if revision is not None and revision != session.revision:
         raise DraftChanged(
-            "the draft was changed meanwhile",
-            hint="read it again, then make the change",
+            Text("the draft was changed meanwhile"),
+            hint=Text("read it again, then make the change"),
             details={"revision": session.revision},
         )
     root = root_of(session, found)
     if root is None:
-        raise NotFound("The environment has no model any more.")
+        raise NotFound(Text("The environment has no model any more."))
     edit(root)
     content.check_ids(root)
     size = limits.check_model(root)
@@ -161,7 +162,7 @@ def _made(
 def add_services(caller: Caller, environment_id: str, session_id: str, given: Any) -> Any:
     """Adds one application or several to a draft; what was given. Raises `Invalid`, also for ids that are taken."""
     if not given:
-        raise Invalid("The server could not comply with the request: there is no application in the body.")
+        raise Invalid(Text("The server could not comply with the request: there is no application in the body."))
     listed = content.check_services(given)
 
     def edit(root: dict[str, Any]) -> None:
@@ -185,7 +186,7 @@ def put_services(caller: Caller, environment_id: str, session_id: str, path: Seq
         content.check_services(listed)
 
     if not path and not isinstance(given, list):
-        raise Invalid("the applications must be a list of objects")
+        raise Invalid(Text("the applications must be a list of objects"))
     change(caller, environment_id, session_id, edit, what="replaced")
     return given
 

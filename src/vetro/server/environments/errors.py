@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vetro.diagnostics import Text
 from vetro.server.errors import Conflict, Forbidden
 
 
@@ -15,14 +16,14 @@ class SessionInvalid(Forbidden):
     """The environment was changed, or is being changed, since the session was opened."""
 
     code = "SRV432"
-    hint = "open a new session and make the changes there"
+    hint = Text("open a new session and make the changes there")
 
 
 class Busy(Forbidden):
     """A task works on the environment."""
 
     code = "SRV433"
-    hint = "wait until it has ended, or cancel it"
+    hint = Text("wait until it has ended, or cancel it")
 
 
 class DraftChanged(Conflict):
@@ -35,4 +36,4 @@ class ResourcesElsewhere(Conflict):
     """An archive would make an environment that counts as deployed while its resources are another's."""
 
     code = "SRV435"
-    hint = "import it as a draft in which nothing counts as deployed: send fresh=true"
+    hint: str | None = Text("import it as a draft in which nothing counts as deployed: send fresh=true")

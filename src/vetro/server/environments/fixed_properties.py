@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from vetro.diagnostics import Text
 from vetro.engine.models.differences import same
 from vetro.server.caller import Caller
 from vetro.server.environments import content, packages, queries
@@ -54,8 +55,8 @@ def check(caller: Caller, found: queries.Found, root: dict[str, Any] | None) -> 
     if refused:
         told = ", ".join(f"{r['property']} of {r['object']} ({r['usage']})" for r in refused)
         raise Invalid(
-            f"properties that cannot be changed any more were changed: {told}",
-            hint="give them their old values, or replace the object by one with a new id",
+            Text("properties that cannot be changed any more were changed: {told}", told=told),
+            hint=Text("give them their old values, or replace the object by one with a new id"),
             details={"properties": refused},
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.diagnostics import Text
 from vetro.engine.models.differences import Difference, Secret, diff
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
@@ -85,7 +86,7 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
     earlier = _state(found, number)
     root = earlier.model.get("Objects")
     if root is None:
-        raise NotFound(f"State {number} has no objects.")
+        raise NotFound(Text("State {number} has no objects.", number=number))
     present = content.deployed_objects(found.model or {})
     known = {content.id_of(obj): obj for obj in content.objects_in(present)}
     classes = fixed_properties.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
@@ -94,7 +95,7 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
     with transaction.atomic():
         session = sessions.open_session(caller, environment_id)
         if session.version != found.version:
-            raise Conflict("The environment was deployed meanwhile.", hint="restore the state again")
+            raise Conflict(Text("The environment was deployed meanwhile."), hint=Text("restore the state again"))
         enforcement.check_model(found.project_id, draft, size)
         session.draft = stored
         session.answers = earlier.answers
@@ -129,11 +130,11 @@ def clone(caller: Caller, environment_id: str, name: str, session_id: str = "") 
 
     All ids are new; nothing is taken over that a deployment wrote.
     """
-    wanted = limits.name_of(name, "Please, specify a name of the environment to create", "Environment")
+    wanted = limits.name_of(name, Text("Please, specify a name of the environment to create"), Text("Environment"))
     source = queries.get(caller, environment_id, model=True)
     root = drafts.root_for(caller, source, session_id)
     if root is None:
-        raise NotFound("The environment has no model any more.")
+        raise NotFound(Text("The environment has no model any more."))
     classes = fixed_properties.classes_for(caller, source, {"Objects": root})
     return begin(caller, wanted, root, classes, source=source.id)
 
@@ -157,14 +158,17 @@ def begin(caller: Caller, name: str, root: dict[str, Any], classes: copies.Class
 def _state(found: queries.Found, number: int) -> State:
     row = State.objects.filter(environment_id=found.id, number=number).first() if 0 <= number < 1 << 63 else None
     if row is None:
-        raise NotFound(f"The environment has no state {number}.", hint="older states may have been dropped")
+        raise NotFound(
+            Text("The environment has no state {number}.", number=number),
+            hint=Text("older states may have been dropped"),
+        )
     return row
 
 
 def _discard(root: dict[str, Any], present: Any, object_id: str) -> None:
     here, there = _place(root, object_id), _place(present, object_id)
     if here is None and there is None:
-        raise NotFound(f"There is no object '{object_id}'.")
+        raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
     if there is None:
         assert here is not None
         _take_out(*here)
@@ -219,16 +223,20 @@ def _put_back(root: dict[str, Any], present: Any, object_id: str) -> None:
                 continue
             if content.id_of(value) == object_id:
                 if mine is None:
-                    raise Invalid("what owned the object was removed, too", hint="discard the removal of its owner")
+                    raise Invalid(
+                        Text("what owned the object was removed, too"), hint=Text("discard the removal of its owner")
+                    )
                 mine[name] = value
                 return
             if isinstance(value, list):
                 for index, item in enumerate(value):
                     if content.id_of(item) == object_id:
                         if mine is None:
-                            raise Invalid("what owned the object was removed, too", hint="discard that first")
+                            raise Invalid(
+                                Text("what owned the object was removed, too"), hint=Text("discard that first")
+                            )
                         kept = mine.get(name)
                         kept = kept if isinstance(kept, list) else []
                         mine[name] = [*kept[:index], item, *kept[index:]]
                         return
-    raise Invalid("the object cannot be put back alone", hint="discard all changes")
+    raise Invalid(Text("the object cannot be put back alone"), hint=Text("discard all changes"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from vetro.diagnostics import Text
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.errors import Invalid
 
@@ -32,11 +33,11 @@ def known_id(text: str) -> bool:
 def writable(text: str, what: str) -> str:
     """``text``, if every database can hold it. Raises `Invalid`."""
     if "\0" in text:
-        raise Invalid(f"{what} must not contain the character U+0000")
+        raise Invalid(Text("{what} must not contain the character U+0000", what=what))
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise Invalid(f"{what} must not contain half of a surrogate pair") from None
+        raise Invalid(Text("{what} must not contain half of a surrogate pair", what=what)) from None
     return text
 
 
@@ -45,10 +46,12 @@ def name_of(value: Any, missing: str, what: str) -> str:
     if value is None or (isinstance(value, str) and not value.strip()):
         raise Invalid(missing)
     if not isinstance(value, str):
-        raise Invalid(f"{what} name must be text, not {type(value).__name__}")
+        raise Invalid(Text("{what} name must be text, not {name}", what=what, name=type(value).__name__))
     if len(value) > LONGEST_NAME:
-        raise Invalid(f"{what} name should be {LONGEST_NAME} characters maximum")
-    return writable(value, f"{what} name")
+        raise Invalid(
+            Text("{what} name should be {longest_name} characters maximum", what=what, longest_name=LONGEST_NAME)
+        )
+    return writable(value, Text("{what} name", what=what))
 
 
 def text_of(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
@@ -56,9 +59,9 @@ def text_of(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Invalid(f"'{what}' must be text, not {type(value).__name__}")
+        raise Invalid(Text("'{what}' must be text, not {name}", what=what, name=type(value).__name__))
     if len(value) > longest:
-        raise Invalid(f"'{what}' should be {longest} characters maximum")
+        raise Invalid(Text("'{what}' should be {longest} characters maximum", what=what, longest=longest))
     return writable(value, f"'{what}'")
 
 
@@ -69,7 +72,7 @@ def check_depth(value: Any, what: str) -> None:
     while level:
         depth += 1
         if depth > DEEPEST:
-            raise Invalid(f"{what} is nested deeper than {DEEPEST} levels")
+            raise Invalid(Text("{what} is nested deeper than {deepest} levels", what=what, deepest=DEEPEST))
         below: list[Any] = []
         for item in level:
             if isinstance(item, dict):
@@ -83,15 +86,23 @@ def check_parts(data: bytes, what: str, most: int = MOST_PARTS) -> int:
     """How many values a JSON text has, roughly. Raises `Invalid` for too many."""
     count = data.count(b",") + data.count(b"[") + data.count(b"{")
     if count > most:
-        raise Invalid(f"{what} has {count:,} parts, {most:,} at most")
+        raise Invalid(Text("{what} has {count:,} parts, {most:,} at most", what=what, count=count, most=most))
     return count
 
 
-def check_model(model: Any, what: str = "the model") -> int:
+def check_model(model: Any, what: str = Text("the model")) -> int:
     """The characters of a model. Raises `Invalid` for one that is nested too deeply or too large."""
     check_depth(model, what)
     with deep_calls():
         size = len(json.dumps(model, ensure_ascii=False))
     if size > LARGEST_MODEL:
-        raise Invalid(f"{what} has {size:,} characters, {LARGEST_MODEL:,} at most", hint="remove what is not needed")
+        raise Invalid(
+            Text(
+                "{what} has {size:,} characters, {largest_model:,} at most",
+                what=what,
+                size=size,
+                largest_model=LARGEST_MODEL,
+            ),
+            hint=Text("remove what is not needed"),
+        )
     return size

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment, Session, Template
@@ -18,7 +19,7 @@ def environment(caller: Caller, environment_id: str) -> str:
     """The id of an environment of the project. Raises `NotFound`."""
     rows = Environment.objects.filter(**_mine(caller, "project_id"))
     if not known_id(environment_id) or not rows.filter(id=environment_id).exists():
-        raise NotFound(f"There is no environment '{environment_id[:80]}'.")
+        raise NotFound(Text("There is no environment '{environment_id}'.", environment_id=environment_id[:80]))
     return environment_id
 
 
@@ -29,7 +30,7 @@ def session(caller: Caller, session_id: str) -> str:
         rows.filter(id=session_id).values_list("environment_id", flat=True).first() if known_id(session_id) else None
     )
     if found is None:
-        raise NotFound(f"There is no session '{session_id[:80]}'.")
+        raise NotFound(Text("There is no session '{session_id}'.", session_id=session_id[:80]))
     return str(found)
 
 
@@ -37,7 +38,7 @@ def task(caller: Caller, task_id: str) -> str:
     """The id of a task of the project. Raises `NotFound`."""
     rows = Task.objects.filter(**_mine(caller, "project_id"))
     if not known_id(task_id) or not rows.filter(id=task_id).exists():
-        raise NotFound(f"There is no task '{task_id[:80]}'.")
+        raise NotFound(Text("There is no task '{task_id}'.", task_id=task_id[:80]))
     return task_id
 
 
@@ -50,7 +51,11 @@ def template(caller: Caller, template_id: str, *, change: bool = False) -> str:
         mine = Q(project_id=caller.project_id)
         rows = rows.filter(mine if change else mine | Q(is_public=True))
     if not rows.exists():
-        raise NotFound(f"There is no template '{template_id[:80]}'" + (" of your project." if change else "."))
+        raise NotFound(
+            Text("There is no template '{template_id}' of your project.", template_id=template_id[:80])
+            if change
+            else Text("There is no template '{template_id}'.", template_id=template_id[:80])
+        )
     return template_id
 
 

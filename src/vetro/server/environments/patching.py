@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments import content, drafts, limits
 from vetro.server.errors import Forbidden, Invalid, NotFound
@@ -83,26 +84,27 @@ def check(view: Mapping[str, Any]) -> None:
     """Raises `Invalid` for a model that lacks what every model has."""
     for error in _valid.iter_errors(view):
         place = "/".join(str(step) for step in error.instance_path)
-        raise Invalid(f"{error.message} (at /{place})")
+        raise Invalid(Text("{message} (at /{place})", message=error.message, place=place))
 
 
 def _operations(given: Any) -> list[tuple[str, list[str], Any]]:
     if not isinstance(given, list) or not given:
         raise Invalid(
-            "the body must be a list of operations", hint='[{"op": "replace", "path": "/name", "value": "…"}]'
+            Text("the body must be a list of operations"),
+            hint='[{"op": "replace", "path": "/name", "value": "…"}]',
         )
     found = []
     for item in given:
         if not isinstance(item, Mapping):
-            raise Invalid("each operation must be an object with the keys 'op', 'path' and 'value'")
+            raise Invalid(Text("each operation must be an object with the keys 'op', 'path' and 'value'"))
         for key in ("op", "path", "value"):
             if key not in item:
-                raise Invalid(f"an operation lacks '{key}'")
+                raise Invalid(Text("an operation lacks '{key}'", key=key))
         operation, path = item["op"], item["path"]
         if not isinstance(operation, str) or not isinstance(path, str):
-            raise Invalid("'op' and 'path' must be text")
+            raise Invalid(Text("'op' and 'path' must be text"))
         if not path.startswith("/"):
-            raise Invalid(f'Pointer `{path}` does not start with "/".')
+            raise Invalid(Text('Pointer `{path}` does not start with "/".', path=path))
         steps = [step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/")]
         _check_allowed(operation, "/".join(steps))
         limits.check_depth(item["value"], f"the value for '{path}'")
@@ -112,12 +114,17 @@ def _operations(given: Any) -> list[tuple[str, list[str], Any]]:
 
 def _check_allowed(operation: str, path: str) -> None:
     if path == "applications" or path.startswith("applications/"):
-        raise Forbidden("'applications' cannot be changed here", hint="applications are at /services")
+        raise Forbidden(Text("'applications' cannot be changed here"), hint=Text("applications are at /services"))
     allowed = _ALLOWED.get(path, _ALL)
     if operation not in allowed:
-        which = ", ".join(allowed) if allowed else "no operations"
+        which = ", ".join(allowed) if allowed else Text("no operations")
         raise Forbidden(
-            f"Method '{operation}' is not allowed for a path with name '{path}'. Allowed operations are: {which}"
+            Text(
+                "Method '{operation}' is not allowed for a path with name '{path}'. Allowed operations are: {which}",
+                operation=operation,
+                path=path,
+                which=which,
+            )
         )
 
 
@@ -129,11 +136,13 @@ def _apply(view: dict[str, Any], operation: str, path: list[str], value: Any) ->
             holder.append(value)
             return
         if not (last.isascii() and last.isdigit() and len(last) < 10 and int(last) <= len(holder)):
-            raise NotFound(f"There is no place '{last}' in the list at '/{'/'.join(path[:-1])}'.")
+            raise NotFound(
+                Text("There is no place '{last}' in the list at '/{path}'.", last=last, path="/".join(path[:-1]))
+            )
         holder.insert(int(last), value)
         return
     if not isinstance(holder, (dict, list)):
-        raise NotFound(f"There is nothing at '/{'/'.join(path)}'.")
+        raise NotFound(Text("There is nothing at '/{path}'.", path="/".join(path)))
     _put(view, holder, operation, path, value)
 
 

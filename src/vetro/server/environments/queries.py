@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.limits import known_id
@@ -75,9 +76,9 @@ def get(caller: Caller, environment_id: str, *, model: bool = False) -> Found:
     """One environment, with its newest model if wanted. Raises `NotFound`, `NotYours`."""
     rows = _rows("e.id = %s", [environment_id], model=model) if known_id(environment_id) else []
     if not rows:
-        raise NotFound(f"Environment with id {environment_id} not found")
+        raise NotFound(Text("Environment with id {environment_id} not found", environment_id=environment_id))
     if not caller.sees(rows[0].project_id):
-        raise NotYours("User is not authorized to access these tenant resources")
+        raise NotYours(Text("User is not authorized to access these tenant resources"))
     return rows[0]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.engine.models.differences import sounds_secret
 from vetro.muranopl.tools.inspect import secret_names
 from vetro.server.accounts.policy import allows
@@ -156,8 +157,10 @@ def _restored(value: Any, known: Mapping[Any, Mapping[str, Any]]) -> Any:
         if before is None or before.get(key) is None:
             whose = content.id_of(value) or "a new object"
             raise Invalid(
-                f"'{key}' of {whose} is marked as a secret that is kept, but none is stored.",
-                hint="give its value, or leave it out",
+                Text(
+                    "'{key}' of {whose} is marked as a secret that is kept, but none is stored.", key=key, whose=whose
+                ),
+                hint=Text("give its value, or leave it out"),
             )
         made[key] = before[key]
     return made

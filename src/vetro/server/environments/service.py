@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from vetro.diagnostics import Text
 from vetro.engine.models.environment import ENVIRONMENT
 from vetro.server import queries
 from vetro.server.accounts.policy import enforce
@@ -21,7 +22,7 @@ from vetro.server.quotas import enforcement
 from vetro.server.secrets.encryption import CompressedJSON, unpacked_size
 from vetro.server.setup import config
 
-_NO_NAME = "Please, specify a name of the environment to create"
+_NO_NAME = Text("Please, specify a name of the environment to create")
 #: Keys of a request to create that are the service's own business.
 _ASSIGNED = ("id", "version")
 #: Keys that are told, but are no part of the model.
@@ -35,10 +36,10 @@ def create(caller: Caller, given: Any, cloud: Mapping[str, Any] | None = None) -
     """
     if not isinstance(given, Mapping):
         raise Invalid(_NO_NAME)
-    name = limits.name_of(given.get("name"), _NO_NAME, "Environment")
+    name = limits.name_of(given.get("name"), _NO_NAME, Text("Environment"))
     for key in _ASSIGNED:
         if key in given:
-            raise Invalid(f"'{key}' is given by the service", hint=f"leave '{key}' out")
+            raise Invalid(Text("'{key}' is given by the service", key=key), hint=Text("leave '{key}' out", key=key))
     id = new_id()
     model = model_of(id, name, given)
     with transaction.atomic():
@@ -53,7 +54,7 @@ def model_of(id: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     region = given.get("region")
     limits.text_of(region, "region", limits.LONGEST_NAME)
     if "applications" in given:
-        raise Invalid("'applications' cannot be given", hint="give them as 'services'")
+        raise Invalid(Text("'applications' cannot be given"), hint=Text("give them as 'services'"))
     model: dict[str, Any] = {"?": {"id": id, "type": ENVIRONMENT, "metadata": {}}, "name": name}
     for key, value in given.items():
         if key not in _IGNORED and key not in ("name", "services"):
@@ -61,13 +62,13 @@ def model_of(id: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if "services" in given:
         services = given["services"]
         if not isinstance(services, list):
-            raise Invalid("'services' must be a list")
+            raise Invalid(Text("'services' must be a list"))
         model["applications"] = content.check_services(services)
     wanted = given.get("defaultNetworks")
     if wanted is None:
         model["defaultNetworks"] = networks.default_networks(config(), name)
     elif not isinstance(wanted, Mapping):
-        raise Invalid("'defaultNetworks' must be an object with the keys 'environment' and 'flat'")
+        raise Invalid(Text("'defaultNetworks' must be an object with the keys 'environment' and 'flat'"))
     content.check_ids(model)
     limits.check_model(model)
     return model
@@ -99,7 +100,7 @@ def insert(
                 cloud=dict(cloud or {}),
             )
     except IntegrityError:
-        raise Conflict("Environment with specified name already exists") from None
+        raise Conflict(Text("Environment with specified name already exists")) from None
     State.objects.create(environment=row, number=0, model=model)
     announce(row.project_id, row.id, "created")
     return row
@@ -124,11 +125,11 @@ def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:
     """Gives an environment another name; the name in its model stays. Raises `Invalid`, `Conflict`, `NotFound`."""
     found = reading.get(caller, environment_id)
     if not isinstance(given, Mapping):
-        raise Invalid("The server could not comply with the request: the body must be an object with a 'name'.")
+        raise Invalid(Text("The server could not comply with the request: the body must be an object with a 'name'."))
     if "name" not in given:
-        raise NotFound("'name' is missing", hint='send {"name": "…"}')
-    blank = "Environment name must contain at least one non-white space symbol"
-    name = limits.name_of(given["name"], blank, "Environment")
+        raise NotFound(Text("'name' is missing"), hint=Text('send {{"name": "…"}}'))
+    blank = Text("Environment name must contain at least one non-white space symbol")
+    name = limits.name_of(given["name"], blank, Text("Environment"))
     try:
         with transaction.atomic():
             row = Environment.objects.select_for_update().get(id=found.id)
@@ -137,9 +138,9 @@ def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:
             record(caller, "environment.rename", row.id, name, before=before)
             announce(row.project_id, row.id, "renamed")
     except IntegrityError:
-        raise Conflict("Environment with specified name already exists") from None
+        raise Conflict(Text("Environment with specified name already exists")) from None
     except Environment.DoesNotExist:
-        raise NotFound(f"Environment with id {environment_id} not found") from None
+        raise NotFound(Text("Environment with id {environment_id} not found", environment_id=environment_id)) from None
     return described(row)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, transaction
 
+from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import queries as reading
@@ -25,8 +26,11 @@ def open_session(caller: Caller, environment_id: str) -> Session:
         found = locked(caller, environment_id)
         if found.busy:
             raise Busy(
-                f"Could not open session for environment <EnvId: {environment_id}>,"
-                " environment has deploying or deleting status."
+                Text(
+                    "Could not open session for environment <EnvId: {environment_id}>, environment "
+                    "has deploying or deleting status.",
+                    environment_id=environment_id,
+                )
             )
         session = _opened(found, caller)
         record(caller, "session.open", session.id, found.name, environment=found.id)
@@ -47,7 +51,7 @@ def close(caller: Caller, environment_id: str, session_id: str) -> None:
     with transaction.atomic():
         session, found = _own(caller, environment_id, session_id, lock=True)
         if session.id == found.session_id:
-            raise Busy(f"Session <SessionId: {session.id}> is in deploying state and could not be deleted")
+            raise Busy(Text("Session <SessionId: {id}> is in deploying state and could not be deleted", id=session.id))
         session.delete()
         record(caller, "session.close", session_id, found.name, environment=found.id)
         announce(found.project_id, found.id, "closed", kind="session", session=session_id)
@@ -65,13 +69,16 @@ def writable(
     """
     found = (locked if lock else reading.get)(caller, environment_id, model=model)
     if not session_id:
-        raise Invalid("X-Configuration-Session header which indicates to the session is missed")
+        raise Invalid(Text("X-Configuration-Session header which indicates to the session is missed"))
     session = _find(session_id, model=model)
     _tied(session, environment_id)
     if session.user_id != caller.user_id:
-        raise Forbidden(f"Session <SessionId {session.id}> belongs to somebody else", hint="open a session of your own")
+        raise Forbidden(
+            Text("Session <SessionId {id}> belongs to somebody else", id=session.id),
+            hint=Text("open a session of your own"),
+        )
     if session.id == found.session_id:
-        raise Busy(f"Session <SessionId {session.id}> is already in deployment state")
+        raise Busy(Text("Session <SessionId {id}> is already in deployment state", id=session.id))
     if invalid(session, found):
         raise _stale(session)
     return session, found
@@ -83,7 +90,7 @@ def deployable(caller: Caller, environment_id: str, session_id: str) -> tuple[Se
     session = _find(session_id)
     _tied(session, environment_id)
     if session.id == found.session_id:
-        raise Busy(f"Session <SessionId {session.id}> is already deployed or deployment is in progress")
+        raise Busy(Text("Session <SessionId {id}> is already deployed or deployment is in progress", id=session.id))
     if invalid(session, found):
         raise _stale(session)
     return session, found
@@ -96,9 +103,9 @@ def readable(caller: Caller, found: reading.Found, session_id: str) -> Session |
     """
     session = _find(session_id)
     if session.environment_id != found.id:
-        raise NotFound(f"Session <SessionId {session_id}> is not found")
+        raise NotFound(Text("Session <SessionId {session_id}> is not found", session_id=session_id))
     if session.user_id != caller.user_id and session.id != found.session_id:
-        raise Forbidden(f"Session <SessionId {session.id}> belongs to somebody else")
+        raise Forbidden(Text("Session <SessionId {id}> belongs to somebody else", id=session.id))
     return None if invalid(session, found) else session
 
 
@@ -153,19 +160,28 @@ def _find(session_id: str, *, model: bool = True) -> Session:
     rows = Session.objects.all() if model else Session.objects.defer("draft", "answers")
     session = rows.filter(id=session_id).first() if known_id(session_id) else None
     if session is None:
-        raise NotFound(f"Session <SessionId {session_id}> is not found")
+        raise NotFound(Text("Session <SessionId {session_id}> is not found", session_id=session_id))
     return session
 
 
 def _tied(session: Session, environment_id: str) -> None:
     if session.environment_id != environment_id:
-        raise Invalid(f"Session <SessionId {session.id}> is not tied with Environment <EnvId {environment_id}>")
+        raise Invalid(
+            Text(
+                "Session <SessionId {id}> is not tied with Environment <EnvId {environment_id}>",
+                id=session.id,
+                environment_id=environment_id,
+            )
+        )
 
 
 def _stale(session: Session) -> SessionInvalid:
     return SessionInvalid(
-        f"Session <SessionId {session.id}> is invalid: environment has been updated or updating right now"
-        " with other session"
+        Text(
+            "Session <SessionId {id}> is invalid: environment has been updated or updating "
+            "right now with other session",
+            id=session.id,
+        )
     )
 
 
@@ -178,6 +194,10 @@ def _own(caller: Caller, environment_id: str, session_id: str, *, lock: bool = F
     found = locked(caller, environment_id) if lock else reading.get(caller, environment_id)
     if session.user_id != caller.user_id:
         raise NotSignedIn(
-            f"User <UserId {caller.user_id}> is not authorized to access session <SessionId {session.id}>."
+            Text(
+                "User <UserId {user_id}> is not authorized to access session <SessionId {id}>.",
+                user_id=caller.user_id,
+                id=session.id,
+            )
         )
     return session, found

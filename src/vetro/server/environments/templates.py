@@ -13,6 +13,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import content, limits, redaction, service, template_secrets
@@ -25,8 +26,8 @@ from vetro.server.ids import new_id, stamp
 from vetro.server.queries import fetch
 from vetro.server.quotas import enforcement
 
-_NO_NAME = "Please, specify a name of the environment template."
-_WHAT = "Environment template"
+_NO_NAME = Text("Please, specify a name of the environment template.")
+_WHAT = Text("Environment template")
 
 
 def list_all(caller: Caller, *, is_public: bool | None = None) -> list[dict[str, Any]]:
@@ -50,7 +51,7 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
     listed = given.get("services")
     if listed is not None:
         if not isinstance(listed, list):
-            raise Invalid("'services' must be a list")
+            raise Invalid(Text("'services' must be a list"))
         content.check_services(listed)
     is_public = _flag(given.get("is_public", False))
     model = {key: value for key, value in given.items() if key not in ("id", "tenant_id", "created", "updated")}
@@ -101,7 +102,7 @@ def update(caller: Caller, template_id: str, given: Any) -> dict[str, Any]:
             row.save(update_fields=["name", "is_public", "description_text", "model", "updated"])
             record(caller, "template.update", row.id, name)
     except IntegrityError:
-        raise Conflict("Env template with specified name already exists") from None
+        raise Conflict(Text("Env template with specified name already exists")) from None
     return described(row)
 
 
@@ -120,7 +121,7 @@ def clone(caller: Caller, template_id: str, given: Any) -> dict[str, Any]:
     name = limits.name_of(given.get("name"), _NO_NAME, _WHAT)
     source = _get(caller, template_id)
     if not source.is_public and source.project_id != caller.project_id and not caller.is_admin:
-        raise NotYours("User has no access to these resources.")
+        raise NotYours(Text("User has no access to these resources."))
     is_public = _flag(given.get("is_public", False))
     listed = template_secrets.kept(caller, source.project_id, template_secrets.given(caller, source), is_public)
     if source.project_id == caller.project_id:
@@ -144,7 +145,7 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
     """An environment with an open session that has the template's applications: {environment_id, session_id}."""
     if not isinstance(given, Mapping):
         raise Invalid(_NO_NAME)
-    name = limits.name_of(given.get("name"), _NO_NAME, "Environment")
+    name = limits.name_of(given.get("name"), _NO_NAME, Text("Environment"))
     row = _get(caller, template_id)
     wanted = {key: given[key] for key in ("region", "defaultNetworks", "description_text") if key in given}
     id = new_id()
@@ -170,7 +171,7 @@ def services(caller: Caller, template_id: str, path: Sequence[str]) -> Any:
 def add_services(caller: Caller, template_id: str, given: Any) -> Any:
     """Adds applications; what was given. Raises `Invalid`."""
     if not given:
-        raise Invalid("The server could not comply with the request: there is no application in the body.")
+        raise Invalid(Text("The server could not comply with the request: there is no application in the body."))
     listed = content.check_services(given)
     with transaction.atomic():
         row = _get(caller, template_id, own=True, lock=True)
@@ -185,7 +186,7 @@ def put_services(caller: Caller, template_id: str, path: Sequence[str], given: A
         listed: list[Any] = content.copied(services_of(row))
         if not path:
             if not isinstance(given, list):
-                raise Invalid("the applications must be a list of objects")
+                raise Invalid(Text("the applications must be a list of objects"))
             listed = given
         elif len(path) == 1 and any(content.id_of(item) == path[0] for item in listed):
             listed = [given if content.id_of(item) == path[0] else item for item in listed]
@@ -229,9 +230,9 @@ def _get(caller: Caller, template_id: str, *, own: bool = False, lock: bool = Fa
     rows = Template.objects.select_for_update() if lock else Template.objects
     row = rows.filter(id=template_id).first() if known_id(template_id) else None
     if row is None:
-        raise NotFound(f"EnvTemplate <TempId {template_id}> is not found")
+        raise NotFound(Text("EnvTemplate <TempId {template_id}> is not found", template_id=template_id))
     if not caller.sees(row.project_id) and (own or not row.is_public):
-        raise NotYours("User has no access to these resources.")
+        raise NotYours(Text("User has no access to these resources."))
     return row
 
 
@@ -251,7 +252,7 @@ def _insert(
                 model=dict(model),
             )
     except IntegrityError:
-        raise Conflict("Env template with specified name already exists") from None
+        raise Conflict(Text("Env template with specified name already exists")) from None
 
 
 def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = False) -> None:
@@ -276,11 +277,11 @@ def _stored(row: Template) -> int:
 
 def _version(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= limits.LARGEST_NUMBER:
-        raise Invalid("'version' must be a whole number that is not negative")
+        raise Invalid(Text("'version' must be a whole number that is not negative"))
     return value
 
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Invalid("'is_public' must be true or false")
+        raise Invalid(Text("'is_public' must be true or false"))
     return value

@@ -25,12 +25,12 @@ from typing import IO, Any, Final, cast
 
 from django.db import transaction
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.catalog.inspection.client import PREFIX
-from vetro.server.catalog.inspection.pool import pool
+from vetro.server.catalog.inspection.pool import pool, reason_of
 from vetro.server.environments import fixed_properties, history, limits, packages, queries, removal, service
 from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.errors import ResourcesElsewhere
@@ -132,12 +132,12 @@ def import_environment(
     kept = 1 if fresh else int(config()["retention.states"]) or _MOST_STATES
     head, numbers = told["head"], told["numbers"][-kept:]
     notes = list(_left_out(told, kept))
-    wanted = limits.name_of(name or head.get("name"), "the archive names no environment", "Environment")
+    wanted = limits.name_of(name or head.get("name"), Text("the archive names no environment"), "Environment")
     if fresh:
         _, found = ask.of(want="states", numbers=numbers[-1:], root_id="")
         root = loads_compressed(found[0], limits.LARGEST_MODEL * 4).get("Objects")
         if not isinstance(root, dict):
-            raise Invalid("the newest model of the archive has no objects")
+            raise Invalid(Text("the newest model of the archive has no objects"))
         used = read(caller, ask, head.get("packages"))
         with transaction.atomic():
             made = history.begin(
@@ -152,8 +152,10 @@ def import_environment(
     facts, models = ask.of(want="states", numbers=numbers, root_id=own)
     if own != head.get("id") and facts["resources"]:
         raise ResourcesElsewhere(
-            "the environment of the archive has resources in a cloud, and they stay those of the environment that made"
-            " them: a copy that counts as deployed would have none",
+            Text(
+                "the environment of the archive has resources in a cloud, and they stay those of "
+                "the environment that made them: a copy that counts as deployed would have none"
+            ),
             details={"id": head.get("id")},
         )
     used = read(caller, ask, head.get("packages"))
@@ -169,13 +171,13 @@ def _left_out(told: Mapping[str, Any], kept: int) -> Iterator[str]:
     """What of an archive an import does not take."""
     older, tasks = len(told["numbers"]) - kept, told["besides"]["tasks"]
     if older > 0:
-        yield f"older states were left out: {older}; the newest are imported: {kept}"
+        yield Text("older states were left out: {older}; the newest are imported: {kept}", older=older, kept=kept)
     if tasks:
-        yield f"the history of tasks was left out: {tasks}; reports and logs are not imported"
+        yield Text("the history of tasks was left out: {tasks}; reports and logs are not imported", tasks=tasks)
     if told["besides"]["files"]:
         more = told["besides"]["more"]
         files = ", ".join([*told["besides"]["files"], *([f"… ({more})"] if more else [])])
-        yield f"files that no environment has were left out: {files}"
+        yield Text("files that no environment has were left out: {files}", files=files)
 
 
 class _Archive:
@@ -211,9 +213,12 @@ class _Archive:
         try:
             told, blobs = pool().ask(self._owner, head, [self._data], SECONDS)
         except Invalid as error:
-            raise Invalid(error.message.replace(PREFIX, "the archive cannot be read: "), hint=error.hint) from None
+            raise Invalid(
+                Text("the archive cannot be read: {message}", message=reason_of(error.message)), hint=error.hint
+            ) from None
         if "invalid" in told:
-            raise Invalid(str(told["invalid"]["message"]), hint=told["invalid"]["hint"])
+            refused = decode_messages(told["invalid"])
+            raise Invalid(refused["message"], hint=refused["hint"])
         return told, blobs
 
 
@@ -300,7 +305,7 @@ def _report_lines(numbers: Mapping[str, int]) -> Iterator[str]:
             "level": row.level,
             "at": row.created.timestamp(),
         }
-        yield json.dumps(entry, ensure_ascii=False) + "\n"
+        yield f"{json.dumps(entry, ensure_ascii=False)}\n"
 
 
 def _write_json(archive: zipfile.ZipFile, path: str, value: Any) -> None:
@@ -339,7 +344,9 @@ def _stored_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dic
     used = []
     for entry, data in zip(entries, files, strict=True):
         if blobs.put(data) != entry["digest"]:
-            raise Invalid(f"the archive has package {entry['name']} {entry['version']} changed")
+            raise Invalid(
+                Text("the archive has package {entry} {entry2} changed", entry=entry["name"], entry2=entry["version"])
+            )
         used.append({"fqn": entry["name"], "version": entry["version"], "digest": entry["digest"]})
     return used
 
@@ -347,10 +354,16 @@ def _stored_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dic
 def _listed_packages(listed: Any) -> Iterator[dict[str, str]]:
     entries = listed if isinstance(listed, list) else []
     if len(entries) > _MOST_PACKAGES:
-        raise Invalid(f"environment.json: 'packages' lists {len(entries):,}, {_MOST_PACKAGES} at most")
+        raise Invalid(
+            Text(
+                "environment.json: 'packages' lists {entries:,}, {most_packages} at most",
+                entries=len(entries),
+                most_packages=_MOST_PACKAGES,
+            )
+        )
     for entry in entries:
         if not isinstance(entry, dict) or not all(isinstance(entry.get(k), str) for k in ("name", "version", "digest")):
-            raise Invalid("environment.json: 'packages' must list objects with name, version and digest")
+            raise Invalid(Text("environment.json: 'packages' must list objects with name, version and digest"))
         for key in ("name", "version", "digest"):
             limits.writable(entry[key], f"environment.json: '{key}' of a package")
         yield entry

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Max
 
+from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import Describer, Implementation, Implementations
 from vetro.forms.keywords import Schema
@@ -86,7 +87,7 @@ class ServiceCatalog:
         except AskFailed as error:
             if error.error.get("kind") in ("class-not-found", "package-not-found", "not-found"):
                 return None
-            text = f"The class {name} cannot be read. Please tell whoever maintains the package."
+            text = Text("The class {name} cannot be read. Please tell whoever maintains the package.", name=name)
             raise FormFailed(text, dict(error.error)) from None
 
     def class_schema(self, name: str, version: str | None, package: str | None) -> Schema | None:

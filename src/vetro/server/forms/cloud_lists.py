@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner, Place
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.diagnostics import Text
 from vetro.forms.cloud_lists import rows
 from vetro.server.forms.concurrency import FairPool, Full
 from vetro.server.setup import config
@@ -43,7 +44,7 @@ class ListUnavailable(CloudError):
     """The cloud does not tell what there is to choose from."""
 
     code = "SRV561"
-    hint = "try again in a moment"
+    hint = Text("try again in a moment")
 
 
 def choices(project_id: str, environment_id: str, source: str, region: str | None, *, anew: bool = False) -> list[Any]:
@@ -64,8 +65,10 @@ def choices(project_id: str, environment_id: str, source: str, region: str | Non
             raise
         if known is not None and now - at < STALE and not anew:
             return known
-        why = "it does not answer" if isinstance(error, TooLate) else str(getattr(error, "message", error))
-        raise ListUnavailable(f"the cloud cannot list its {source.replace('_', ' ')}: {why}") from None
+        why = Text("it does not answer") if isinstance(error, TooLate) else str(getattr(error, "message", error))
+        raise ListUnavailable(
+            Text("the cloud cannot list its {source}: {why}", source=source.replace("_", " "), why=why)
+        ) from None
     with _lock:
         if len(_known) >= _MOST:
             _known.clear()
@@ -85,13 +88,15 @@ def mark_image(project_id: str, image: str, mark: Mapping[str, str] | None, regi
         try:
             doing.result(PATIENCE)
         except TooLate:
-            raise ListUnavailable("the cloud has not said in time whether the image is marked; look again") from None
+            raise ListUnavailable(
+                Text("the cloud has not said in time whether the image is marked; look again")
+            ) from None
     forget()
 
 
 def _mark(cloud: Cloud, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> None:
     if not hasattr(cloud, "mark_image"):
-        raise NotAvailable(f"the cloud '{cloud.name}' marks no images")
+        raise NotAvailable(Text("the cloud '{name}' marks no images", name=cloud.name))
     cloud.mark_image(owner, region, image, mark)
 
 
@@ -127,7 +132,7 @@ def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
         return pool.submit(owner.project, partial(_with_cloud, owner, do))
     except Full:
         refused: Future[Any] = Future()
-        refused.set_exception(ListUnavailable("too much of this project waits for the cloud already"))
+        refused.set_exception(ListUnavailable(Text("too much of this project waits for the cloud already")))
         return refused
 
 

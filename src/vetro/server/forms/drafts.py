@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from vetro.diagnostics import TEXTS, Text, decode_messages, encode_messages
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.caller import Caller
 from vetro.server.environments.limits import known_id
@@ -26,7 +27,7 @@ class FormChanged(Conflict):
     """The form was changed meanwhile, in another window."""
 
     code = "SRV560"
-    hint = "load the form again"
+    hint = Text("load the form again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +55,28 @@ class Content:
 
     def as_json(self) -> dict[str, Any]:
         """All of it."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "subject": asdict(self.subject)}
+        return {
+            **{name: getattr(self, name) for name in self.__slots__},
+            **encode_messages({"reason": self.reason}),
+            "subject": asdict(self.subject),
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Content:
         """What `as_json` gave, after a stay in the database."""
-        return cls(**{**data, "subject": Subject(**data["subject"]), "sources": tuple(data["sources"])})
+        reason = decode_messages({name: data[name] for name in ("reason", TEXTS) if name in data})
+        kept = {name: value for name, value in data.items() if name != TEXTS}
+        return cls(**{**kept, **reason, "subject": Subject(**data["subject"]), "sources": tuple(data["sources"])})
 
 
 def get(caller: Caller, id: str) -> FormDraft:
     """A form of the caller's own. Raises `NotFound`."""
     row: FormDraft | None = _mine(caller).filter(id=id).first() if known_id(id) else None
     if row is None:
-        raise NotFound(f"There is no form '{id[:80]}'.", hint="it may have been finished, or thrown away; begin anew")
+        raise NotFound(
+            Text("There is no form '{id}'.", id=id[:80]),
+            hint=Text("it may have been finished, or thrown away; begin anew"),
+        )
     return row
 
 
@@ -106,7 +116,7 @@ def save(row: FormDraft, content: Content) -> None:
             updated=now,
         )
     if not changed:
-        raise FormChanged("The form was changed meanwhile, in another window.")
+        raise FormChanged(Text("The form was changed meanwhile, in another window."))
     row.revision += 1
     row.updated = now
 
@@ -115,7 +125,7 @@ def remove(row: FormDraft) -> None:
     """Removes a form that is finished; inside the transaction that finishes it. Raises `FormChanged`."""
     gone, _ = FormDraft.objects.filter(id=row.id, revision=row.revision).delete()
     if not gone:
-        raise FormChanged("The form was changed meanwhile, in another window.")
+        raise FormChanged(Text("The form was changed meanwhile, in another window."))
 
 
 def discard(caller: Caller, id: str) -> None:

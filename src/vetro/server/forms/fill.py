@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass
 from vetro.forms.keywords import Schema
@@ -67,7 +68,10 @@ def described(place: Place, subject: Subject) -> DescribedClass:
     found = place.describer.described(subject.type)
     if found is None:
         missing_packages.check_class(place.project_id, subject.type)
-        raise Invalid(f"The class {subject.type} is not in the catalog any more.", hint="import its package again")
+        raise Invalid(
+            Text("The class {type} is not in the catalog any more.", type=subject.type),
+            hint=Text("import its package again"),
+        )
     return found
 
 
@@ -99,7 +103,9 @@ def build(place: Place, subject: Subject, builder: str, args: Mapping[str, Any])
     try:
         return ask(place.caller, "builder", packages=rows, on_class=on_class, method=builder, args=args)
     except AskFailed as error:
-        raise FormFailed(f"This could not be started from: {error.message}", dict(error.error)) from None
+        raise FormFailed(
+            Text("This could not be started from: {message}", message=error.message), dict(error.error)
+        ) from None
 
 
 def _asked(place: Place, subject: Subject) -> Any:
@@ -113,7 +119,7 @@ def _asked(place: Place, subject: Subject) -> Any:
                 handlers={EFFECT: place.answer},
             )
         except AskFailed as error:
-            text = "The form of this package did not answer. Please tell whoever maintains the package."
+            text = Text("The form of this package did not answer. Please tell whoever maintains the package.")
             raise FormFailed(text, dict(error.error)) from None
 
     return asked

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.diagnostics import Text
 from vetro.forms.model import Choice, Form, Problem
 from vetro.forms.placement import field_at
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed, ReviewPage, ReviewWords, Work
@@ -52,9 +53,9 @@ def begin(
         drafts.get(caller, into)
     wanted_draft = action is None and method is None
     if template is not None and (environment_id is not None or not wanted_draft):
-        raise Invalid("A form is for an environment or for a template, and actions are for environments.")
+        raise Invalid(Text("A form is for an environment or for a template, and actions are for environments."))
     if session_id is not None and environment_id is None:
-        raise Invalid("A session is one of an environment: name that, too.")
+        raise Invalid(Text("A session is one of an environment: name that, too."))
     place = Place(caller, environment_id, session_id, draft=wanted_draft, template_id=template or "")
     if action is not None:
         _only(environment_id, "environment_id", "an action")
@@ -149,7 +150,9 @@ def finish(caller: Caller, id: str, *, revision: int | None = None) -> Finished:
     form = opened(caller, id)
     if not form.form_session.ready(form.work):
         page = form.form_session.page(form.work)
-        raise Invalid("The form is not complete yet.", hint="submit the page that is due", details={"page": page})
+        raise Invalid(
+            Text("The form is not complete yet."), hint=Text("submit the page that is due"), details={"page": page}
+        )
     return finishing.finish(caller, form.row, form.content, form.place, form.form_session, revision)
 
 
@@ -161,7 +164,10 @@ def switch(caller: Caller, id: str, source: str) -> Shown:
         return show(form)
     if source not in before.sources:
         there = ", ".join(before.sources) or "none"
-        raise Invalid(f"The form cannot be switched to '{source[:80]}'; there is: {there}.", hint=before.reason or None)
+        raise Invalid(
+            Text("The form cannot be switched to '{source}'; there is: {there}.", source=source[:80], there=there),
+            hint=before.reason or None,
+        )
     form_session = fill.form_session_of(form.place, before.subject, source, before.base)
     work = before.works.get(source)
     if work is None:
@@ -228,9 +234,9 @@ def choices(
     shown = form_of_builder(form, builder).pages[0] if builder else form.form_session.form(form.work, page).pages[due]
     field = field_at(shown, path)
     if field is None:
-        raise NotFound(f"There is no field '{path[:255]}' on this page.")
+        raise NotFound(Text("There is no field '{path}' on this page.", path=path[:255]))
     if what not in ("existing", "types", "choices"):
-        raise Invalid(f"'{what[:80]}' cannot be listed; 'existing', 'types' and 'choices' can.")
+        raise Invalid(Text("'{what}' cannot be listed; 'existing', 'types' and 'choices' can.", what=what[:80]))
     limit = config()["forms.max_implementations"]
     offset = _offset(cursor)
     if field.picker is not None and what != "choices":
@@ -276,7 +282,8 @@ def _chosen(wanted: subjects.Wanted, source: str) -> str:
     if source == "auto" or source in there:
         return wanted.first if source == "auto" else source
     raise Invalid(
-        f"There is no form of source '{source[:80]}'; there is: {', '.join(there)}.", hint=wanted.reason or None
+        Text("There is no form of source '{source}'; there is: {there}.", source=source[:80], there=", ".join(there)),
+        hint=wanted.reason or None,
     )
 
 
@@ -287,14 +294,14 @@ def _with_way_out(wanted: subjects.Wanted, chosen: str, start: Callable[[], Work
     except FormFailed as error:
         others = [name for name in (wanted.first, *wanted.others) if name != chosen]
         if others:
-            error.hint = "the form generated from the class can be used instead"
+            error.hint = Text("the form generated from the class can be used instead")
             error.details = {**(error.details or {}), "sources": others}
         raise
 
 
 def _only(value: str | None, name: str, what: str, wanted: str = "") -> str:
     if not value:
-        raise Invalid(f"The form of {what} needs {wanted or name}.")
+        raise Invalid(Text("The form of {what} needs {wanted}.", what=what, wanted=wanted or name))
     return value
 
 
@@ -302,5 +309,5 @@ def _offset(cursor: str) -> int:
     if not cursor:
         return 0
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
-        raise Invalid("This is no cursor of this list.", hint="leave it out, or give what 'next' said")
+        raise Invalid(Text("This is no cursor of this list."), hint=Text("leave it out, or give what 'next' said"))
     return int(cursor)

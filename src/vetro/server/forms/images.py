@@ -13,6 +13,7 @@ from typing import Any
 
 from vetro.clouds import interface as clouds_say
 from vetro.clouds.interface import CloudError
+from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
@@ -63,13 +64,14 @@ def mark(caller: Caller, image: str, title: Any, type: Any, region: str | None =
     Raises `Invalid`, `NotFound`, `Conflict` for the title of another image, `Forbidden` where the cloud does not let
     the service, `Unavailable`.
     """
-    title, type = _word(title, "title"), _word(type, "type")
+    title, type = _word(title, Text("title")), _word(type, Text("type"))
     images = listed(caller, region)
     found = _find(images, image)
     for other in images:
         if other.title == title and other.id != found.id:
             raise Conflict(
-                f"The image '{other.name}' has the title '{title}' already.", hint="titles tell images apart"
+                Text("The image '{name}' has the title '{title}' already.", name=other.name, title=title),
+                hint=Text("titles tell images apart"),
             )
     _change(caller, found, {"title": title, "type": type}, region)
     return Image(found.id, found.name, found.status, title, type, False)
@@ -94,7 +96,10 @@ def _change(caller: Caller, image: Image, mark: Mapping[str, str] | None, region
 def _find(images: list[Image], wanted: str) -> Image:
     found = next((image for image in images if image.id == wanted), None)
     if found is None:
-        raise NotFound(f"There is no image with the id '{wanted[:80]}'.", hint="the list of images has their ids")
+        raise NotFound(
+            Text("There is no image with the id '{wanted}'.", wanted=wanted[:80]),
+            hint=Text("the list of images has their ids"),
+        )
     return found
 
 
@@ -116,7 +121,11 @@ def _image(row: Mapping[str, Any]) -> Image:
 def _word(value: Any, what: str) -> str:
     found = value.strip() if isinstance(value, str) else ""
     if not found or len(found) > LONGEST or not found.isprintable():
-        raise Invalid(f"The {what} of an image is a text of 1 to {LONGEST} characters in one line.")
+        raise Invalid(
+            Text(
+                "The {what} of an image is a text of 1 to {longest} characters in one line.", what=what, longest=LONGEST
+            )
+        )
     return found
 
 
@@ -129,5 +138,7 @@ def _refused(error: VetroError | OSError) -> VetroError:
     if isinstance(error, clouds_say.Conflict):
         return Conflict(message, hint=hint)
     if isinstance(error, CloudError) and getattr(error, "status", 0) == 403:
-        return Forbidden(message, hint="give the worker's user the right to change this image (docs/openstack.md)")
+        return Forbidden(
+            message, hint=Text("give the worker's user the right to change this image (docs/openstack.md)")
+        )
     return Unavailable(message, hint=hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.objects import header_of, id_of, walk
 from vetro.forms.values import pointer
 from vetro.server.environments.errors import DraftChanged
@@ -18,8 +19,8 @@ def merged(base: Any, mine: Any, theirs: Any) -> Any:
     found = _merged(base, mine, theirs, "", clashes)
     if clashes:
         raise DraftChanged(
-            f"The object was changed meanwhile, at the same place: {', '.join(clashes)}.",
-            hint="open its form again and repeat the change, or throw this form away",
+            Text("The object was changed meanwhile, at the same place: {clashes}.", clashes=", ".join(clashes)),
+            hint=Text("open its form again and repeat the change, or throw this form away"),
             details={"paths": clashes},
         )
     return found

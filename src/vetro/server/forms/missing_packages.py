@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 
+from vetro.diagnostics import Text
 from vetro.muranopl.objects.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
@@ -13,11 +14,15 @@ def check_usable(row: Package) -> None:
     """Raises `Invalid` for a package that is disabled, or that no deployment uses."""
     if not row.enabled:
         raise Invalid(
-            f"The package {row.fqn} cannot be used: it is disabled.",
-            hint="enable the package, or ask whoever manages packages to do so",
+            Text("The package {fqn} cannot be used: it is disabled.", fqn=row.fqn),
+            hint=Text("enable the package, or ask whoever manages packages to do so"),
         )
     if not row.usable:
-        raise Invalid(f"The package {row.fqn} cannot be used: it lacks packages that it requires, or cannot be read.")
+        raise Invalid(
+            Text(
+                "The package {fqn} cannot be used: it lacks packages that it requires, or cannot be read.", fqn=row.fqn
+            )
+        )
 
 
 def check_class(project_id: str, written: str) -> None:

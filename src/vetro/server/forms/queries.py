@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms.builders import builder_form as empty_builder_form
 from vetro.forms.fill import Filler
 from vetro.forms.model import Choice, Form, Problem
@@ -112,18 +113,22 @@ def builder_schema(form: Opened, builder: str) -> Mapping[str, Any]:
     """The schema of a model builder. Raises `NotFound`."""
     known = [choice.value for choice in _builders(form)]
     if builder not in known:
-        listed = ", ".join(map(str, known)) or "nothing"
-        raise NotFound(f"The form cannot be started from '{builder[:80]}'; there is: {listed}.")
+        listed = ", ".join(map(str, known)) or Text("nothing")
+        raise NotFound(
+            Text(
+                "The form cannot be started from '{builder}'; there is: {listed}.", builder=builder[:80], listed=listed
+            )
+        )
     return fill.schemas_of(form.place, form.content.subject)[builder]
 
 
 def check_answers(answers: Mapping[str, Any]) -> None:
     """Raises `Invalid` for answers that are nested too deeply, `TooLarge`."""
-    limits.check_depth(answers, "the answers")
+    limits.check_depth(answers, Text("the answers"))
     with deep_calls():
         size = len(json.dumps(answers, ensure_ascii=False))
     if size > LARGEST:
-        raise TooLarge(f"The answers have {size:,} characters, {LARGEST:,} at most.")
+        raise TooLarge(Text("The answers have {size:,} characters, {largest:,} at most.", size=size, largest=LARGEST))
 
 
 def check_page(form: Opened, page: int | None) -> None:
@@ -132,4 +137,4 @@ def check_page(form: Opened, page: int | None) -> None:
         return
     count = form.form_session.count(form.work)
     if not 0 <= page < count:
-        raise Invalid(f"There is no page {page}; the first is 0, the last {count - 1}.")
+        raise Invalid(Text("There is no page {page}; the first is 0, the last {count}.", page=page, count=count - 1))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.forms import form_source
 from vetro.forms.keywords import Schema
 from vetro.forms.objects import type_of
@@ -40,7 +41,7 @@ def adding_package(place: Place, package_id: str, *, referred: bool = False) -> 
     """A new object of a package of the catalog: its definition, or the class that is named like it."""
     row = Package.objects.filter(id=package_id).first() if "\0" not in package_id else None
     if row is None or not (row.is_public or row.project_id == place.project_id):
-        raise NotFound(f"Package id '{package_id[:80]}' not found")
+        raise NotFound(Text("Package id '{package_id}' not found", package_id=package_id[:80]))
     check_addable(row)
     return _adding(row, row.name, f"{row.fqn}/{row.version}@{row.fqn}" if row.fqn in row.class_names else "", referred)
 
@@ -50,8 +51,8 @@ def check_addable(row: Package) -> None:
     missing_packages.check_usable(row)
     if row.fqn not in row.class_names and not row.ui:
         raise Invalid(
-            f"The package {row.fqn} has no form: neither a definition, nor a class of its own name.",
-            hint="begin the form of one of its classes",
+            Text("The package {fqn} has no form: neither a definition, nor a class of its own name.", fqn=row.fqn),
+            hint=Text("begin the form of one of its classes"),
             details={"classes": list(row.class_names)},
         )
 
@@ -67,7 +68,7 @@ def adding_class(place: Place, class_name: str, version: str | None, *, referred
     described = place.describer.of(name, spec, package)
     if described is None:
         missing_packages.check_class(place.project_id, class_name)
-        raise NotFound(f"There is no class '{class_name[:255]}' in the catalog.")
+        raise NotFound(Text("There is no class '{class_name}' in the catalog.", class_name=class_name[:255]))
     return _adding(row, described.title, described.type, referred, definition=False)
 
 
@@ -86,8 +87,8 @@ def editing(place: Place, object_id: str) -> Wanted:
     if described is None:
         missing_packages.check_class(place.project_id, written or "")
         raise Invalid(
-            f"The class {written or 'of the object'} is not in the catalog any more.",
-            hint="import its package again",
+            Text("The class {written} is not in the catalog any more.", written=written or "of the object"),
+            hint=Text("import its package again"),
         )
     row = place.row_of(described)
     kept, maker = place.kept_for(object_id)
@@ -105,9 +106,12 @@ def action(place: Place, action_id: str) -> Wanted:
     assert place.environment_id is not None, "actions are called in environments"
     known = next((a for a in offered_actions.actions(place.caller, place.environment_id) if a["id"] == action_id), None)
     if known is None:
-        raise NotFound(f"There is no action '{action_id[:255]}'.", hint="deploy first what offers it")
+        raise NotFound(
+            Text("There is no action '{action_id}'.", action_id=action_id[:255]),
+            hint=Text("deploy first what offers it"),
+        )
     if not known["enabled"]:
-        raise Forbidden(f"The action '{action_id}' is disabled.")
+        raise Forbidden(Text("The action '{action_id}' is disabled.", action_id=action_id))
     header = f"{known['class']}/{known['version'] or ''}".rstrip("/")
     written = f"{header}@{known['package']}" if known["package"] else header
     subject = Subject(type=written, object_id=known["object_id"], action_id=action_id, method=known["name"])
@@ -125,7 +129,7 @@ def static(place: Place, class_name: str, method: str, version: str | None) -> W
     subject = Subject(**_package(row), type=exact, method=method)
     about = method_schema(place, subject)
     if not (about.get("muranoMethod") or {}).get("static"):
-        raise NotFound(f"{class_name} has no static action '{method}'.")
+        raise NotFound(Text("{class_name} has no static action '{method}'.", class_name=class_name, method=method))
     return Wanted(FormDraft.STATIC, str(about.get("title") or method), subject, "method")
 
 
@@ -136,7 +140,7 @@ def method_schema(place: Place, subject: Subject) -> Schema:
     schema = None if found is None else found.get(subject.method)
     about = {} if schema is None else schema.get("muranoMethod") or {}
     if schema is None or not about or about.get("builder"):
-        raise NotFound(f"{written.name} has no action '{subject.method}'.")
+        raise NotFound(Text("{name} has no action '{method}'.", name=written.name, method=subject.method))
     return schema
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.host.answer import Request
 from vetro.engine.host.encryption import Seal
 from vetro.engine.query.query import AskFailed
@@ -76,7 +77,7 @@ class Place:
             return made
         root = drafts.root_of(self.session, self.found)
         if root is None:
-            raise NotFound("The environment has no model any more.")
+            raise NotFound(Text("The environment has no model any more."))
         return root
 
     @cached_property
@@ -155,7 +156,7 @@ class Place:
             return queries.names_of(self.project_id)
         if what == "encrypt":
             return Seal(secret_keys(config()), self.project_id).close(request.text("text"))
-        raise Invalid(f"nobody knows what '{what}' is")
+        raise Invalid(Text("nobody knows what '{what}' is", what=what))
 
     def _packages(self, class_name: str) -> list[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
@@ -198,11 +199,18 @@ class Place:
     def problems_of(self, made: Mapping[str, Any]) -> Sequence[Problem]:
         """The same as problems of a form as a whole."""
         problems = []
-        for error in self.errors_of(made):
+        for error in decode_messages(self.errors_of(made)):
             name = error.get("property")
             where = ".".join(str(part) for part in (name, *(error.get("path") or ())) if part is not None)
-            text = told(str(error.get("message") or error.get("kind") or "It does not fit."))
-            problems.append(Problem("", f"{where}: {text}" if where else text, "contract", error.get("objectId")))
+            text = told(error.get("message") or str(error.get("kind") or "") or Text("It does not fit."))
+            problems.append(
+                Problem(
+                    "",
+                    Text("{where}: {message}", where=where, message=text) if where else text,
+                    "contract",
+                    error.get("objectId"),
+                )
+            )
         return problems
 
     def _check(self, root: dict[str, Any], own: Any) -> list[Mapping[str, Any]]:

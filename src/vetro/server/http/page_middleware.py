@@ -64,11 +64,16 @@ class Sessions(_PagesOnly, SessionMiddleware):
 
 
 class Language(_PagesOnly, LocaleMiddleware):
-    """The language and the time zone of the page: what the person chose, else the browser's language, and UTC."""
+    """The language and the time zone of the page: what the person chose, else the browser's language, and UTC.
+
+    What /v2 says is in the language that the request asks for, if it asks for one.
+    """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answers; the thread, which serves other people next, keeps neither."""
         try:
+            if request.path_info.startswith("/v2/") and request.headers.get("Accept-Language"):
+                translation.activate(translation.get_language_from_request(request))
             return super().__call__(request)
         finally:
             translation.deactivate()

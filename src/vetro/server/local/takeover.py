@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from vetro.clouds.kinds import RECORD
+from vetro.diagnostics import Text, decode_messages
 from vetro.packages.errors import PackageError
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.local.old_folders import LARGEST, OldJournal, OldTask
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 FOLDER, DONE = "environments", "taken-over"
 #: Seconds that reading one of them may take.
 SECONDS: Final = 60.0
-_OUT: Final = "move the folder elsewhere, and it is not looked at again"
+_OUT: Final = Text("move the folder elsewhere, and it is not looked at again")
 
 
 def take_over(workspace: Workspace) -> dict[str, str]:
@@ -80,9 +81,11 @@ def _check_own(path: Path) -> None:
     """Raises `Invalid` for what is no folder, or belongs to somebody who could change it meanwhile."""
     found, above = path.lstat(), path.parent.stat()
     if not stat.S_ISDIR(found.st_mode):
-        raise Invalid(f"{path} is a link: {_OUT}")
+        raise Invalid(Text("{path} is a link: {out}", path=path, out=_OUT))
     if found.st_uid not in (os.geteuid(), above.st_uid):
-        raise Invalid(f"{path} belongs to another user (number {found.st_uid}): {_OUT}")
+        raise Invalid(
+            Text("{path} belongs to another user (number {st_uid}): {out}", path=path, st_uid=found.st_uid, out=_OUT)
+        )
 
 
 @contextlib.contextmanager
@@ -91,7 +94,7 @@ def _locked(path: Path) -> Iterator[bool]:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(path / "lock", flags, 0o600), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise Invalid(f"{path / 'lock'} is no file: {_OUT}")
+            raise Invalid(Text("{path} is no file: {out}", path=path / "lock", out=_OUT))
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -102,17 +105,17 @@ def _locked(path: Path) -> Iterator[bool]:
 
 def _read(workspace: Workspace, path: Path) -> tuple[dict[str, Any], list[bytes | memoryview]]:
     """What `old_folders.answer` says. Raises `Invalid`."""
-    from vetro.server.catalog.inspection.client import PREFIX
-    from vetro.server.catalog.inspection.pool import pool
+    from vetro.server.catalog.inspection.pool import pool, reason_of
 
     head = {"op": "old environment", "folder": str(path)}
     try:
         told, blobs = pool().ask(workspace.caller.project_id, head, (), SECONDS, [str(path)])
     except Invalid as error:
-        raise Invalid(f"{path} cannot be read: {error.message.removeprefix(PREFIX)}: {_OUT}") from None
+        reason = reason_of(error.message)
+        raise Invalid(Text("{path} cannot be read: {reason}: {out}", path=path, reason=reason, out=_OUT)) from None
     if "invalid" in told:
-        message = str(told["invalid"]["message"])
-        raise Invalid(message if str(path) in message else f"{path}: {message}")
+        message = decode_messages(told["invalid"])["message"]
+        raise Invalid(message if str(path) in message else Text("{path}: {message}", path=path, message=message))
     return told, blobs
 
 

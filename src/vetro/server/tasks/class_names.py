@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import parse_spec
 from vetro.server.caller import Caller
 from vetro.server.catalog.dependencies import packages_for
@@ -31,8 +32,12 @@ def find(caller: Caller, class_name: str, version: str | None = None, package: s
             raise Invalid(str(getattr(error, "message", error))) from None
     chosen = _chosen(caller, package or class_name, version or None)
     if chosen is None:
-        what = f'Package "{package}"' if package else f'Package for class "{class_name}"'
-        raise NotFound(f"{what} is not found")
+        what = (
+            Text('Package "{package}"', package=package)
+            if package
+            else Text('Package for class "{class_name}"', class_name=class_name)
+        )
+        raise NotFound(Text("{what} is not found", what=what))
     owners = {
         row.package_id
         for row in PackageClass.objects.filter(name=class_name, package_id__in=[p.id for p in chosen]).only(

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.outcome import Outcome
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import clock, log, notifications, package_places, reports
@@ -93,10 +94,10 @@ def _tell_the_next(task: Task) -> None:
 def first_report(task: Task) -> None:
     """What the history of a deployment begins with (API.md 8)."""
     if task.kind == "destroy":
-        reports.add(task, log.BEGIN, "Deletion of the environment is scheduled")
+        reports.add(task, log.BEGIN, Text("Deletion of the environment is scheduled"))
     elif task.kind in LASTING:
         method = str((task.spec or {}).get("method") or "deploy") if task.kind == "action" else "deploy"
-        reports.add(task, log.BEGIN, f"Action {method} is scheduled")
+        reports.add(task, log.BEGIN, Text("Action {method} is scheduled", method=method))
 
 
 def _last_reports(task: Task) -> None:
@@ -106,15 +107,21 @@ def _last_reports(task: Task) -> None:
         details = {name: error[name] for name in ("code", "kind", "hint", "position", "frames") if error.get(name)}
         reports.add(task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None)
     if task.kind in LASTING:
-        how = " with errors" if task.errors else " with warnings" if task.warnings else ""
-        reports.add(task, log.END, f"Deployment finished{how}")
+        end = Text("Deployment finished")
+        if task.errors or task.warnings:
+            end = Text("Deployment finished with errors") if task.errors else Text("Deployment finished with warnings")
+        reports.add(task, log.END, end)
 
 
 def text_of(error: Mapping[str, Any]) -> str:
     """A failure in one line: the names of what was thrown, as packages know it, and the message."""
     names = [str(name) for name in error.get("names") or ()]
-    message = str(error.get("message") or "the task failed")
-    return f"[{names[0]}]: {message}" if names and error.get("kind") == "thrown" else message
+    message = str(decode_messages(error).get("message") or Text("the task failed"))
+    return (
+        Text("[{name}]: {message}", name=names[0], message=message)
+        if names and error.get("kind") == "thrown"
+        else message
+    )
 
 
 def _root(task: Task) -> str:

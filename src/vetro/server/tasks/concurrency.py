@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from vetro.diagnostics import Text
 from vetro.server.errors import Unavailable
 
 #: So many times the usual number may be answered at once when each is of another project.
@@ -37,7 +38,8 @@ class Gate:
                     left = until - time.monotonic()
                     if left <= 0:
                         raise Unavailable(
-                            "Too many questions of this project are being answered.", hint="try again in a moment"
+                            Text("Too many questions of this project are being answered."),
+                            hint=Text("try again in a moment"),
                         )
                     self._changed.wait(left)
             finally:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from vetro.diagnostics import Text
 from vetro.engine.effect_kinds import Policy
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.decisions import resolve as decide
@@ -59,7 +60,7 @@ def enqueue(
     (`vetro.server.tasks.labels`). Raises `Invalid` for a kind that there is not, `QuotaBusy`.
     """
     if kind not in KINDS:
-        raise Invalid(f"There are no tasks of kind '{kind}'.")
+        raise Invalid(Text("There are no tasks of kind '{kind}'.", kind=kind))
     id = new_id()
     project_id = caller.project_id if environment is None else environment.project_id
     enforcement.check(project_id, "tasks")
@@ -103,11 +104,14 @@ def get(caller: Caller, task_id: str, *, locked: bool = False) -> Task:
     """A task of the caller's project. Raises `NotFound`, also for tasks of others, `TooLarge` for one that holds more
     than `MOST_TEXT`."""
     rows = Task.objects.select_for_update() if locked else Task.objects
-    refusal = TooLarge(f"Task {task_id} holds more than {MOST_TEXT >> 20} MiB.", hint="have it return less")
+    refusal = TooLarge(
+        Text("Task {task_id} holds more than {most_text} MiB.", task_id=task_id, most_text=MOST_TEXT >> 20),
+        hint=Text("have it return less"),
+    )
     with large_requests.at_most(MOST_TEXT, refusal):
         task = rows.filter(id=task_id).first()
     if task is None or not caller.sees(task.project_id):
-        raise NotFound(f"There is no task {task_id}.")
+        raise NotFound(Text("There is no task {task_id}.", task_id=task_id))
     return task
 
 
@@ -153,7 +157,7 @@ def retry(caller: Caller, task_id: str) -> Task:
     """
     task = get(caller, task_id)
     if task.state not in Task.FINAL or task.state == "done":
-        raise Conflict(f"The task {task_id} has not failed: it is {task.state}.")
+        raise Conflict(Text("The task {task_id} has not failed: it is {state}.", task_id=task_id, state=task.state))
     if task.kind in ("deploy", "destroy", "action"):
         from vetro.server.environments.deploy import again
 
@@ -207,10 +211,10 @@ def resolve(caller: Caller, task_id: str, key: str, *, answer: Any = None, redo:
     task = get(caller, task_id, locked=True)
     try:
         if task.state != Task.NEEDS_PERSON:
-            raise NotOpen("the task waits for no decision")
+            raise NotOpen(Text("the task waits for no decision"))
         decide(DbJournal(task.id), key, answer=answer, redo=redo)
     except NotOpen as error:
-        raise Conflict(f"{error.message}.") from None
+        raise Conflict(Text("{message}.", message=error.message)) from None
     record(caller, "task.resolve", task.id, task.kind, key=key, redo=redo)
     if not undecided(caller, task_id):
         # The moment matters where the version that began it is gone (`claim`).

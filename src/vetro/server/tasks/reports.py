@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
+from vetro.diagnostics import TEXTS, encode_messages
 from vetro.engine.worker.journal import Note
 from vetro.server.tasks.long_lines import parts_of, shortened
 from vetro.server.tasks.models import Event, Report, ReportPart, Task
@@ -88,6 +89,9 @@ def _row(task_id: str, note: Note, wholes: dict[str, str]) -> Report:
 def add(task: Task, key: str, text: str, *, level: str = "info", entity_id: str = "", details: Any = None) -> None:
     """A line of the service itself under the name ``key``; nothing when it is there. With its event."""
     text, details, whole = shortened(text, details)
+    told: dict[str, Any] = encode_messages({"text": text})
+    if TEXTS in told:
+        details = {**(details or {}), TEXTS: told[TEXTS]}
     row, new = Report.objects.get_or_create(
         task_id=task.id,
         key=f'"{key}',  # no key of a task process looks so: quotes in those are escaped

@@ -19,6 +19,7 @@ from django.db import DataError, IntegrityError, connections
 from django.db import Error as DatabaseFailed
 from django.db.models import F
 
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.host import HostProcess
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import LauncherError
@@ -193,7 +194,10 @@ class TaskRunner:
         journal = DbJournal(task.id, lease.hold)
         try:
             if task.attempts > MOST_CLAIMS:
-                return _failed(journal, BegunTooOften(f"the task was begun {task.attempts} times without an end"))
+                return _failed(
+                    journal,
+                    BegunTooOften(Text("the task was begun {attempts} times without an end", attempts=task.attempts)),
+                )
             if task.engine != engine_version():
                 self._adopt(task, lease)
             outcome = self._perform(task, lease, journal, methods)
@@ -223,8 +227,13 @@ class TaskRunner:
         elif begun != engine_version() and not _over(journal):
             seconds = self._config["worker.version_wait"]
             raise OtherEngine(
-                f"the task was begun by version {begun}, of which no worker came for {seconds:g} s; this worker has"
-                f" version {engine_version()} and cannot go on with it"
+                Text(
+                    "the task was begun by version {begun}, of which no worker came for {seconds:g} "
+                    "s; this worker has version {engine_version} and cannot go on with it",
+                    begun=begun,
+                    seconds=seconds,
+                    engine_version=engine_version(),
+                )
             )
 
     def _perform(self, task: Task, lease: Lease, journal: DbJournal, methods: list[Any]) -> Outcome:
@@ -309,7 +318,7 @@ class TaskRunner:
         passing = known is None or isinstance(error, (LauncherError, HostUnavailable, Unavailable, KeysUnusable))
         if passing and task.failures + 1 < MOST_FAILURES:
             self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)])
-            raise LeaseLost("it is tried again later")
+            raise LeaseLost(Text("it is tried again later"))
         return _failed(journal, known or Stumbled(message))
 
     def _unreadable(self, lease: Lease, error: KeysUnusable) -> Outcome | None:
@@ -379,4 +388,11 @@ def _failed(journal: DbJournal, error: VetroError) -> Outcome:
 
 
 def _told(error: VetroError) -> dict[str, Any]:
-    return {"kind": "error", "code": error.code, "message": error.message, "hint": error.hint, "names": []}
+    told: dict[str, Any] = {
+        "kind": "error",
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "names": [],
+    }
+    return encode_messages(told)  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 
+from vetro.diagnostics import Text
 from vetro.server.errors import NotFound
 from vetro.server.tasks import notifications, wakeup
 from vetro.server.tasks.models import Task
@@ -33,7 +34,7 @@ def wait(task_id: str, seconds: float) -> Task:
             pause = min(pause * 1.5, _HEARING if notifications.hearing() else _MOST)
     found = Task.objects.filter(id=task_id).first()
     if found is None:
-        raise NotFound(f"There is no task {task_id}.")
+        raise NotFound(Text("There is no task {task_id}.", task_id=task_id))
     return found
 
 

@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from vetro.server.accounts.web_sessions import caller_of_session
 from vetro.server.caller import Caller
 from vetro.server.errors import NotFound, NotSignedIn, ServiceError, Unavailable
+from vetro.server.language import translated
 from vetro.server.tasks.package_queries import warm_up_soon
-from vetro.server.web.rule_texts import in_words
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.web")
@@ -66,7 +66,7 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
             except ServiceError as error:
                 return error_page(request, *_in_words(error))
             except VetroError as error:
-                return error_page(request, 400, in_words(error.message), in_words(error.hint) or None)
+                return error_page(request, 400, translated(error.message), translated(error.hint) or None)
             except OperationalError as error:
                 _log.warning("the database refused %s %s: %s", request.method, request.path, error)
                 answer = error_page(
@@ -198,7 +198,7 @@ def _in_words(error: ServiceError) -> tuple[int, str, str | None]:
     if isinstance(error, SessionInvalid):
         hint = _("Your draft is kept for reading. Look at what is deployed now, then make your changes again.")
         return 409, _("Somebody else has deployed this environment since you began to change it."), hint
-    return error.status, in_words(error.message), in_words(error.hint) or None
+    return error.status, translated(error.message), translated(error.hint) or None
 
 
 def _came_from(request: HttpRequest) -> str:

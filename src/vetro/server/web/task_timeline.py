@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import TEXTS, decode_messages
 from vetro.server.environments import content
 from vetro.server.tasks import log
 from vetro.server.tasks.models import JournalEntry, Report, Task
@@ -74,7 +75,7 @@ class Story:
             "kind": row.kind,
             "component": top,
             "label": self.components[top][0] if top else "",
-            "text": row.text,
+            "text": text_of(row),
             "details": _details(row.details),
             "cut": row.cut,
         }
@@ -131,6 +132,12 @@ class Story:
             steps.append(_step(_effect(row.kind, row.about), level, at, until, begin, span, running=going))
         state = "running" if any(step["running"] for step in steps) else "done"
         return {"id": "", "label": _("Cloud and servers"), "type": "", "state": state, "steps": steps}
+
+
+def text_of(row: Report) -> Any:
+    """What a line says; a message where the service said it."""
+    told = row.details if isinstance(row.details, Mapping) else {}
+    return decode_messages({"text": row.text, TEXTS: told.get(TEXTS)})["text"]
 
 
 def _step(

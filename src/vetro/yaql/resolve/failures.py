@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.yaql.brief import brief
 from vetro.yaql.errors import (
     AmbiguousFunction,
@@ -56,17 +57,19 @@ def unknown(table: FunctionTable, name: str, style: str, receiver: Any = MISSING
     """Nobody defined ``name`` in this style."""
     error: UnresolvedCall
     if style == "M":
-        suffix = "" if receiver is MISSING else f" for receiver {receiver_text(receiver)}"
-        error = NoMethodRegistered(f'Unknown method "{name}"{suffix}')
+        suffix = (
+            "" if receiver is MISSING else Text(" for receiver {receiver_text}", receiver_text=receiver_text(receiver))
+        )
+        error = NoMethodRegistered(Text('Unknown method "{name}"{suffix}', name=name, suffix=suffix))
         if table.has(name, "F"):
-            error.hint = f"{name} is a function: write {name}(...) without a receiver"
+            error.hint = Text("{name} is a function: write {name}(...) without a receiver", name=name)
     else:
-        error = NoFunctionRegistered(f'Unknown function "{name}"')
+        error = NoFunctionRegistered(Text('Unknown function "{name}"', name=name))
         if table.has(name, "M"):
-            error.hint = f"{name} is a method: write value.{name}(...)"
+            error.hint = Text("{name} is a method: write value.{name}(...)", name=name)
     if error.hint is None:
         close = _suggest(name, names(table, style))
-        error.hint = f"did you mean {close}?" if close else None
+        error.hint = Text("did you mean {close}?", close=close) if close else None
     return error
 
 
@@ -92,7 +95,7 @@ def _with_candidates(error: UnresolvedCall, candidates: Sequence[Overload]) -> U
     texts = list(dict.fromkeys(signature_text(o) for o in candidates))
     if texts:
         more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-        error.hint = "accepted: " + "; ".join(texts[:_SHOWN]) + more
+        error.hint = Text("accepted: {texts}{more}", texts="; ".join(texts[:_SHOWN]), more=more)
     return error
 
 
@@ -113,18 +116,33 @@ def no_match(
     if args is not None or words is not None:
         for offset, keyword in enumerate(named, len(types) - len(named)):
             types[offset] = f"{keyword} => {types[offset]}"
-        shown = f" ({', '.join(types[1:] if style == 'M' else types)})"
+        shown = Text(" ({types})", types=", ".join(types[1:] if style == "M" else types))
     if style == "M":
-        suffix = f" for receiver {receiver_text(args[0])}" if args else ""
+        suffix = Text(" for receiver {receiver_text}", receiver_text=receiver_text(args[0])) if args else ""
         return _with_candidates(
-            NoMatchingMethod(f'No method "{name}"{suffix} matches supplied arguments{shown}'), candidates
+            NoMatchingMethod(
+                Text(
+                    'No method "{name}"{suffix} matches supplied arguments{shown}',
+                    name=name,
+                    suffix=suffix,
+                    shown=shown,
+                )
+            ),
+            candidates,
         )
-    return _with_candidates(NoMatchingFunction(f'No function "{name}" matches supplied arguments{shown}'), candidates)
+    return _with_candidates(
+        NoMatchingFunction(Text('No function "{name}" matches supplied arguments{shown}', name=name, shown=shown)),
+        candidates,
+    )
 
 
 def ambiguous(name: str, style: str, candidates: Sequence[Overload], receiver: Any = MISSING) -> UnresolvedCall:
     """Several overloads fit and none is the most specific."""
     if style == "M":
-        suffix = "" if receiver is MISSING else f" for receiver {receiver_text(receiver)}"
-        return _with_candidates(AmbiguousMethod(f'Ambiguous method "{name}"{suffix}'), candidates)
-    return _with_candidates(AmbiguousFunction(f'Ambiguous function "{name}"'), candidates)
+        suffix = (
+            "" if receiver is MISSING else Text(" for receiver {receiver_text}", receiver_text=receiver_text(receiver))
+        )
+        return _with_candidates(
+            AmbiguousMethod(Text('Ambiguous method "{name}"{suffix}', name=name, suffix=suffix)), candidates
+        )
+    return _with_candidates(AmbiguousFunction(Text('Ambiguous function "{name}"', name=name)), candidates)

@@ -125,9 +125,9 @@ def part(data: bytes, name: str = "package.zip") -> Any:
     return SimpleUploadedFile(name, data, "application/zip")
 
 
-def upload(person: Any, *archives: bytes, path: str = "/v2/packages", **fields: Any) -> Any:
+def upload(person: Any, *archives: bytes, path: str = "/v2/packages", headers: Any = None, **fields: Any) -> Any:
     """Sends archives."""
-    return person._client.post(path, {"archive": [part(data) for data in archives], **fields})
+    return person._client.post(path, {"archive": [part(data) for data in archives], **fields}, headers=headers)
 
 
 def tree(id: str = "t1", **properties: Any) -> dict[str, Any]:

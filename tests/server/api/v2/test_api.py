@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from tests.server.api.v2.conftest import archive, upload
 from vetro.server.api.paging import cursor
 from vetro.server.api.v2.api import api
 
@@ -159,3 +162,36 @@ def test_a_busy_database_is_told_as_such(ann: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(queries, "part_of", busy)
     answer = ann.get("/v2/environments")
     assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+
+
+def test_errors_are_told_in_the_language_that_a_request_asks_for(ann: Any) -> None:
+    path = "/v2/environments/" + "0" * 32
+    english = ann.get(path).json()["error"]
+    german = ann.get(path, headers={"Accept-Language": "de-AT,en;q=0.5"}).json()["error"]
+    assert english["message"].startswith("There is no ") and english["code"] == german["code"]
+    assert german["message"] != english["message"] and "gibt es nicht" in german["message"]
+    # The thread that answered speaks English again; so does one that is asked for a language nobody wrote.
+    assert ann.get(path).json()["error"] == english
+    assert ann.get(path, headers={"Accept-Language": "tlh"}).json()["error"] == english
+
+
+def with_one_tag() -> bytes:
+    """A package about which `vetro check` has something to say."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive())) as source, zipfile.ZipFile(buffer, "w") as target:
+        for name in source.namelist():
+            target.writestr(zipfile.ZipInfo(name), source.read(name).replace(b"[garden]", b"garden"))
+    return buffer.getvalue()
+
+
+def test_what_was_found_behind_walls_and_stored_is_told_in_german_with_its_values(ann: Any, installed: None) -> None:
+    german = {"Accept-Language": "de"}
+    refused = upload(ann, archive(name="bad..name"), headers=german).json()["error"]
+    assert refused["message"].startswith("Das Paket konnte nicht geladen werden: ")
+    assert "bad..name" in refused["message"] and "malformed" not in refused["message"]
+    stored = upload(ann, with_one_tag(), headers=german)
+    assert stored.status_code == 201, stored.content
+    address = f"/v2/packages/{stored.json()['imported'][0]['id']}"
+    finding = ann.get(address, headers=german).json()["findings"][0]
+    assert finding["message"] == "Tags ist ein einzelner Text, keine Liste."
+    assert ann.get(address).json()["findings"][0]["message"] == "Tags is one text, not a list"

@@ -19,11 +19,11 @@ from vetro.forms.dynamic.types.cloud import (
 from vetro.forms.dynamic.types.networks import Network
 from vetro.forms.dynamic.types.numbers import Boolean, Integer
 from vetro.forms.dynamic.types.passwords import Password
-from vetro.forms.dynamic.types.texts import ClusterIp, DatabaseList, String, Text
+from vetro.forms.dynamic.types.texts import ClusterIp, DatabaseList, PlainText, String
 
 TYPES: Mapping[str, FieldType] = {
     "string": String(),
-    "text": Text(),
+    "text": PlainText(),
     "integer": Integer(),
     "boolean": Boolean(),
     "floatingip": Boolean(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.environment import Row
 from vetro.forms.dynamic.types.base import Resolved
 from vetro.forms.dynamic.types.choices import Select
@@ -37,10 +38,10 @@ class Application(Select):
         ]
         if len(found) == 1 and field.initial is None:
             field.initial = found[0].value
-        field.choices = [Choice("", values.get("empty_value_message") or "Select Application"), *found]
+        field.choices = [Choice("", values.get("empty_value_message") or Text("Select Application")), *found]
         if not packages and not field.unavailable:
             tried = ", ".join(self.classes)
-            field.instead = f"Couldn't find any apps, required for this field.\nTried: {tried}"
+            field.instead = Text("Couldn't find any apps, required for this field.\nTried: {tried}", tried=tried)
         offered = {str(row["fqn"]): Choice(str(row["fqn"]), str(row.get("name") or row["fqn"])) for row in packages}
         field.picker = Picker(
             self.classes[0],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import COMMON, CONVERT, Convert
 from vetro.forms.model import Choice, Kind, Picker
 
@@ -93,7 +94,7 @@ class FieldType:
     moving: ClassVar[bool] = False
     secret: ClassVar[bool] = False
     #: The text of a wrong value.
-    invalid: ClassVar[str] = "Enter a valid value."
+    invalid: ClassVar[str] = Text("Enter a valid value.")
     #: The cleaned value when nothing was sent.
     empty: ClassVar[Any] = ""
 
@@ -157,7 +158,10 @@ def sent_text(raw: Any, field: Resolved) -> str:
         return ""
     if isinstance(raw, str):
         if len(raw) > LONGEST_ANSWER:
-            raise Refused("too_long", f"This value is longer than {LONGEST_ANSWER:,} characters.")
+            raise Refused(
+                "too_long",
+                Text("This value is longer than {longest_answer:,} characters.", longest_answer=LONGEST_ANSWER),
+            )
         return raw
     if isinstance(raw, (bool, int, float)):
         return str(raw)
@@ -168,13 +172,19 @@ def length_limits(length: int, field: Resolved) -> Sequence[Refused]:
     """What is wrong with a length."""
     found = []
     if field.min_length is not None and length < field.min_length:
-        found.append(_length("min_length", "at least", field.min_length, length))
+        found.append(_length("min_length", Text("at least"), field.min_length, length))
     if field.max_length is not None and length > field.max_length:
-        found.append(_length("max_length", "at most", field.max_length, length))
+        found.append(_length("max_length", Text("at most"), field.max_length, length))
     return found
 
 
 def _length(code: str, words: str, limit: int, length: int) -> Refused:
-    unit = "character" if limit == 1 else "characters"
-    message = f"Ensure this value has {words} {limit} {unit} (it has {length})."
+    unit = Text("character") if limit == 1 else Text("characters")
+    message = Text(
+        "Ensure this value has {words} {limit} {unit} (it has {length}).",
+        words=words,
+        limit=limit,
+        unit=unit,
+        length=length,
+    )
     return Refused(code, message, limit_value=limit, show_value=length)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import text
 from vetro.forms.dynamic.types.base import FieldType, Refused, Resolved, sent_text
 from vetro.forms.model import Choice, Kind
@@ -24,7 +25,7 @@ def read_choices(value: Any) -> Sequence[Choice]:
     if isinstance(value, FDict):
         return [Choice(_key(key), text(label)) for key, label in value.items()]
     if not isinstance(value, tuple):
-        raise ValueError("must be a list of [value, label] pairs or a mapping of values and labels")
+        raise ValueError(Text("must be a list of [value, label] pairs or a mapping of values and labels"))
     found: list[Choice] = []
     for item in value:
         first, second = _pair(item)
@@ -37,13 +38,13 @@ def read_choices(value: Any) -> Sequence[Choice]:
 
 def _pair(item: Any) -> tuple[Any, Any]:
     if not isinstance(item, tuple) or len(item) != 2:
-        raise ValueError("must hold [value, label] pairs")
+        raise ValueError(Text("must hold [value, label] pairs"))
     return item[0], item[1]
 
 
 def _key(value: Any) -> str:
     if isinstance(value, (tuple, dict)):
-        raise ValueError("must have texts or numbers as values")
+        raise ValueError(Text("must have texts or numbers as values"))
     return text(value)
 
 
@@ -80,7 +81,7 @@ def not_offered(value: Any, field: Resolved) -> Refused:
         return Refused("unavailable", field.unavailable)
     shown = str(value)
     shown = shown if len(shown) <= 100 else shown[:100] + "…"
-    message = f"Select a valid choice. {shown} is not one of the available choices."
+    message = Text("Select a valid choice. {shown} is not one of the available choices.", shown=shown)
     return Refused("invalid_choice", message, value=shown)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import Convert, anything, fold, whole
 from vetro.forms.dynamic.environment import Row
 from vetro.forms.dynamic.types.base import Resolved, sent_text
@@ -39,7 +40,7 @@ def requirements(value: Any) -> Mapping[str, int]:
     if value is None:
         return {}
     if not isinstance(value, FDict):
-        raise ValueError("must be a mapping such as {min_vcpus: 2}")
+        raise ValueError(Text("must be a mapping such as {{min_vcpus: 2}}"))
     found: dict[str, int] = {}
     for key, item in value.items():
         name = fold(str(key))
@@ -119,12 +120,12 @@ class Image(CloudSelect):
             active = str(status).lower() == "active"
             found.append(Choice(str(row["id"]), title if active else f"{title} ({status})", disabled=not active))
         if broken:
-            field.notices = (*field.notices, "Invalid murano image metadata")
+            field.notices = (*field.notices, Text("Invalid murano image metadata"))
         found.sort(key=lambda c: c.label)
         if len(found) == 1:
             field.initial = found[0].value if field.initial is None else field.initial
             return found
-        return [Choice("", "Select Image" if found else "No images available"), *found]
+        return [Choice("", Text("Select Image") if found else Text("No images available")), *found]
 
 
 def _marks(text: Any) -> Mapping[str, Any] | None:
@@ -163,7 +164,7 @@ class Keypair(NamedSelect):
     """The name of a key pair."""
 
     source = "keypairs"
-    nothing_chosen = "No keypair"
+    nothing_chosen = Text("No keypair")
     alone = True
 
 
@@ -171,7 +172,7 @@ class SecurityGroup(NamedSelect):
     """A security group; those that the engine makes are left out."""
 
     source = "security_groups"
-    nothing_chosen = "Application default security group"
+    nothing_chosen = Text("Application default security group")
 
     def names(self, look: Look) -> list[str]:
         return [name for name in super().names(look) if not name.startswith("murano--")]
@@ -181,8 +182,8 @@ class DnsZone(NamedSelect):
     """The name of a DNS zone."""
 
     source = "zones"
-    nothing_chosen = "No DNS zone"
-    nothing_there = "No DNS zones available"
+    nothing_chosen = Text("No DNS zone")
+    nothing_there = Text("No DNS zones available")
 
 
 class AvailabilityZone(CloudSelect):
@@ -190,7 +191,7 @@ class AvailabilityZone(CloudSelect):
 
     def offers(self, field: Resolved, values: Mapping[str, Any], look: Look) -> Sequence[Choice]:
         names = sorted(str(row["name"]) for row in look.cloud("availability_zones") if row.get("available", True))
-        return [Choice(n, n) for n in names] or [Choice("", "No availability zones available")]
+        return [Choice(n, n) for n in names] or [Choice("", Text("No availability zones available"))]
 
 
 class Volume(CloudSelect):
@@ -204,4 +205,4 @@ class Volume(CloudSelect):
             if values.get(attribute, True):
                 rows += [row for row in look.cloud(source) if str(row.get("status", "")).lower() == "available"]
         found = sorted((Choice(str(r["id"]), str(r.get("name") or r["id"])) for r in rows), key=lambda c: c.label)
-        return [Choice("", "Select volume" if found else "No volumes available"), *found]
+        return [Choice("", Text("Select volume") if found else Text("No volumes available")), *found]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import Convert
 from vetro.forms.dynamic.environment import Row
 from vetro.forms.dynamic.errors import BadAttribute
@@ -29,7 +30,7 @@ def filter_pattern(value: Any) -> FormPattern | None:
     try:
         return read_pattern(value)
     except (ValueError, LimitExceeded) as error:
-        raise ValueError(f"is no regular expression ({error})") from None
+        raise ValueError(Text("is no regular expression ({error})", error=error)) from None
 
 
 def way(value: Any) -> str:
@@ -37,7 +38,7 @@ def way(value: Any) -> str:
     if value is None:
         return ""
     if value not in _WAYS:
-        raise ValueError("must be exclude or translate")
+        raise ValueError(Text("must be exclude or translate"))
     return str(value)
 
 
@@ -67,7 +68,9 @@ class Network(CloudSelect):
                 continue
             if pattern is not None and not _begins(pattern, str(row["name"]), field, look):
                 continue
-            name = str(row["name"]) if environment is None else f"Network of '{environment}'"
+            name = (
+                str(row["name"]) if environment is None else Text("Network of '{environment}'", environment=environment)
+            )
             found += _choices(row["id"], name, subnets, environment is not None, values.get("include_subnets", True))
         return found
 
@@ -112,7 +115,7 @@ def _begins(pattern: FormPattern, name: str, field: Resolved, look: Look) -> boo
     try:
         return pattern.begins(name, look.evaluation.patterns)
     except TooMuchToCheck:
-        raise BadAttribute("filter takes too long to try", position=field.definition.position) from None
+        raise BadAttribute(Text("filter takes too long to try"), position=field.definition.position) from None
 
 
 def _pair(raw: Any) -> list[Any] | None:

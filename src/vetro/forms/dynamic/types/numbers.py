@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.types.base import FieldType, Refused, Resolved
 from vetro.forms.model import Kind
 
@@ -22,7 +23,7 @@ class Integer(FieldType):
     kind: ClassVar[Kind] = "integer"
     #: Lengths mean nothing here, but the documentation's own example has one.
     own = frozenset({"min_value", "max_value", "min_length", "max_length"})
-    invalid = "Enter a whole number."
+    invalid = Text("Enter a whole number.")
     empty = None
 
     def settle(self, field: Resolved, values: Mapping[str, Any], look: Look) -> None:
@@ -53,10 +54,10 @@ class Integer(FieldType):
     def limits(self, value: Any, field: Resolved) -> Sequence[Refused]:
         found = []
         if field.minimum is not None and value < field.minimum:
-            message = f"Ensure this value is greater than or equal to {field.minimum}."
+            message = Text("Ensure this value is greater than or equal to {minimum}.", minimum=field.minimum)
             found.append(Refused("min_value", message, limit_value=field.minimum, show_value=value))
         if field.maximum is not None and value > field.maximum:
-            message = f"Ensure this value is less than or equal to {field.maximum}."
+            message = Text("Ensure this value is less than or equal to {maximum}.", maximum=field.maximum)
             found.append(Refused("max_value", message, limit_value=field.maximum, show_value=value))
         return found
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.patterns import read_pattern
 from vetro.forms.dynamic.types.base import Resolved, ResolvedRule
 from vetro.forms.dynamic.types.texts import String
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 SUFFIX = "-clone"
 _SPECIAL = frozenset("!@#$%^&*()_+|\\/.,~?><:{}-")
 _STRENGTH = r"^.*(?=.*\d)(?=.*[a-z])(?=.*[A-Z])(?=.*[!@#$%^&*()_+|\/.,~?><:{}-]).*$"
-_WEAK = "The password must contain at least one letter, one number and one special character"
-_HELP = "Enter a complex password with at least one letter, one number and one special character"
+_WEAK = Text("The password must contain at least one letter, one number and one special character")
+_HELP = Text("Enter a complex password with at least one letter, one number and one special character")
 
 
 class Password(String):
@@ -37,7 +38,7 @@ class Password(String):
                 ResolvedRule(field.messages.get("invalid", _WEAK), pattern=read_pattern(_STRENGTH), test=is_strong)
             ]
         if "help_text" not in values:
-            field.help = "Enter a password" if own_rules else _HELP
+            field.help = Text("Enter a password") if own_rules else _HELP
         field.confirm = values.get("confirm_input", True) and not field.hidden
 
 
@@ -56,11 +57,11 @@ def confirmation(field: Resolved) -> Resolved:
     return replace(
         field,
         name=field.name + SUFFIX,
-        label="Confirm password",
+        label=Text("Confirm password"),
         description="",
         description_title="",
-        help="Retype your password",
-        messages={**field.messages, "required": "Please confirm your password"},
+        help=Text("Retype your password"),
+        messages={**field.messages, "required": Text("Please confirm your password")},
         confirms=field.name,
         confirm=False,
     )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.diagnostics import Text
 from vetro.forms.dynamic.types.base import FieldType, Refused, Resolved, length_limits, sent_text
 from vetro.forms.model import Kind
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from vetro.forms.dynamic.resolve import Look
 
 _LENGTHS = frozenset({"min_length", "max_length"})
-_NULL = Refused("null_characters_not_allowed", "Null characters are not allowed.")
+_NULL = Refused("null_characters_not_allowed", Text("Null characters are not allowed."))
 
 
 class String(FieldType):
@@ -36,7 +37,7 @@ class String(FieldType):
         return found
 
 
-class Text(String):
+class PlainText(String):
     """Text of several lines; line ends stay as they are sent."""
 
     kind: ClassVar[Kind] = "text"
@@ -47,7 +48,7 @@ class ClusterIp(String):
     """An IPv4 address."""
 
     widget = "ipv4"
-    invalid = "Enter a valid IPv4 address."
+    invalid = Text("Enter a valid IPv4 address.")
 
     def settle(self, field: Resolved, values: Mapping[str, Any], look: Look) -> None:
         super().settle(field, values, look)
@@ -71,7 +72,9 @@ class DatabaseList(FieldType):
     kind: ClassVar[Kind] = "list"
     widget = "names"
     own = _LENGTHS
-    invalid = "Names must begin with a letter or an underscore and hold only letters, digits and the characters _ $ # @"
+    invalid = Text(
+        "Names must begin with a letter or an underscore and hold only letters, digits and the characters _ $ # @"
+    )
 
     def nothing(self) -> Any:
         return []

@@ -13,7 +13,7 @@ from vetro.server.api.answers import environments as answers
 from vetro.server.api.paging import picked, zoned
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created
-from vetro.server.api.v2.shapes import Given, Name, Page, Text
+from vetro.server.api.v2.shapes import Given, LongText, Name, Page
 from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.environments import deployments, history, lookup, queries, topology
@@ -44,7 +44,7 @@ class EnvironmentWanted(Given):
     """An environment to be made."""
 
     name: Name = Field(examples=["shop"])
-    description: Text = ""
+    description: LongText = ""
     region: str | None = Field(None, max_length=255)
     default_networks: dict[str, Any] | None = Field(
         None, description="As in `defaultNetworks` of the model; without, as the installation is set up."
@@ -55,7 +55,7 @@ class EnvironmentChange(Given):
     """What is to change; what is left out stays."""
 
     name: Name | None = None
-    description: Text | None = None
+    description: LongText | None = None
 
 
 class Copy(Given):

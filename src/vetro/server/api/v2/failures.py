@@ -21,6 +21,7 @@ from ninja.errors import HttpError, ValidationError
 from vetro.server.catalog.blobs import BlobMissing
 from vetro.server.environments.errors import NotYours
 from vetro.server.errors import Invalid, NotFound, ServiceError, TooLarge, Unavailable
+from vetro.server.language import translated
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.api")
@@ -84,7 +85,13 @@ def respond(
     status: int, code: str, message: str, hint: str | None = None, details: Any = None, **headers: str
 ) -> HttpResponse:
     """An error in the form that all have."""
-    error = {"code": code, "status": status, "message": message, "hint": hint or None, "details": details}
+    error = {
+        "code": code,
+        "status": status,
+        "message": translated(message),
+        "hint": translated(hint) or None,
+        "details": details,
+    }
     body = json.dumps({"error": error}, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
     response = HttpResponse(body, content_type="application/json", status=status, headers=headers)
     if status == 401:

@@ -17,6 +17,7 @@ from vetro.server.api.v2.shapes import Given, Page, Short
 from vetro.server.environments import lookup
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
+from vetro.server.language import translated_data
 
 routes = Routes("forms")
 _PATHS = "A JSON pointer into the answers of the page, as `/host/name`."
@@ -187,14 +188,17 @@ def form_json(shown: Shown) -> dict[str, Any]:
     """A form as /v2 shows it."""
     names = ("id", "purpose", "title", "source", "reason", "page", "outcome", "revision", "kept", "package",
              "environment_id", "session_id", "object_id", "template_id")  # fmt: skip
-    return {
-        **{name: getattr(shown, name) for name in names},
-        "sources": list(shown.sources),
-        "pages_done": list(shown.pages_done),
-        "problems": [asdict(problem) for problem in shown.problems],
-        "form": shown.form.as_json(),
-        "builders": [asdict(choice) for choice in shown.builders],
-    }
+    answer: dict[str, Any] = translated_data(
+        {
+            **{name: getattr(shown, name) for name in names},
+            "sources": list(shown.sources),
+            "pages_done": list(shown.pages_done),
+            "problems": [asdict(problem) for problem in shown.problems],
+            "form": shown.form.as_json(),
+            "builders": [asdict(choice) for choice in shown.builders],
+        }
+    )
+    return answer
 
 
 @routes.add("POST", "/forms", "beginForm", "use_forms", FormShown, status=201)
@@ -243,7 +247,7 @@ def evaluate(request: HttpRequest, form_id: str, given: Answers) -> Any:
 def validate(request: HttpRequest, form_id: str, given: ToCheck) -> Any:
     """What is wrong with answers, of a page or one field. Nothing is kept."""
     found = form_session.validate(who(request), form_id, given.answers, page=given.page, path=given.path)
-    return {"problems": [asdict(problem) for problem in found]}
+    return {"problems": translated_data([asdict(problem) for problem in found])}
 
 
 @routes.add("POST", "/forms/{form_id}/submit", "submitForm", "use_forms", FormShown)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Schema
 
+from vetro.diagnostics import Text
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes
@@ -146,14 +147,20 @@ def read_file(
         except KeyError:
             info = None
         if info is None or info.is_dir():
-            raise NotFound(f"There is no file '{path[:200]}' in the package.")
+            raise NotFound(Text("There is no file '{path}' in the package.", path=path[:200]))
         if info.file_size > _LARGEST:
-            raise TooLarge(f"The file has {info.file_size:,} bytes; {_LARGEST:,} are shown. Download the archive.")
+            raise TooLarge(
+                Text(
+                    "The file has {file_size:,} bytes; {largest:,} are shown. Download the archive.",
+                    file_size=info.file_size,
+                    largest=_LARGEST,
+                )
+            )
         try:
             with found.open(info) as file:
                 data = file.read(_LARGEST + 1)
         except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
-            raise Unavailable(f"The file cannot be read: {error}") from None
+            raise Unavailable(Text("The file cannot be read: {error}", error=error)) from None
     try:
         if download or b"\0" in data:
             raise UnicodeError
@@ -185,7 +192,7 @@ def usage(request: HttpRequest, package_id: str) -> Any:
 def _content(request: HttpRequest, package_id: str, what: str, called: str) -> bytes:
     data = service.content(service.get_package(who(request), package_id), what)
     if not data:
-        raise NotFound(f"The package has no {called}.")
+        raise NotFound(Text("The package has no {called}.", called=called))
     return data
 
 
@@ -204,4 +211,4 @@ def _opened(package: Package) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(service.content(package, "digest")))
     except zipfile.BadZipFile as error:
-        raise Unavailable(f"The archive cannot be read: {error}") from None
+        raise Unavailable(Text("The archive cannot be read: {error}", error=error)) from None

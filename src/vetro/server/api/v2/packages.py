@@ -10,16 +10,18 @@ from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
 from pydantic import model_validator
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Short, Text
+from vetro.server.api.v2.shapes import Given, LongText, Name, Page, Short
 from vetro.server.catalog import answers, comparison, cursors, imports, search, service, sources
 from vetro.server.catalog.imports import ImportResult
 from vetro.server.catalog.inspection import dry_run
 from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.errors import Invalid, TooLarge
+from vetro.server.language import translated_data
 from vetro.server.setup import config
 
 routes = Routes("packages")
@@ -112,9 +114,9 @@ class ImportFrom(ImportOptions):
     @model_validator(mode="after")
     def _one_of(self) -> ImportFrom:
         if sum(x is not None for x in (self.url, self.repository, self.bundle)) != 1:
-            raise ValueError("give exactly one of url, repository, bundle")
+            raise ValueError(Text("give exactly one of url, repository, bundle"))
         if (self.repository is not None) != bool(self.names):
-            raise ValueError("names and repository belong together")
+            raise ValueError(Text("names and repository belong together"))
         return self
 
 
@@ -163,7 +165,7 @@ class PackageChange(Given):
     """What is to change; what is left out stays."""
 
     name: Name | None = None
-    description: Text | None = None
+    description: LongText | None = None
     enabled: bool | None = None
     public: bool | None = None
     tags: list[str] | None = Field(None, max_length=100)
@@ -209,7 +211,7 @@ def details_json(request: HttpRequest, package: Any) -> dict[str, Any]:
         "has_logo": bool(package.logo),
         "has_supplier_logo": bool(package.supplier_logo),
         "requires": {name: str(spec or "") for name, spec in package.required.items()},
-        "findings": package.findings,
+        "findings": translated_data(decode_messages(package.findings)),
         "versions": [{"id": id, "version": version} for id, version in versions.values_list("id", "version")],
     }
 
@@ -264,12 +266,14 @@ def _archives(files: list[UploadedFile]) -> list[bytes | memoryview]:
     """The content of the parts. Raises `TooLarge`, `Invalid`."""
     most = int(config()["packages.max_upload_mib"])
     if not files:
-        raise Invalid("There is no part 'archive'.", hint="send each package as a part called 'archive'")
+        raise Invalid(Text("There is no part 'archive'."), hint=Text("send each package as a part called 'archive'"))
     if len(files) > MOST:
-        raise Invalid(f"At most {MOST} packages are imported at once.")
+        raise Invalid(Text("At most {most} packages are imported at once.", most=MOST))
     for file in files:
         if (file.size or 0) > most << 20:
-            raise TooLarge(f"{file.name} has {file.size:,} bytes; {most} MiB are allowed.")
+            raise TooLarge(
+                Text("{name} has {size:,} bytes; {most} MiB are allowed.", name=file.name, size=file.size, most=most)
+            )
     return [content_of(file) for file in files]
 
 
@@ -291,7 +295,7 @@ def _imported(request: HttpRequest, result: ImportResult, notes: list[str] | Non
     return {
         "imported": [package_json(answers.shown(p), project) for p in result.packages],
         "skipped": [package_json(answers.shown(p), project) for p in result.skipped],
-        "findings": result.findings,
+        "findings": translated_data(decode_messages(result.findings)),
         "missing": result.missing,
         "notes": notes or [],
     }

@@ -13,7 +13,7 @@ from vetro.server.accounts.models import Project, User
 from vetro.server.api.paging import part
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Text
+from vetro.server.api.v2.shapes import Given, LongText, Name, Page
 from vetro.server.errors import NotFound
 
 routes = Routes("administration")
@@ -64,7 +64,7 @@ class ProjectWanted(Given):
     """A project to be made."""
 
     name: Name = Field(examples=["shop"])
-    description: Text = ""
+    description: LongText = ""
 
 
 class ProjectChange(Given):

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, StringConstraints
 T = TypeVar("T")
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255)]
-Text = Annotated[str, StringConstraints(max_length=65_536)]
+LongText = Annotated[str, StringConstraints(max_length=65_536)]
 Short = Annotated[str, StringConstraints(max_length=512)]
 Model = dict[str, Any]
 

@@ -12,7 +12,7 @@ from vetro.server.api.paging import part, zoned
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.environments import Begun
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
-from vetro.server.api.v2.shapes import Given, Name, Page, Text
+from vetro.server.api.v2.shapes import Given, LongText, Name, Page
 from vetro.server.environments import limits, lookup, templates
 
 routes = Routes("templates")
@@ -49,7 +49,7 @@ class TemplateWanted(Given):
     """A template to be made."""
 
     name: Name
-    description: Text = ""
+    description: LongText = ""
     is_public: bool = False
     services: list[dict[str, Any]] = Field([], max_length=1000)
 
@@ -58,7 +58,7 @@ class TemplateChange(Given):
     """What is to change; what is left out stays."""
 
     name: Name | None = None
-    description: Text | None = None
+    description: LongText | None = None
     is_public: bool | None = None
     services: list[dict[str, Any]] | None = Field(None, max_length=1000)
 
@@ -75,7 +75,7 @@ class Start(Given):
 
     name: Name
     region: str | None = Field(None, max_length=255)
-    description: Text = ""
+    description: LongText = ""
 
 
 def template_json(row: dict[str, Any]) -> dict[str, Any]:

@@ -10,17 +10,17 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.version import engine_version
 from vetro.muranopl.code_cache import file_of
 from vetro.packages.archive import ArchiveLimits
-from vetro.server.catalog.inspection.pool import pool
+from vetro.server.catalog.inspection.pool import not_loaded, pool
 from vetro.server.catalog.limits import shortened
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
 
 #: How long one question may take, in seconds.
 SECONDS = 30.0
-PREFIX = "Couldn't load package from file: "
 
 
 class ArchiveRefused(Invalid):
@@ -110,14 +110,15 @@ def _keep(locations: Sequence[str], compiled: Mapping[str, bytes | memoryview]) 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> ArchiveRefused:
     """The error for findings of which some are errors."""
     errors = [f for f in findings if f["severity"] == "error"]
-    first = errors[0]
+    first = decode_messages(errors[0])
     place = first["position"]
     file = place["file"].rpartition("/")[2]
-    message = f"{PREFIX}{first['message']}"
+    reason = first["message"]
     if f"{place['line']}" != "1" or place["column"] != 1:
-        message = f"{PREFIX}{file}, line {place['line']}: {first['message']}"
+        reason = Text("{file}, line {line}: {message}", file=file, line=place["line"], message=reason)
+    message = not_loaded(reason)
     if len(errors) > 1:
-        message += f" (and {len(errors) - 1} more)"
+        message = Text("{text} (and {more} more)", text=message, more=len(errors) - 1)
     return ArchiveRefused(message, hint=first["hint"], details={"findings": shortened([dict(f) for f in findings])})
 
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from vetro.diagnostics import Text, decode_messages
 from vetro.engine.query.sandboxed_worker import walled
 from vetro.engine.task.launcher import LauncherError
 from vetro.server import sandboxed_workers
@@ -41,6 +42,17 @@ MOST_REMEMBERED = 10_000
 _log = logging.getLogger("vetro.serve")
 
 
+def not_loaded(reason: str) -> Text:
+    """Why an archive is refused."""
+    return Text("Couldn't load package from file: {message}", message=reason)
+
+
+def reason_of(text: str) -> str:
+    """What `not_loaded` was made of; any other text as it is."""
+    made = isinstance(text, Text) and text.template == not_loaded("").template
+    return str(text.values["message"]) if made and isinstance(text, Text) else text
+
+
 class _Process:
     """One process inside of the walls."""
 
@@ -53,7 +65,9 @@ class _Process:
                 sandboxed_workers.launcher(), "examine", readable, memory_mib=MEMORY, cpu_seconds=LIFE + LONGEST
             )  # fmt: skip
         except LauncherError as error:
-            raise Unavailable(f"the package cannot be examined: {error.message}", hint=error.hint) from error
+            raise Unavailable(
+                Text("the package cannot be examined: {message}", message=error.message), hint=error.hint
+            ) from error
 
     @property
     def fresh(self) -> bool:
@@ -128,9 +142,11 @@ class Pool:
                 process = _Process(owner, readable)
                 answer, found = process.ask(head, blobs, min(seconds, LONGEST, max(until - time.monotonic(), 1.0)))
         except TimeoutError:
-            raise Invalid(f"Couldn't load package from file: examining it took more than {seconds:g} seconds") from None
+            raise Invalid(
+                not_loaded(Text("examining it took more than {seconds:g} seconds", seconds=seconds))
+            ) from None
         except (EOFError, ValueError):
-            raise Invalid("Couldn't load package from file: examining it took more memory than is allowed") from None
+            raise Invalid(not_loaded(Text("examining it took more memory than is allowed"))) from None
         else:
             if again and "defect" not in answer and process is not None:
                 self._keep(process)
@@ -144,7 +160,7 @@ class Pool:
         if "defect" in answer:
             if "trace" in answer:
                 _log.error("a package could not be examined: %s", ascii(answer["trace"]).replace("\\n", "\n"))
-            raise Invalid(f"Couldn't load package from file: {answer['defect']}")
+            raise Invalid(not_loaded(decode_messages(answer)["defect"]))
         return answer, found
 
     def _take(self, owner: str) -> _Process | None:
@@ -175,14 +191,14 @@ class Pool:
     def _wait(self, owner: str, seconds: float) -> None:
         """Until a child is free for the owner. The lock is held. Raises `Unavailable`, `TooMany`."""
         if self._waiting[owner] >= MOST_WAITING:
-            text = "packages of this project are being examined, and others wait already"
-            raise TooMany(text, hint="send one after the other", details={"retry_after": 10})
+            text = Text("packages of this project are being examined, and others wait already")
+            raise TooMany(text, hint=Text("send one after the other"), details={"retry_after": 10})
         if self._waiting[owner] and self._waiting.total() >= MOST_TOGETHER:
-            raise Unavailable("many packages are being examined; try again later")
+            raise Unavailable(Text("many packages are being examined; try again later"))
         self._waiting[owner] += 1
         try:
             if not self._free.wait_for(lambda: self._may(owner), timeout=seconds):
-                raise Unavailable("other packages are being examined; try again later")
+                raise Unavailable(Text("other packages are being examined; try again later"))
             if len(self._turns) > MOST_REMEMBERED:
                 self._turns.clear()
             self._turns[owner] = time.monotonic()

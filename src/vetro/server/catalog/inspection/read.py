@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from zipfile import ZipInfo
 
+from vetro.diagnostics import Text, edited, encode_messages, unplaced
 from vetro.muranopl.code_cache import CodeCache
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import DeclarationError, MuranoError
@@ -60,11 +61,12 @@ class Unpacked(ArchiveTree):
 def finding(problem: Problem, location: str) -> dict[str, Any]:
     """A finding as it is stored and shown. Places are named inside the package."""
     place = problem.position
+    message = edited(problem.message, lambda text: text.replace(f"{location}/", "").replace(f"{location}: ", ""))
+    found: dict[str, Any] = encode_messages({"message": message, "hint": problem.hint})
     return {
         "severity": problem.severity,
         "code": problem.code,
-        "message": problem.message.replace(f"{location}/", "").replace(f"{location}: ", ""),
-        "hint": problem.hint,
+        **found,
         "position": {"file": place.file.removeprefix(f"{location}/"), "line": place.line, "column": place.column},
     }
 
@@ -87,13 +89,10 @@ def read(data: bytes, location: str, limits: ArchiveLimits, *, strict: bool) -> 
     except ManifestError as error:
         return {"refused": [finding(p, location) for p in error.problems]}, data
     except (PackageError, DeclarationError) as error:
-        message = error.message
-        if error.position is not None:
-            message = message.removeprefix(f"{error.position}: ")
-        problem = Problem(message, error.position or top, error.hint, code=error.code)
+        problem = Problem(unplaced(error.message), error.position or top, error.hint, code=error.code)
         return {"refused": [finding(problem, location)]}, data
     for name in left_out:
-        text = f"entry {name!r} leads out of the archive and was left out"
+        text = Text("entry {name} leads out of the archive and was left out", name=repr(name))
         facts["findings"].append(finding(Problem(text, top, severity="warning", code="PKG130"), location))
     return facts, data
 
@@ -148,7 +147,11 @@ def _of_package(package: LoadedPackage, manifest: Manifest) -> dict[str, Any]:
 
     size = len((package.ui or "").encode("utf-8", "surrogatepass"))
     if size > LARGEST_FORM:
-        raise PackageError(f"its form definition has {size:,} bytes, {LARGEST_FORM:,} at most")
+        raise PackageError(
+            Text(
+                "its form definition has {size:,} bytes, {largest_form:,} at most", size=size, largest_form=LARGEST_FORM
+            )
+        )
     supplier = package.supplier
     return {
         "fqn": package.name, "version": str(package.version), "type": package.type,

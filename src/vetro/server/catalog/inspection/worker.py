@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.installation import Installation
 from vetro.muranopl.code_cache import file_of
 from vetro.packages.archive import ArchiveLimits
@@ -94,19 +95,20 @@ def _answer(
         news = {} if cache is None else cache.news
         return {"checked": checked, "compiled": list(news)}, list(news.values())
     except MemoryError:
-        return {"defect": "examining it took more memory than is allowed"}, []
+        return encode_messages({"defect": Text("examining it took more memory than is allowed")}), []
     except RecursionError:
-        return {"defect": "it is nested too deeply"}, []
+        return encode_messages({"defect": Text("it is nested too deeply")}), []
     except Exception as error:  # a defect of ours or of a plug-in: this package is refused
         trace = "".join(traceback.format_exception(error))[-_TRACE:]
-        return {"defect": f"it could not be examined ({type(error).__name__})", "trace": trace}, []
+        text = Text("it could not be examined ({name})", name=type(error).__name__)
+        return encode_messages({"defect": text, "trace": trace}), []
 
 
 def _refusal_told(ask: Callable[[], tuple[dict[str, Any], list[bytes]]]) -> tuple[dict[str, Any], list[bytes]]:
     try:
         return ask()
     except Invalid as error:
-        return {"invalid": {"message": error.message, "hint": error.hint}}, []
+        return {"invalid": encode_messages({"message": error.message, "hint": error.hint})}, []
 
 
 preload()

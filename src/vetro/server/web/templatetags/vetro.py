@@ -16,7 +16,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from vetro.server.web.rule_texts import in_words
+from vetro.server.language import translated
 
 register = template.Library()
 #: Characters and lines of a description that is shown without folding.
@@ -97,7 +97,7 @@ def moment(at: datetime | None, how: str = "") -> SafeString | str:
 @register.filter
 def said(text: Any) -> str:
     """What a rule says, in the language of the page."""
-    return in_words(str(text)) if text else ""
+    return translated(str(text)) if text else ""
 
 
 @register.filter

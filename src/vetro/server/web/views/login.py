@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.web_sessions import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
 from vetro.server.errors import Forbidden, ServiceError
 from vetro.server.web.page import page, render
@@ -75,7 +76,7 @@ def switch(request: HttpRequest, caller: Any) -> HttpResponse:
     """Acts in another of one's projects from now on."""
     wanted = request.POST.get("project", "")
     if wanted not in {project for project, _ in request.vetro_projects}:  # type: ignore[attr-defined]
-        raise Forbidden("You do not belong to that project.")
+        raise Forbidden(Text("You do not belong to that project."))
     visit = visit_of(request)
     if visit is None:
         request.session[PROJECT] = wanted

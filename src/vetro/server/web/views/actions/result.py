@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import decode_messages
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import queue
@@ -51,7 +52,7 @@ def show(request: HttpRequest, caller: Caller, task: str) -> HttpResponse:
         "task": row,
         "final": final,
         "title": _title(row),
-        "error": row.error if final else None,
+        "error": decode_messages(row.error) if final else None,
         "shape": shape_of(row.result) if row.state == "done" else None,
         "environment": environment,
     }

@@ -17,9 +17,9 @@ from vetro.server.environments import service, transfer
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, ServiceError
+from vetro.server.language import translated
 from vetro.server.web.environment_page import last_event, open_page
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_texts import in_words
 from vetro.yaql.errors import VetroError
 
 #: Rows of a page.
@@ -85,7 +85,7 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
                 error.hint = _("Choose “%s”.") % _("A draft with the same components: nothing counts as deployed")
             return render(request, "environments/bring.html", {**context, "problem": error}, status)
         for note in made["notes"]:
-            messages.warning(request, in_words(note))
+            messages.warning(request, translated(note))
         return go(request, f"/app/environments/{made['environment_id']}/")
     return render(request, "environments/bring.html", context)
 

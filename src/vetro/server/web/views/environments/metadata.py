@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments import content, drafts, limits
 from vetro.server.errors import Invalid, ServiceError
@@ -64,7 +65,7 @@ def _store(caller: Caller, env_page: EnvironmentPage, own: str, rows: list[tuple
             continue
         if name in wanted:
             raise Invalid(_("The key %s is given twice.") % name)
-        wanted[limits.name_of(name, "", "Metadata")] = limits.text_of(value, "metadata")
+        wanted[limits.name_of(name, "", Text("Metadata"))] = limits.text_of(value, "metadata")
 
     def edit(root: dict[str, Any]) -> None:
         obj = next(obj for obj in content.objects_in(root) if content.id_of(obj) == own)

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import decode_messages
 from vetro.server.caller import Caller
 from vetro.server.environments import plan as planning
 from vetro.server.tasks import queue
@@ -34,11 +35,12 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
     row = queue.get(caller, task)
     if row.kind != "plan" or (row.spec or {}).get("environment") != environment:
         raise missing(_("plan"))
-    plan: Any = row.result if row.state == "done" and isinstance(row.result, dict) else None
+    plan: Any = decode_messages(row.result) if row.state == "done" and isinstance(row.result, dict) else None
     draft = env_page.session.id if env_page.session is not None else ""
     context = env_page.shell(
         "changes",
         task=row,
+        error=decode_messages(row.error),
         final=row.state in Task.FINAL,
         watched=f"task={row.id}",  # plans hold up no environment, so they are not among its events
         plan=_shown(env_page, plan) if plan is not None else None,

@@ -9,6 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import decode_messages
 from vetro.engine.models.differences import masked
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
@@ -57,7 +58,7 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         "who": User.objects.filter(id=row.user_id).values_list("username", flat=True).first() or row.user_id,
         "timeline": story.timeline(),
         "unserved": labels.lacks_label(config(), row),
-        "error": row.error,
+        "error": decode_messages(row.error),
         "result": _result(caller, row),
         "state_number": State.objects.filter(environment_id=environment, task_id=row.id)
         .values_list("number", flat=True)

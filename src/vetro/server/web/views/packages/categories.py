@@ -13,8 +13,8 @@ from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import categories, category_names
 from vetro.server.errors import ServiceError
+from vetro.server.language import translated
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_texts import in_words
 
 _HERE = "/app/packages/categories"
 
@@ -55,7 +55,7 @@ def _done(request: HttpRequest, text: str, act: Callable[[], Any]) -> HttpRespon
     try:
         act()
     except ServiceError as error:
-        messages.error(request, in_words(error.message))
+        messages.error(request, translated(error.message))
     else:
         messages.success(request, text)
     return go(request, _HERE)

@@ -14,8 +14,8 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import requirements, service
 from vetro.server.catalog.models import Category, Package
 from vetro.server.errors import Forbidden, Invalid, ServiceError
+from vetro.server.language import translated
 from vetro.server.web.page import go, missing, page, render
-from vetro.server.web.rule_texts import in_words
 from vetro.server.web.views.catalog import facets
 from vetro.server.web.views.packages.package import environments_with, shell
 from vetro.server.web.views.packages.rows import rights, texts
@@ -105,7 +105,7 @@ def _delete(request: HttpRequest, caller: Caller, rows: list[Package]) -> HttpRe
             service.delete(caller, row, force=force)
             done += 1
         except ServiceError as error:
-            failed.append(in_words(error.message))
+            failed.append(translated(error.message))
     facets.forget(caller.project_id)
     if done:
         messages.success(request, ngettext("%d package is deleted.", "%d packages are deleted.", done) % done)
@@ -122,7 +122,7 @@ def _consequences(caller: Caller, row: Package) -> dict[str, Any]:
         requirements.guard(caller, row)
     except requirements.StillRequired as error:
         dependants = (error.details or {}).get("dependants") or []
-        hidden = "" if dependants else in_words(error.message)
+        hidden = "" if dependants else translated(error.message)
     return {
         "package": row,
         "dependants": dependants,

@@ -14,8 +14,8 @@ from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.errors import ServiceError, Unavailable
 from vetro.server.forms import images
+from vetro.server.language import translated
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_texts import in_words
 
 _HERE = "/app/packages/images"
 
@@ -56,7 +56,7 @@ def _done(request: HttpRequest, text: str, act: Callable[[str | None], Any]) -> 
     try:
         act(region)
     except ServiceError as error:
-        messages.error(request, in_words(error.message))
+        messages.error(request, translated(error.message))
     else:
         messages.success(request, text)
     return go(request, f"{_HERE}?{urlencode({'region': region})}" if region else _HERE)

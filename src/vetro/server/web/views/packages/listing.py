@@ -14,8 +14,8 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import search, service
 from vetro.server.catalog.models import Category
 from vetro.server.errors import Forbidden, Invalid, ServiceError
+from vetro.server.language import translated
 from vetro.server.web.page import go, page, render
-from vetro.server.web.rule_texts import in_words
 from vetro.server.web.views.catalog import facets
 from vetro.server.web.views.packages.rows import found, texts
 
@@ -120,7 +120,7 @@ def _each(caller: Caller, ids: list[str], change: dict[str, bool]) -> tuple[int,
             try:
                 service.change(caller, service.get_package(caller, id), **change)
             except ServiceError as error:
-                failed[id] = in_words(error.message)
+                failed[id] = translated(error.message)
         # What was in the way of one may have been another one of them.
         if not failed or len(failed) == len(left):
             return len(ids) - len(failed), list(failed.values())

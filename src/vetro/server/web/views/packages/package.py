@@ -8,6 +8,7 @@ from urllib.parse import quote
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import decode_messages
 from vetro.server.caller import Caller
 from vetro.server.catalog import service
 from vetro.server.catalog.models import Package
@@ -99,7 +100,7 @@ def shell(caller: Caller, row: Package, tab: str) -> dict[str, Any]:
 def findings_of(found: Any) -> list[dict[str, Any]]:
     """Findings of `vetro check`: errors first."""
     order = {"error": 0, "warning": 1}
-    return sorted(found or [], key=lambda item: order.get(item["severity"], 2))
+    return sorted(decode_messages(found or []), key=lambda item: order.get(item["severity"], 2))
 
 
 def linked(row: Package, item: dict[str, str]) -> dict[str, str]:

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from vetro.server.accounts import service as accounts
 from vetro.server.caller import Caller
 from vetro.server.errors import ServiceError
+from vetro.server.language import translated
 from vetro.server.setup import config
 from vetro.server.web.page import go
-from vetro.server.web.rule_texts import in_words
 
 #: Rows of a page.
 AT_ONCE = 50
@@ -25,7 +25,7 @@ def done(request: HttpRequest, target: str, text: str, act: Callable[[], Any]) -
     try:
         act()
     except ServiceError as error:
-        messages.error(request, f"{in_words(error.message)} {in_words(error.hint)}".strip())
+        messages.error(request, f"{translated(error.message)} {translated(error.hint)}".strip())
     else:
         messages.success(request, text)
     return go(request, target)

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from vetro.forms.entry import html_attributes
 from vetro.forms.model import Field
 from vetro.forms.vocabulary import checks_of
-from vetro.server.web.rule_texts import in_words
+from vetro.server.language import translated
 
 #: What `widgetAttrs` may set: nothing that runs, loads, names or hides anything.
 _AUTHORS = frozenset(
@@ -70,6 +70,6 @@ def _checks(item: Field) -> dict[str, Any]:
 
 def _said(schema: Mapping[str, Any]) -> dict[str, Any]:
     said = {name: value for name, value in schema.items() if name not in ("messages", "allOf", "regex")}
-    texts = {code: in_words(text) for code, text in schema.get("messages", {}).items() if code != "instead"}
+    texts = {code: translated(text) for code, text in schema.get("messages", {}).items() if code != "instead"}
     parts = [_said(part) for part in schema.get("allOf", ())]
     return {**said, **({"messages": texts} if texts else {}), **({"allOf": parts} if parts else {})}

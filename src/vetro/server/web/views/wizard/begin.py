@@ -20,8 +20,8 @@ from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
+from vetro.server.language import translated
 from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
-from vetro.server.web.rule_texts import in_words
 from vetro.server.web.views.catalog.application import chosen, versions_of
 from vetro.server.web.views.wizard import ended_forms
 from vetro.server.web.views.wizard.names import id_of
@@ -190,7 +190,7 @@ def failed(request: HttpRequest, error: FormFailed, address: str = "", form: str
     found = error.details or {}
     if is_htmx(request):
         author = str((found.get("author") or {}).get("message") or "")
-        return error_page(request, 400, in_words(error.message), author or None)
+        return error_page(request, 400, translated(error.message), author or None)
     others = [(name, f"{address}?{urlencode({'source': name})}") for name in found.get("sources", ()) if address]
     context = {"problem": error, "author": found.get("author"), "others": others, "form": form}
     return render(request, "wizard/failed.html", context, 400)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.utils.translation import get_language
 
 from vetro.forms.model import Choice, Field
-from vetro.server.web.rule_texts import in_words, phrase
+from vetro.server.language import translated
 
 
 def spoken(item: Field) -> Field:
@@ -17,16 +17,16 @@ def spoken(item: Field) -> Field:
         return item
     return replace(
         item,
-        label=phrase(item.label),
-        description=phrase(item.description),
-        description_title=phrase(item.description_title),
-        help=phrase(item.help),
-        placeholder=phrase(item.placeholder),
-        messages={code: in_words(text) for code, text in item.messages.items()},
+        label=translated(item.label),
+        description=translated(item.description),
+        description_title=translated(item.description_title),
+        help=translated(item.help),
+        placeholder=translated(item.placeholder),
+        messages={code: translated(text) for code, text in item.messages.items()},
         choices=_choices(item.choices),
         picker=item.picker and replace(item.picker, existing=_choices(item.picker.existing)),
     )
 
 
 def _choices(choices: Sequence[Choice]) -> Sequence[Choice]:
-    return [replace(choice, label=in_words(choice.label)) for choice in choices]
+    return [replace(choice, label=translated(choice.label)) for choice in choices]

@@ -1,4 +1,6 @@
-"""`compiled`: translations as gettext wants them, made of the ``locale/*/LC_MESSAGES/django.po`` files beside this one.
+"""The languages of the service: `translated` says a message in the language of the page, `compiled` is for gettext.
+
+Texts of pages are in ``locale/*/LC_MESSAGES/django.po`` beside this file, templates of messages in ``messages.po``.
 
 The source holds text only, so nobody needs gettext's programs, neither in a checkout nor to build a wheel; the binary
 form is a cache in the data directory.
@@ -12,8 +14,14 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from django.utils.translation import get_language
+
+from vetro.diagnostics import Text
 
 SOURCE = Path(__file__).parent / "locale"
 _LINE = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d)\])?\s+)?(".*")')
@@ -103,3 +111,57 @@ def _table(column: Iterable[bytes], texts: bytes, start: int) -> tuple[bytes, by
         table += struct.pack("<2I", len(text), start + len(texts))
         texts += text + b"\0"
     return table, texts
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def translated(text: str | None) -> str:
+    """A `Text` in the language of the page, with those in it. Other texts stay as they are; empty for None."""
+    if not isinstance(text, Text):
+        return text or ""
+    entries = _entries((get_language() or "en").partition("-")[0])
+    return str.__str__(text) if entries is None else _translated(text, entries)
+
+
+def translated_data(data: Any) -> Any:
+    """Plain data with its messages in the language of the reader."""
+    if _entries((get_language() or "en").partition("-")[0]) is None:
+        return data
+    if isinstance(data, Text):
+        return translated(data)
+    if isinstance(data, Mapping):
+        return {key: translated_data(value) for key, value in data.items()}
+    return [translated_data(item) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+def _translated(text: Text, entries: Mapping[str, str]) -> str:
+    values = {
+        name: _translated(value, entries) if isinstance(value, Text) else value for name, value in text.values.items()
+    }
+    said = entries.get(_key(text.template), text.template).format_map(values)
+    # A value of ours that begins a sentence is written for any place in one.
+    return said[:1].upper() + said[1:] if text[:1].isupper() or _begins(text) else said
+
+
+def _begins(text: Text) -> bool:
+    name = text.template[1:].partition("}")[0] if text.template.startswith("{") else ""
+    return isinstance(text.values.get(name), Text) and any(map(str.isalpha, text.template.partition("}")[2]))
+
+
+@cache
+def _entries(language: str) -> Mapping[str, str] | None:
+    path = messages_of(language)
+    if not language.isalpha() or not path.is_file():
+        return None
+    return {_key(template): text for template, text in read(path.read_text("utf-8")).items() if template}
+
+
+def messages_of(language: str) -> Path:
+    """The file with the templates of messages in a language."""
+    return SOURCE / language / "LC_MESSAGES" / "messages.po"
+
+
+def _key(template: str) -> str:
+    """A template as it is looked up: sentences, and what stands in sentences, have the same translation."""
+    return template[:1].lower() + template[1:].removesuffix(".")

@@ -1,0 +1,177 @@
+"""`Text`: a text for people that is still data: a template with named places, and its values.
+
+Whoever says something writes it in English, ``Text("There is no user '{name}'.", name=name)``, and hands it on as
+the text that it is. Whoever shows it to somebody may say it in their language: the template is what translations are
+found by, the values stay what they are, and messages among them are translated themselves
+(`vetro.server.language.translated`). Through JSON a message goes as its English text with its data beside it
+(`encode_messages`, `decode_messages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from string import Formatter
+from typing import Any, Final, TypeAlias
+
+#: What a value of a message may be; everything else is turned into text.
+Value: TypeAlias = "str | int | float | bool | None"
+#: The key of a mapping under which `encode_messages` puts templates and values of the messages beside it.
+TEXTS: Final = "texts"
+_PLAIN: Final = (int, float, bool, type(None))
+#: Levels of messages in messages that `decode_messages` follows.
+_DEEPEST: Final = 16
+
+
+class Text(str):
+    """The English text, with the ``template`` and the ``values`` it is made of."""
+
+    __slots__ = ("template", "values")
+
+    template: str
+    values: Mapping[str, Value]
+
+    def __new__(cls, template: str, /, **values: object) -> Text:
+        """Fills the places ``{name}`` of the template. Braces that stand for themselves are doubled."""
+        for name, value in values.items():
+            if value.__class__ not in _AS_IS:
+                values[name] = str(value)
+        made = str.__new__(cls, template.format_map(values))
+        made.template = template
+        made.values = values  # type: ignore[assignment]
+        return made
+
+    def __str__(self) -> Text:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.template, dict(self.values))
+
+    def sentence(self) -> Text:
+        """The same with a capital letter at its beginning and a full stop at its end."""
+        template, values = self.template, dict(self.values)
+        _, name, *_ = next(iter(Formatter().parse(template)), ("", None))
+        if template.startswith("{") and isinstance(first := values.get(name or ""), str):
+            values[name or ""] = _capital(first)
+        stop = "" if str.endswith(self, (".", "!", "?")) else "."
+        return Text(_capital(template) + stop, **values)
+
+    def edited(self, edit: Callable[[str], str]) -> str:
+        """``edit`` done to the values; a plain text where it would change more than these."""
+        values = {
+            name: value.edited(edit) if isinstance(value, Text) else edit(value) if isinstance(value, str) else value
+            for name, value in self.values.items()
+        }
+        made, wanted = Text(self.template, **values), edit(str.__str__(self))
+        return made if made == wanted else wanted
+
+
+def _made(template: str, values: Mapping[str, Any]) -> Text:
+    return Text(template, **values)
+
+
+#: Classes of values that are kept; of others the text is.
+_AS_IS: Final = frozenset({str, int, float, bool, type(None), Text})
+
+
+def edited(text: str, edit: Callable[[str], str]) -> str:
+    """``edit`` done to a text; of a message to its values, so that it stays one where that gives the same."""
+    return text.edited(edit) if isinstance(text, Text) else edit(text)
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter at its beginning and a full stop at its end."""
+    if isinstance(text, Text):
+        return text.sentence()
+    return _capital(text) + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _capital(text: str) -> str:
+    if isinstance(text, Text) and not text.template.startswith("{"):
+        return Text(_capital(text.template), **text.values)
+    return text[:1].upper() + text[1:]
+
+
+def unplaced(text: str) -> str:
+    """The text without places in front of it: a message whose template has no words of its own, and ends with
+    ``{message}``."""
+    while isinstance(text, Text) and text.template.endswith("{message}") and not _has_words(text.template):
+        text = str(text.values["message"])
+    return text
+
+
+def _has_words(template: str) -> bool:
+    return any(character.isalpha() for literal, *_ in Formatter().parse(template) for character in literal)
+
+
+# -- as JSON -----------------------------------------------------------------------------------------------------------
+
+
+def encode_messages(data: Any) -> Any:
+    """Plain data with the messages in it as texts. Mappings have what these are made of as ``texts`` beside them:
+    key -> ``{template, values}``, and for a list of messages a list of these. The same object where there are none."""
+    if isinstance(data, Text):
+        return str.__str__(data)
+    if isinstance(data, Mapping):
+        made = {key: encode_messages(value) for key, value in data.items()}
+        texts = {key: told for key, value in data.items() if (told := _told(value)) is not None}
+        if texts:
+            made[TEXTS] = {**texts}
+        return made if texts or any(made[key] is not value for key, value in data.items()) else data
+    if isinstance(data, (list, tuple)):
+        items = [encode_messages(item) for item in data]
+        return items if any(new is not old for new, old in zip(items, data, strict=True)) else data
+    return data
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, Text):
+        values = {name: _told(item) if isinstance(item, Text) else item for name, item in value.values.items()}
+        return {"template": value.template, "values": values}
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Text) for item in value):
+        return [_told(item) if isinstance(item, Text) else None for item in value]
+    return None
+
+
+def decode_messages(data: Any) -> Any:
+    """What went through `encode_messages`, with its messages. Text without data of its own stays as it is."""
+    if isinstance(data, Mapping):
+        texts = data.get(TEXTS)
+        made = {key: decode_messages(value) for key, value in data.items()}
+        if isinstance(texts, Mapping) and texts and all(key in data for key in texts):
+            found = {key: _restored(data[key], told) for key, told in texts.items()}
+            made.update({key: text for key, text in found.items() if text is not None})
+            if all(text is not None for text in found.values()):
+                del made[TEXTS]
+        return made
+    if isinstance(data, (list, tuple)):
+        return [decode_messages(item) for item in data]
+    return data
+
+
+def _restored(text: Any, told: Any) -> Any:
+    if isinstance(told, list) and isinstance(text, list) and len(told) == len(text):
+        return [item if one is None else _restored(item, one) or item for item, one in zip(text, told, strict=True)]
+    found = _message(told, len(text), 0) if isinstance(text, str) else None
+    return found if found == text else None
+
+
+def _message(told: Any, longest: int, depth: int) -> Text | None:
+    """The message of this data, which anybody may have written; None where there is none of so many characters."""
+    if not isinstance(told, Mapping) or depth > _DEEPEST:
+        return None
+    template, values = told.get("template"), told.get("values")
+    if not isinstance(template, str) or not isinstance(values, Mapping):
+        return None
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        kept[name] = _message(value, longest, depth + 1) if isinstance(value, Mapping) else value
+        if not isinstance(kept[name], (str, *_PLAIN)):
+            return None
+    try:
+        for literal, name, spec, conversion in Formatter().parse(template):
+            longest -= len(literal) + (len(str(kept[name])) if name is not None else 0)
+            if longest < 0 or spec not in ("", ",", "g", None) or conversion:
+                return None
+        return Text(template, **kept)
+    except (KeyError, ValueError, TypeError):
+        return None
