@@ -38,7 +38,7 @@ _HOMES = {
     "archive": ("ArchiveLimits", "ArchiveTree", "archive_tree"),
     "build": ("build_archive", "build_tree"),
     "cache": ("DiskCache",),
-    "check": ("check_tree",),
+    "checks.package": ("check_tree",),
     "configs": ("ClassConfigs", "MemoryConfigs"),
     "directory": ("DirectorySource", "find_packages", "open_tree"),
     "errors": (
@@ -51,7 +51,7 @@ _HOMES = {
         "UnknownFormat",
     ),
     "formats": ("FormatRegistry", "default_registry"),
-    "hot": ("build_template",),
+    "hot.package_files": ("build_template",),
     "load": ("load_path", "open_package"),
     "manifest": ("Manifest", "parse_manifest"),
     "memory": ("memory_package", "memory_source"),
