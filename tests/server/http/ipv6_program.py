@@ -110,7 +110,7 @@ def observe(folder: Path) -> dict[str, Any]:
         user = {"name": "carl", "password": PASSWORD, "project": "default", "role": "member"}
         found["made"] = send(("::1", port), "POST", "/v2/admin/users", user, X_Auth_Token=token)[0]
         wrong = {"name": "carl", "password": "wrong"}
-        tries = [send((ULA[0], port), "POST", "/v2/auth/login", wrong, ULA[n % 2])[0] for n in range(8)]
+        tries = [send((ULA[0], port), "POST", "/v2/auth/login", wrong, ULA[n % 2])[0] for n in range(20)]
         found["guessing"] = tries
         found["other"] = send((ULA[0], port), "POST", "/v2/auth/login", wrong, ULA[2])[0]
         right = {"name": "carl", "password": PASSWORD}
