@@ -183,7 +183,7 @@ def inner() -> Iterator[Site]:
         ("long", "damaged"),
         ("other", "damaged"),
         ("gzip", "damaged"),
-        ("redirect", "301|redirect|Moved|within 1"),
+        ("redirect", "301|redirect|Moved|within 1|closed"),
     ],
 )
 def test_a_bucket_of_a_hostile_server(site: Site, inner: Site, monkeypatch: Any, attack: str, text: str) -> None:

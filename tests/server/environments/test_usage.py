@@ -115,16 +115,17 @@ def test_a_flood_of_what_a_task_tracks_takes_few_statements(planting: Any, djang
 def test_many_tasks_leave_as_many_rows_as_are_kept(planting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is still there stays as long as anything else can go."""
     monkeypatch.setattr(setup, "_current", setup.config().changed({"retention.statistics": 10}))
-    garden, other = planting(), planting()
+    garden, other = planting(), planting(name="other")
     at = datetime.now(UTC)
     for id, environment in (("there", garden.id), ("foreign", other.id)):
         InstanceUsage.objects.create(environment_id=environment, instance_id=id, instance_type=1, created=at)
 
     def track(*story: tuple[str, str]) -> list[str]:
         task = Task.objects.create(project_id="p", user_id="u", environment_id=garden.id, kind="deploy", spec={})
+        begun = 1000.0 * Task.objects.count()
         for n, (id, event) in enumerate(story):
             args = {"event": event, "instance": id, "instance_type": 7}
-            JournalNote.objects.create(task=task, key=str(n), kind="track", args=args, digest="x", at=float(n))
+            JournalNote.objects.create(task=task, key=str(n), kind="track", args=args, digest="x", at=begun + n)
         usage.count(garden.id, task)
         rows = InstanceUsage.objects.filter(environment_id=garden.id)
         return sorted(rows.values_list("instance_id", flat=True))
