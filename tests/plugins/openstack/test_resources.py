@@ -10,7 +10,7 @@ import pytest
 from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import Owner, ResourceState, ShowsResources, StackChange
 from vetro.library.stackdata import difference, digest_of, parts_of
-from vetro_openstack import OpenStackCloud, OpenStackSettings, waiting
+from vetro_openstack import OpenStackCloud, OpenStackSettings, stack_progress
 
 OWNER = Owner("project", "Env")
 TEMPLATE = {"heat_template_version": "2016-04-08", "resources": {"a": {"type": "OS::Heat::None"}}}
@@ -18,7 +18,7 @@ TEMPLATE = {"heat_template_version": "2016-04-08", "resources": {"a": {"type": "
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    monkeypatch.setattr(waiting, "_FIRST", 0.001)
+    monkeypatch.setattr(stack_progress, "_FIRST", 0.001)
     with Fake() as made:
         yield made
 

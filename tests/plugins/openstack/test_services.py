@@ -13,7 +13,7 @@ from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import NotAvailable, NotFound, Owner, StackChange
 from vetro.forms.cloud_lists import rows
 from vetro.library.stackdata import difference, digest_of, parts_of
-from vetro_openstack import OpenStackCloud, OpenStackSettings, SettingWrong, networking, waiting
+from vetro_openstack import OpenStackCloud, OpenStackSettings, SettingWrong, networking, stack_progress
 from vetro_openstack import link as links
 from vetro_openstack.catalog import QueryUnknown
 from vetro_openstack.errors import Closing, SignInRefused
@@ -25,7 +25,7 @@ SIGN_IN = {"username": "worker", "password": "secret", "project_name": "p"}
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "PAUSES", (0.0, 0.0, 0.0))
-    monkeypatch.setattr(waiting, "_FIRST", 0.001)
+    monkeypatch.setattr(stack_progress, "_FIRST", 0.001)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import Conflict, Owner, StackChange, StackFailed, StackState, StaleStack, TemplateInvalid
 from vetro.library.stackdata import EMPTY, Parts, difference, digest_of, parts_of
-from vetro_openstack import OpenStackCloud, OpenStackSettings, marks, waiting
+from vetro_openstack import OpenStackCloud, OpenStackSettings, marks, stack_progress
 from vetro_openstack import link as links
 from vetro_openstack.errors import Closing, CloudUnreachable
 
@@ -22,7 +22,7 @@ OWNER = Owner("project", "Env")
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "PAUSES", (0.0, 0.0, 0.0))
-    monkeypatch.setattr(waiting, "_FIRST", 0.001)
+    monkeypatch.setattr(stack_progress, "_FIRST", 0.001)
     monkeypatch.setattr("vetro_openstack.stacks._PAUSE", 0.0)
 
 
@@ -163,14 +163,14 @@ def test_heat_may_be_away_while_a_stack_is_made(
     push(cloud, parts(a="1"))
     ((_, row),) = fake.stacks.items()
     # Each look asks four times.
-    monkeypatch.setattr(waiting, "_LONGEST", 0.02)
+    monkeypatch.setattr(stack_progress, "_LONGEST", 0.02)
     for away in (503, 1):
         row.update(stack_status="UPDATE_IN_PROGRESS", left=3)
         fake.trouble = [("GET", f"/{row['id']}", away)] * 22
         assert push(cloud, parts(a="1")).status == "UPDATE_COMPLETE" and fake.trouble == []
     cloud.delete_stack(OWNER, "", "web")
     assert fake.stacks == {} and writes(fake) == ["POST", "DELETE"]
-    monkeypatch.setattr(waiting, "_AWAY", 0.0)
+    monkeypatch.setattr(stack_progress, "_AWAY", 0.0)
     fake.trouble = [("GET", "/id2", 503)] * 100
     with pytest.raises(CloudUnreachable, match="in trouble"):
         push(cloud, parts(a="2"))

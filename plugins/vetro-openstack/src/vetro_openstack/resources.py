@@ -8,8 +8,8 @@ from typing import Any
 from vetro.clouds.interface import Owner, ResourceState
 from vetro_openstack import marks
 from vetro_openstack.link import Link
+from vetro_openstack.stack_progress import path_of, status_of
 from vetro_openstack.stacks import Stacks
-from vetro_openstack.waiting import path_of, status_of
 
 #: Levels of stacks in stacks that are looked at.
 _DEPTH = 5

@@ -9,8 +9,8 @@ from typing import Any
 from vetro.clouds.interface import NotFound, Owner, ServerState
 from vetro_openstack import marks
 from vetro_openstack.link import Link
+from vetro_openstack.stack_progress import path_of
 from vetro_openstack.stacks import Stacks
-from vetro_openstack.waiting import path_of
 
 _TYPE = "OS::Nova::Server"
 _STATES = {"BUILD": "BUILD", "ACTIVE": "ACTIVE", "ERROR": "ERROR", "REBUILD": "BUILD", "SHUTOFF": "SHUTOFF"}

@@ -22,7 +22,7 @@ from vetro_openstack import marks
 from vetro_openstack.errors import CloudUnreachable, Refused
 from vetro_openstack.link import Link
 from vetro_openstack.settings import OpenStackSettings
-from vetro_openstack.waiting import Stack, path_of, settled, status_of, why
+from vetro_openstack.stack_progress import Stack, path_of, settled, status_of, why
 
 #: How often a write whose end is not known is looked for and sent again, and the pause before.
 _TRIES, _PAUSE = 4, 1.0
