@@ -7,10 +7,12 @@ import pytest
 from benchmarks import pages, pages_browser
 from benchmarks.service import many
 from tests.browser.test_pages import PAGES
+from vetro.model.environment import deployed_objects
+from vetro.model.tree import objects
 
 
 def test_rows_in_bulk_are_read_by_the_rules(db: None) -> None:
-    from vetro.server.environments import content, queries
+    from vetro.server.environments import queries
     from vetro.server.environments.models import Environment, State
     from vetro.server.tasks.models import Task
 
@@ -23,8 +25,8 @@ def test_rows_in_bulk_are_read_by_the_rules(db: None) -> None:
     own = many.large(project, "2" * 32, 40, 6)
     states = State.objects.filter(environment=own).order_by("number")
     assert [state.number for state in states] == [1, 2, 3, 4, 5, 6]
-    root = content.deployed_objects(states.last().model)  # type: ignore[union-attr]
-    assert len(list(content.objects_in(root))) == 41  # and the environment itself
+    root = deployed_objects(states.last().model)  # type: ignore[union-attr]
+    assert len(list(objects(root))) == 41  # and the environment itself
     assert queries.part_of(project, None, 50)[-1].name == Environment.objects.get(id=own).name
 
 

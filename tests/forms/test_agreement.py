@@ -23,7 +23,8 @@ from vetro.forms.generated import class_form
 from vetro.forms.model import Field
 from vetro.forms.objects import Objects
 from vetro.forms.validation import evaluate_form
-from vetro.forms.values import ABSENT, same
+from vetro.forms.values import same
+from vetro.model.paths import ABSENT
 from vetro.muranopl import Engine
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.schemas import class_schemas

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from vetro.forms.entry import html_attributes, read, shown
 from vetro.forms.model import Choice, Field, Kind
 from vetro.forms.validation import evaluate
-from vetro.forms.values import ABSENT, same
+from vetro.forms.values import same
 from vetro.forms.vocabulary import field_schema
+from vetro.model.paths import ABSENT
 
 
 def field(kind: Kind, **more: Any) -> Field:

@@ -14,7 +14,7 @@ from tests.forms.world import describer
 from vetro.forms.answers import Merger, SecretNotKept, answers_of, object_answers
 from vetro.forms.fill import ENTRIES, Filler
 from vetro.forms.objects import Objects
-from vetro.forms.values import at, steps_of
+from vetro.model.paths import at, steps_of
 
 DESCRIBER = describer()
 SHOP = DESCRIBER.of("t.Shop")

@@ -10,8 +10,8 @@ import pytest
 
 from vetro.forms.model import Choice, Field, Form, Page, Picker, Problem, Section
 from vetro.forms.validation import evaluate_form, limits_in_words
-from vetro.forms.values import ABSENT, pointer
 from vetro.forms.vocabulary import field_schema, patterns_of, to_json_schema
+from vetro.model.paths import ABSENT, pointer
 
 
 def problems(field: Field, value: Any) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Pointers and equality of JSON."""
+"""Equality of JSON."""
 
 from __future__ import annotations
 
@@ -6,19 +6,7 @@ from typing import Any
 
 import pytest
 
-from vetro.forms.values import ABSENT, at, deeper_than, equivalent, json_type, pointer, same, steps_of
-
-
-def test_pointers() -> None:
-    assert pointer("a/b", 0, "~") == "/a~1b/0/~0"
-    assert steps_of("/a~1b/0/~0") == ["a/b", "0", "~"]
-    assert steps_of("") == []
-    assert at({"a/b": [{"~": 1}]}, "/a~1b/0/~0") == 1
-    assert at({"a": [1]}, "/a/1") is ABSENT
-    assert at({"a": [1]}, "/a/-1") is ABSENT
-    assert at({"a": 1}, "/a/b") is ABSENT
-    with pytest.raises(ValueError, match="begins with"):
-        steps_of("a")
+from vetro.forms.values import deeper_than, equivalent, json_type, same
 
 
 @pytest.mark.parametrize(

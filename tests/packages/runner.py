@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.packages.forms import Form
-from vetro.engine.models import Environment, Suggester
+from vetro.engine.models import Suggester
+from vetro.model.environment import Environment
 from vetro.muranopl import Engine, Limits
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.precompile import compile_class

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vetro.cli import output as out
-from vetro.engine.models import Environment
-from vetro.engine.models.environment import class_of
+from vetro.model.environment import Environment
+from vetro.model.header import class_of
 from vetro.muranopl.errors import MuranoError
 from vetro.packages.yamltree import TreeError, read_documents
 

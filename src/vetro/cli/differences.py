@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vetro.cli import output as out
+from vetro.model.header import class_name
 
 _MARKS = {"created": ("+", "green"), "destroyed": ("-", "red"), "deleted": ("-", "red"), "moved": (">", "cyan")}
 _CHANGED = ("~", "yellow")
@@ -29,7 +30,7 @@ def print_changes(items: Iterable[Mapping[str, Any]], output: str) -> None:
 
 def _change_lines(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for item in items:
-        kind = str(item["type"]).partition("/")[0].partition("@")[0]
+        kind = class_name(item["type"])
         yield _line(str(item["what"]), f"{item['name'] or item['id']}  ({kind})")
         if item["what"] in ("created", "destroyed"):
             continue

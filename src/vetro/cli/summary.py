@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vetro.engine.models import Environment
-from vetro.engine.models.environment import class_of, type_of
+from vetro.model.environment import Environment
+from vetro.model.header import label_of, parse_type_text, type_of
+from vetro.model.tree import objects
 
 
 def servers(obj: Any) -> Iterator[dict[str, Any]]:
     """The servers inside an object, however deep: objects that have addresses and an id in the cloud."""
-    stack = [obj]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            if "?" in item and "ipAddresses" in item and "openstackId" in item:
-                yield item
-            stack.extend(reversed(list(item.values())))
-        elif isinstance(item, list):
-            stack.extend(reversed(item))
+    return (item for item in objects(obj) if "ipAddresses" in item and "openstackId" in item)
 
 
 def addresses(server: Mapping[str, Any]) -> list[str]:
@@ -29,19 +22,13 @@ def addresses(server: Mapping[str, Any]) -> list[str]:
     return [str(floating), *others] if floating else others
 
 
-def name_of(obj: Mapping[str, Any]) -> str:
-    """What people call an object: its own name, that of its header, or its class."""
-    header = obj.get("?") or {}
-    return str(header.get("name") or obj.get("name") or class_of(obj).rsplit(".", 1)[-1])
-
-
 def rows(environment: Environment) -> list[tuple[str, str, str, str]]:
     """(component, class, server, addresses) for a table: a row a server, and one for a component without. Where a
     package is used in several versions, the class is told with its own."""
     made = []
     several = {package for package, versions in environment.versions().items() if len(versions) > 1}
     for application in environment.applications:
-        label, (kind, version, package) = name_of(application), type_of(application)
+        label, (kind, version, package) = label_of(application), parse_type_text(type_of(application))
         kind += f" {version}" if package in several else ""
         found = list(servers(application))
         for server in found:
@@ -57,6 +44,6 @@ def outputs(environment: Environment) -> Iterator[tuple[str, str, Any]]:
     for application in environment.applications:
         for key, value in application.items():
             if key == "templateOutputs" and isinstance(value, dict):
-                yield from ((name_of(application), name, text) for name, text in value.items() if text is not None)
+                yield from ((label_of(application), name, text) for name, text in value.items() if text is not None)
             elif key != "?" and isinstance(value, str) and "://" in value:
-                yield name_of(application), key, value
+                yield label_of(application), key, value

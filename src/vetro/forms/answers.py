@@ -13,9 +13,11 @@ from typing import Any
 from vetro.forms.catalog import DescribedClass, Describer, all_fields
 from vetro.forms.fill import class_in, shown_header
 from vetro.forms.model import Field, Form, Picker
-from vetro.forms.objects import Known, id_of, type_of, walk
-from vetro.forms.secrets import is_marker, kept
-from vetro.forms.values import ABSENT, child, equivalent, is_list, pointer, same
+from vetro.forms.values import equivalent, same
+from vetro.model.header import id_of, type_of
+from vetro.model.paths import ABSENT, child, is_list, pointer
+from vetro.model.secrets import is_mark, kept
+from vetro.model.tree import by_id
 from vetro.yaql.errors import VetroError
 
 _EMPTY: Mapping[str, Any] = {}
@@ -55,7 +57,7 @@ class Merger:
         self._describer = describer
         self._new_id = new_id
         self._fixed = fixed
-        self._stored: dict[str, Known] = {}
+        self._stored: dict[str, Mapping[str, Any]] = {}
 
     def merge(
         self, described: DescribedClass, stored: Mapping[str, Any] | None, answers: Mapping[str, Any]
@@ -64,12 +66,7 @@ class Merger:
 
         Answers must have passed `checking`; unknown ones are ignored. What is not answered stays.
         """
-        self._stored = {}
-        if stored is not None:
-            for data, owner, path in walk(stored):
-                found = id_of(data)
-                if found is not None:
-                    self._stored[found] = Known(data, owner, path)
+        self._stored = by_id(stored)
         return self._object(described, stored, answers)
 
     def arguments(self, form: Form, answers: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +122,7 @@ class Merger:
 
     def _value(self, field: Field, before: Any, answer: Any, around: Mapping[str, Any] | None, path: str) -> Any:
         if field.secret:
-            if not is_marker(answer):
+            if not is_mark(answer):
                 return answer
             found = kept(answer, around, path)
             if found is ABSENT:
@@ -184,8 +181,7 @@ class Merger:
     def _stored_for(self, before: Any, answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
         wanted = id_of(answer)
         if wanted is not None:
-            known = self._stored.get(wanted)
-            return None if known is None else known.data
+            return self._stored.get(wanted)
         # Definitions without id are known by their place.
         if isinstance(before, Mapping) and id_of(before) is None:
             return before

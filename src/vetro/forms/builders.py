@@ -15,8 +15,8 @@ from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.generated import method_form
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Choice, Form
-from vetro.forms.objects import header_of, type_of
-from vetro.forms.values import is_list
+from vetro.model.header import header_of, type_of
+from vetro.model.paths import is_list
 from vetro.yaql.errors import VetroError
 
 
@@ -67,7 +67,7 @@ def built(describer: Describer, described: DescribedClass, result: Any, current:
             )
         )
     written = type_of(result)
-    if written is not None:
+    if written:
         made = describer.described(written)
         if made is None or not made.is_a(described.name):
             raise BadBuilderResult(
@@ -79,7 +79,7 @@ def built(describer: Describer, described: DescribedClass, result: Any, current:
             )
     header = {**dict(header_of(current) or {})}
     own = {key: value for key, value in (header_of(result) or {}).items() if key not in ("id",) and value is not None}
-    if written is not None:
+    if written:
         own["type"] = written
     return {"?": {**header, **own}, **{str(key): value for key, value in result.items() if key != "?"}}
 

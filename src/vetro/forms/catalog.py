@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol
 from vetro.forms.generated import class_form, sections_of
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Field, Form, Section
+from vetro.model.header import parse_type_text
 from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.muranopl.errors import DeclarationError
-from vetro.muranopl.objects.header import parse_type_text
 
 #: `forms.max_implementations`: classes a picker shows at once; more by search.
 MAX_IMPLEMENTATIONS: Final = 100

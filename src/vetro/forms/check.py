@@ -19,11 +19,14 @@ from vetro.forms.contexts import Contexts
 from vetro.forms.fill import DEEPEST, class_in
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Field, Form, Picker, Problem
-from vetro.forms.objects import Objects, id_of, type_of, walk
+from vetro.forms.objects import Objects
 from vetro.forms.removal import removed_by, still_used
-from vetro.forms.secrets import is_marker, kept
 from vetro.forms.validation import evaluate_form
-from vetro.forms.values import ABSENT, deeper_than, is_list, pointer
+from vetro.forms.values import deeper_than
+from vetro.model.header import id_of, type_of
+from vetro.model.paths import ABSENT, is_list, pointer
+from vetro.model.secrets import is_mark, kept
+from vetro.model.tree import by_id
 
 #: Steps of a pattern before it counts as not matched.
 _BACKTRACKS: Final = 100_000
@@ -111,7 +114,7 @@ class _Run:
     ) -> None:
         self.describer = describer
         self.objects = objects
-        self.before = {id_of(data): data for data, _, _ in walk(stored)} if stored is not None else {}
+        self.before = by_id(stored)
         self.defined = Objects(answers, describer)
         self.removed = removed_by(stored, answers)
         self.met: set[str] = set()
@@ -121,13 +124,13 @@ class _Run:
         """An object by id: the answers' own with its pointer, else that of the environment; None for unknown ids."""
         known = self.defined.by_id.get(id)
         if known is not None:
-            return known.data, known.path
+            return known.object, known.path
         if id in self.removed:
             return None
         if id in self.before:
             return self.before[id], None
         known = self.objects.by_id.get(id)
-        return None if known is None else (known.data, None)
+        return None if known is None else (known.object, None)
 
     def check(
         self, described: DescribedClass, answers: Mapping[str, Any], stored: Mapping[str, Any] | None
@@ -170,7 +173,7 @@ class _Run:
         if value is ABSENT:
             return
         if field.secret:
-            if is_marker(value) and kept(value, stored, inner) is ABSENT:
+            if is_mark(value) and kept(value, stored, inner) is ABSENT:
                 yield Problem(path, Text("There is no stored secret: enter it."), "required", id)
         elif field.picker is not None:
             yield from self._reference(field.picker, value, path, id, depth)

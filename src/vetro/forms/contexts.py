@@ -17,10 +17,10 @@ from vetro.forms.fill import class_in
 from vetro.forms.generated import of_property
 from vetro.forms.keywords import Schema, together
 from vetro.forms.model import Picker, Problem
-from vetro.forms.objects import header_of, id_of, type_of
 from vetro.forms.validation import evaluate
-from vetro.forms.values import ABSENT, pointer
 from vetro.forms.vocabulary import field_schema
+from vetro.model.header import header_of, id_of, type_of
+from vetro.model.paths import ABSENT, pointer
 
 #: An object by id with its pointer in the answers (None: it is not among them); None for unknown ids.
 Find = Callable[[str], "tuple[Mapping[str, Any], str | None] | None"]
@@ -113,7 +113,7 @@ class Contexts:
 
 
 def _typed(data: Mapping[str, Any]) -> Picker:
-    return Picker(type_of(data) or "")
+    return Picker(type_of(data))
 
 
 def _names(context: Schema) -> list[str]:

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from vetro.diagnostics import Text, sentence, unplaced
 from vetro.forms.model import Problem
-from vetro.forms.objects import header_of, id_of, walk
-from vetro.forms.values import ABSENT, child, is_list, pointer
+from vetro.model.header import header_of, id_of
+from vetro.model.paths import ABSENT, at, child, is_list, pointer
+from vetro.model.tree import walk
 
 #: One place in front of a contract's message, which the form shows anyway: ``[t.Shop.byName['a'][0]]``.
 _PLACE: Final = re.compile(r"\[[\w.:]+(?:[(]\w*)?(?:\[[^\]]*\])*[)]?\]\s+")
@@ -29,7 +30,7 @@ def problems_of(
     ``errors`` are those of ``vetro.engine.models.check_model``: ``objectId``, ``property``, ``path``, ``message``,
     ``code``. Errors of objects that the form does not show are problems of the form as a whole: they name the object.
     """
-    places = {known: path for data, _, path in walk(answers) if (known := id_of(data)) is not None}
+    places = {own: place.path for place in walk(answers) if (own := id_of(place.object)) is not None}
     if id is not None:
         places.setdefault(id, "")
     return [_problem(error, answers, places) for error in errors]
@@ -54,8 +55,7 @@ def _problem(error: Mapping[str, Any], answers: Mapping[str, Any], places: Mappi
 def _reachable(answers: Any, place: str, steps: Sequence[str]) -> str:
     """The steps as far as the answers go, one more where the last is missing: that is where it must be entered."""
     value = answers
-    for step in [part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:]]:
-        value = child(value, step)
+    value = at(value, place)
     path = ""
     for i, step in enumerate(steps):
         if value is ABSENT or (i and not isinstance(value, Mapping) and not is_list(value)):

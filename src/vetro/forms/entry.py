@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from vetro.forms.model import Choice, Field
-from vetro.forms.values import ABSENT
+from vetro.model.paths import ABSENT
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,4000}", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)

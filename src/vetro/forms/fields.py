@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from vetro.forms.keywords import Schema, flat
 from vetro.forms.model import Choice, Field, Kind, Picker, Section
-from vetro.forms.values import is_list, json_type
+from vetro.forms.values import json_type
 from vetro.forms.vocabulary import patterns_of
+from vetro.model.paths import is_list
 
 #: Types that a schema without ``type`` allows.
 _EVERY: Final = ("null", "boolean", "number", "string", "array", "object")

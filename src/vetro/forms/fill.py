@@ -14,9 +14,10 @@ from typing import Any, Final
 from vetro.forms.catalog import MAX_IMPLEMENTATIONS, DescribedClass, Describer
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Choice, Field, Form, Page, Picker, Section
-from vetro.forms.objects import Objects, id_of, type_of
-from vetro.forms.secrets import masked
-from vetro.forms.values import ABSENT, child, is_list, pointer
+from vetro.forms.objects import Objects
+from vetro.model.header import header_of, id_of, type_of
+from vetro.model.paths import ABSENT, child, is_list, pointer
+from vetro.model.secrets import mark
 
 ENTRIES: Final = "entries"
 #: Objects in objects that are unfolded; deeper ones are shown as what they are, without fields.
@@ -85,7 +86,7 @@ class Filler:
         if value is ABSENT:
             return field
         if field.secret:
-            return replace(field, value=None if value is None else masked(path), answered=True)
+            return replace(field, value=None if value is None else mark(path), answered=True)
         if field.kind in ("list", "tuple") and is_list(value):
             return self._list(field, value, path, depth)
         if field.kind in ("object", "map") and isinstance(value, Mapping):
@@ -187,19 +188,19 @@ class Filler:
 def class_in(describer: Describer, value: Mapping[str, Any], picker: Picker) -> DescribedClass | None:
     """See `Filler.class_of`."""
     written = type_of(value)
-    if written is None:
+    if not written:
         return describer.of(picker.type, picker.version, excluded=picker.excluded, contexts=picker.contexts)
     return describer.described(written, excluded=picker.excluded, contexts=picker.contexts)
 
 
 def shown_header(value: Mapping[str, Any]) -> dict[str, Any]:
     """What clients see of a header: type, id and name."""
-    header = value.get("?")
-    if not isinstance(header, Mapping):
+    header = header_of(value)
+    if header is None:
         return {}
     shown = {key: header[key] for key in ("id", "name") if header.get(key) is not None}
     written = type_of(value)
-    return {"?": {**({} if written is None else {"type": written}), **shown}}
+    return {"?": {**({} if not written else {"type": written}), **shown}}
 
 
 def _constants(described: DescribedClass) -> frozenset[str]:

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 from vetro.diagnostics import Text
 from vetro.forms.answers import unchanged
 from vetro.forms.catalog import DescribedClass, Describer
-from vetro.forms.objects import header_of, id_of, type_of
-from vetro.forms.values import is_list
+from vetro.model.header import class_of, header_of, id_of, type_of
+from vetro.model.paths import is_list
 
 Maker = Literal["definition", "class"]
 _DIGITS: Final = 24
@@ -104,9 +104,7 @@ def still_is(stored: Any, print_: Any, salt: str, describer: Describer) -> bool:
 
 def _header(value: Mapping[str, Any]) -> dict[str, Any]:
     """Class, id and name: versions are another matter, the rest is written by the system."""
-    header = header_of(value) or {}
-    name = (type_of(value) or "").partition("@")[0].partition("/")[0]
-    return {"type": name, "id": id_of(value), "name": header.get("name") or None}
+    return {"type": class_of(value), "id": id_of(value), "name": (header_of(value) or {}).get("name") or None}
 
 
 def _same_object(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -124,10 +122,10 @@ def _only_defaults(value: Mapping[str, Any], wanted: Mapping[str, Any], describe
     if not more:
         return True
     written = type_of(value)
-    described: DescribedClass | None = describer.described(written) if written is not None else None
+    described: DescribedClass | None = describer.described(written) if written else None
     if described is None:
         # In a plain mapping the contract adds the keys that are missing, as null.
-        return written is None and all(value[key] is None for key in more)
+        return not written and all(value[key] is None for key in more)
     for key in more:
         field = described.fields.get(key)
         if field is not None and not field.placeholder and not unchanged(field, value[key]):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vetro.forms.catalog import all_fields
 from vetro.forms.model import Field, Form, Page, Problem, Section
-from vetro.forms.values import pointer
+from vetro.model.paths import pointer
 
 
 def with_problems(form: Form, problems: Iterable[Problem], page: int = 0) -> Form:

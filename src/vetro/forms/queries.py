@@ -44,7 +44,7 @@ from vetro.forms.dynamic import (
 from vetro.forms.dynamic.parameters import own_class
 from vetro.forms.external_queries import EFFECT, Outside
 from vetro.forms.model import Field, Page
-from vetro.forms.values import pointer
+from vetro.model.paths import pointer
 from vetro.muranopl.objects.results import plain_result
 
 Question = Mapping[str, Any]

@@ -8,8 +8,10 @@ from typing import Any
 from vetro.diagnostics import Text
 from vetro.forms.catalog import all_fields
 from vetro.forms.model import Field, Problem
-from vetro.forms.objects import Objects, id_of, walk
-from vetro.forms.values import is_list
+from vetro.forms.objects import Objects
+from vetro.model.header import id_of
+from vetro.model.paths import is_list
+from vetro.model.tree import by_id, objects
 
 
 def removed_by(stored: Mapping[str, Any] | None, answers: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -19,10 +21,10 @@ def removed_by(stored: Mapping[str, Any] | None, answers: Mapping[str, Any]) -> 
     """
     if stored is None:
         return {}
-    before = {found: data for data, _, _ in walk(stored) if (found := id_of(data)) is not None}
+    before = by_id(stored)
     staying: set[str] = set()
     pairs = [(stored, answers)]
-    for data, _, _ in walk(answers):
+    for data in objects(answers):
         found = id_of(data)
         if found is not None:
             staying.add(found)
@@ -31,27 +33,27 @@ def removed_by(stored: Mapping[str, Any] | None, answers: Mapping[str, Any]) -> 
     for old, new in pairs:
         for key, value in old.items():
             if key != "?" and key not in new:
-                staying.update(found for data, _, _ in walk(value) if (found := id_of(data)) is not None)
+                staying.update(by_id(value))
     root = id_of(stored)
     return {found: data for found, data in before.items() if found not in staying and found != root}
 
 
-def still_used(removed: Mapping[str, Any], objects: Objects, edited: Mapping[str, Any] | None) -> Iterator[Problem]:
+def still_used(removed: Mapping[str, Any], known: Objects, edited: Mapping[str, Any] | None) -> Iterator[Problem]:
     """Objects of the environment, outside of the ``edited`` one, that refer to one that goes."""
     if not removed:
         return
-    own = {id_of(data) for data, _, _ in walk(edited)}
-    for id, known in objects.by_id.items():
-        described = objects.class_of(id) if id not in own else None
+    own = by_id(edited)
+    for id, place in known.by_id.items():
+        described = known.class_of(id) if id not in own else None
         if described is None:
             continue
         for name, field in described.fields.items():
-            for target in references(field, known.data.get(name)):
+            for target in references(field, place.object.get(name)):
                 if target in removed:
                     text = Text(
                         "{label} cannot be removed: {label2} uses it ({label3}).",
-                        label=objects.label(target),
-                        label2=objects.label(id),
+                        label=known.label(target),
+                        label2=known.label(id),
                         label3=field.label,
                     )
                     yield Problem("", text, "still_used", id)

@@ -13,9 +13,10 @@ from typing import Any, Final
 from vetro.forms.keywords import CODES, Schema
 from vetro.forms.model import Problem
 from vetro.forms.regexes import found
-from vetro.forms.secrets import is_marker
 from vetro.forms.texts import message_of
-from vetro.forms.values import ABSENT, contains, json_type, pointer
+from vetro.forms.values import contains, json_type
+from vetro.model.paths import ABSENT, pointer
+from vetro.model.secrets import is_mark
 
 #: Keywords about the length of a value -> the JSON type they are about.
 _LENGTHS: Final = {
@@ -44,7 +45,7 @@ def evaluate(
     if "messages" in schema:
         messages = {**messages, **schema["messages"]}
     if schema.get("secret"):
-        if not is_marker(value):
+        if not is_mark(value):
             yield from evaluate(schema["anyOf"][0], value, path, messages)
         return
     kind = json_type(value)

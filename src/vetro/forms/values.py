@@ -1,56 +1,11 @@
-"""JSON pointers, and equality of JSON values as schemas and contracts see it."""
+"""Equality, depth and kinds of JSON values, as schemas and contracts see them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-
-class _Absent:
-    """No value at all, which is not null."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Any = _Absent()
-
-
-def pointer(*steps: str | int) -> str:
-    """The JSON pointer (RFC 6901) of ``steps``."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
-
-
-def steps_of(path: str) -> list[str]:
-    """The steps of a JSON pointer; ``""`` has none. Raises ValueError for what is no pointer."""
-    if path == "":
-        return []
-    if not path.startswith("/"):
-        raise ValueError(f"a JSON pointer begins with '/', this does not: {path!r}")
-    return [step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/")]
-
-
-def at(value: Any, path: str) -> Any:
-    """The part of ``value`` that ``path`` leads to; `ABSENT` where it leads nowhere."""
-    for step in steps_of(path):
-        value = child(value, step)
-        if value is ABSENT:
-            break
-    return value
-
-
-def child(value: Any, step: str | int) -> Any:
-    """One step into a mapping or list; `ABSENT` where there is nothing."""
-    if isinstance(value, Mapping):
-        return value.get(str(step), ABSENT)
-    if is_list(value) and str(step).isdecimal() and int(step) < len(value):
-        return value[int(step)]
-    return ABSENT
-
-
-def is_list(value: Any) -> bool:
-    """Whether ``value`` is a JSON array."""
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+from vetro.model.paths import is_list
 
 
 def same(a: Any, b: Any) -> bool:

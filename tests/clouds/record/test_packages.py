@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from vetro.clouds.interface import StackFailed
-from vetro.engine.models import Environment
 from vetro.engine.recorded import RecordedCloud
+from vetro.model.environment import Environment
 from vetro.muranopl import Engine
 from vetro.packages import load_path, memory_package
 

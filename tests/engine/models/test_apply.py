@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import write_package
-from vetro.engine.models import Environment, put
+from vetro.engine.models import put
 from vetro.engine.query.query import AskFailed, ask
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
+from vetro.model.environment import Environment
 
 CLASSES = {
     "Main": """

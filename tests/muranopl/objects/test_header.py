@@ -6,26 +6,12 @@ import pytest
 
 from tests.muranopl.world import World
 from vetro.muranopl.errors import ClassNotFound, DeclarationError, PackageNotFound
-from vetro.muranopl.objects.header import as_type, inline_key, parse, parse_type_text, split
+from vetro.muranopl.objects.header import as_type, inline_key, parse, split
 
 
 @pytest.fixture
 def world() -> World:
     return World({"Main": "", "Item": ""}, version="1.2.3")
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("a.B", ("a.B", None, None)),
-        ("a.B/1.0", ("a.B", "1.0", None)),
-        ("a.B@p.q", ("a.B", None, "p.q")),
-        (" a.B / >=1 @ p ", ("a.B", ">=1", "p")),
-        ("a.B/@", ("a.B", None, None)),
-    ],
-)
-def test_type_texts(text: str, parts: tuple[str | None, ...]) -> None:
-    assert tuple(parse_type_text(text)) == parts
 
 
 def test_version_and_package_in_the_type_win_over_their_keys(world: World) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from vetro.server.environments import content, drafts, limits, service, sessions
+from vetro.model.header import id_of
+from vetro.server.environments import drafts, limits, service, sessions
 from vetro.server.environments.errors import DraftChanged
 from vetro.server.environments.models import Session
 from vetro.server.errors import Invalid, NotFound
@@ -54,7 +55,7 @@ def test_changes_are_all_or_nothing(ann: Any, env: str, session: str) -> None:
     for path, value in ((["a", "?"], 5), (["a", "?", "type"], ""), (["0"], 5)):
         with pytest.raises(Invalid):
             drafts.put_services(ann.caller, env, session, path, value)
-    assert [content.id_of(s) for s in drafts.services(ann.caller, env, (), session)] == ["a"]
+    assert [id_of(s) for s in drafts.services(ann.caller, env, (), session)] == ["a"]
     assert Session.objects.get(id=session).revision == 1
 
 

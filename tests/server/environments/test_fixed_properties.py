@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.server.environments.conftest import plant
-from vetro.engine.models.differences import same
 from vetro.server.errors import Invalid
 
 
@@ -54,22 +53,3 @@ def test_new_objects_are_free(planting: Any) -> None:
     session = garden.open()
     garden.put(session, plant("p2", species="rose"))
     assert garden.deploy(session).state == "done"
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        (1, 1, True),
-        (1, True, False),
-        (1, 1.0, False),
-        ({"?": {"id": "a"}, "x": 1}, {"?": {"id": "a"}}, True),
-        ({"?": {"id": "a"}}, "a", True),
-        ("a", {"?": {"id": "b"}}, False),
-        ({"a": [1]}, {"a": [1]}, True),
-        ({"a": 1}, {"a": 1, "b": 2}, False),
-        ([1], [1, 2], False),
-        (None, {}, False),
-    ],
-)
-def test_values_are_compared_with_objects_as_references(one: Any, other: Any, expected: bool) -> None:
-    assert same(one, other) is expected

@@ -9,7 +9,7 @@ import pytest
 
 from tests.server.environments.conftest import plant
 from tests.server.web.conftest import browser
-from vetro.server.environments import content, deployments
+from vetro.server.environments import deployments, limits
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import TooMany
 from vetro.server.requests import large_requests
@@ -37,7 +37,7 @@ def draft(ann: Any, settings: Any) -> tuple[str, str]:
     environment = ann.post("/v2/environments", {"name": "large"}).json()["id"]
     session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
     header = {"x-configuration-session": session}
-    answer = ann.put(f"/v1/environments/{environment}/services", objects(content.MOST_COMPARED), headers=header)
+    answer = ann.put(f"/v1/environments/{environment}/services", objects(limits.MOST_COMPARED), headers=header)
     assert answer.status_code == 200, answer.content[:300]
     return environment, session
 
@@ -54,8 +54,8 @@ def test_what_a_request_computes_is_bounded(ann: Any, draft: tuple[str, str], mo
     # Nothing is lost, and what is read as it is can be read.
     assert ann.get(f"/v2/sessions/{session}").status_code == 200
     model = ann.get(f"/v1/environments/{environment}/services", headers={"x-configuration-session": session})
-    assert len(model.json()) == content.MOST_COMPARED
-    monkeypatch.setattr(content, "MOST_COMPARED", content.MOST_COMPARED + 100)
+    assert len(model.json()) == limits.MOST_COMPARED
+    monkeypatch.setattr(limits, "MOST_COMPARED", limits.MOST_COMPARED + 100)
     assert [ann.get(path).status_code for path in paths] == [200, 200]
 
 

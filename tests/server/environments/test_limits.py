@@ -45,3 +45,18 @@ def test_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", ["", "x" * 65, "a\0", "ü", "a b\n"])
 def test_texts_that_can_be_no_id_are_not_looked_up(text: str) -> None:
     assert not limits.known_id(text)
+
+
+@pytest.mark.parametrize("bad", ["text", 5, {}, {"?": 1}, {"?": {}}, {"?": {"type": ""}}, [1], [{"a": 1}], None])
+def test_an_application_needs_a_header_with_a_class(bad: Any) -> None:
+    with pytest.raises(Invalid):
+        limits.check_services(bad)
+
+
+def test_ids_are_text_and_occur_once() -> None:
+    with pytest.raises(Invalid, match="id of an object"):
+        limits.check_services({"?": {"type": "T", "id": 5}})
+    with pytest.raises(Invalid, match="'a'"):
+        limits.check_ids(
+            {"?": {"id": "r", "type": "E"}, "x": [{"?": {"id": "a"}}], "y": {"?": {"id": "a", "type": "T"}}}
+        )

@@ -8,6 +8,7 @@ import pytest
 
 import vetro.packages
 from tests.server.catalog.archives import archive
+from vetro.model.secrets import conceal
 from vetro.server.catalog import blobs
 from vetro.server.catalog.imports import import_packages
 from vetro.server.environments import redaction
@@ -40,7 +41,7 @@ def test_an_outage_of_the_store_shows_no_secret_then_or_later(ann: Any, monkeypa
             secrets("com.example.Safe0")
     assert secrets("com.example.Safe0") == {"pin"}
     thing = {"?": {"type": "com.example.Safe0", "id": "s"}, "pin": "1234", "size": 1}
-    assert redaction.conceal(thing, secrets)["pin"] == {"secret": "kept"}
+    assert conceal(thing, secrets)["pin"] == {"secret": "kept"}
 
 
 def test_a_package_that_is_gone_hides_nothing_else_of_the_environment(
@@ -63,5 +64,5 @@ def test_packages_are_read_once_for_all_classes_of_a_model(ann: Any, monkeypatch
     monkeypatch.setattr(vetro.packages, "load_path", lambda path: read.append(path) or load(path))
     secrets = redaction.secrets_of([imported(ann, "com.example.Many", 30)])
     model = [{"?": {"type": f"com.example.Safe{n}", "id": f"s{n}"}, "pin": "1234"} for n in range(30)]
-    assert all(item["pin"] == {"secret": "kept"} for item in redaction.conceal(model, secrets))
+    assert all(item["pin"] == {"secret": "kept"} for item in conceal(model, secrets))
     assert len(read) == 1

@@ -12,9 +12,9 @@ from django.test import Client
 
 from tests.server.tasks import shop
 from tests.server.web.test_environments import words
-from vetro.engine.models.differences import Difference, Property
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.journal import Ended, Entry
+from vetro.model.differences import Difference, Property
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import queue
 from vetro.server.tasks.claim import Lease, claim

@@ -19,7 +19,7 @@ from vetro.server.web.views.wizard.control import top
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.defaults import with_default
 from vetro.server.web.views.wizard.input import changed, read
-from vetro.server.web.views.wizard.names import id_of
+from vetro.server.web.views.wizard.names import element_id
 
 
 def sent(**pairs: Any) -> QueryDict:
@@ -205,8 +205,8 @@ def test_attributes_of_authors_do_no_harm() -> None:
 
 def test_ids_tell_all_paths_apart() -> None:
     paths = ["/a/b", "/a~1b", "/a-b", "/a_b", "/a b", "/a.b", "/ä", "/a/", "/_2d_"]
-    assert len({id_of(path) for path in paths}) == len(paths)
-    assert all(re.fullmatch(r"f-[A-Za-z0-9_-]*", id_of(path)) for path in paths)
+    assert len({element_id(path) for path in paths}) == len(paths)
+    assert all(re.fullmatch(r"f-[A-Za-z0-9_-]*", element_id(path)) for path in paths)
 
 
 def test_defaults_of_scalars_are_left_to_the_input() -> None:

@@ -24,8 +24,10 @@ from vetro.cli.client_local import LocalClient
 from vetro.cli.deploy_target import TargetError, needed_packages
 from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import begin, discard, finish, summary
-from vetro.cli.environments.models import environment_of, has_mark, names_in, own_draft, present
-from vetro.engine.models import Environment, put
+from vetro.cli.environments.models import names_in, own_draft, present
+from vetro.engine.models import put
+from vetro.model.environment import Environment
+from vetro.model.secrets import has_mark
 
 #: A full name, and behind it a version or a version spec.
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(/[\d<>=!~^*][^/]*)?")
@@ -193,9 +195,9 @@ def _draft(client: Client, row: Mapping[str, Any] | None) -> tuple[dict[str, Any
     if row is None:
         return None, None
     if client.local and (draft := own_draft(client, row)) is not None:
-        return draft, environment_of(client.get(f"/sessions/{draft['id']}/model"))
+        return draft, Environment.of_view(client.get(f"/sessions/{draft['id']}/model"))
     session = client.post(f"/environments/{row['id']}/sessions")
-    return session, environment_of(client.get(f"/sessions/{session['id']}/model"))
+    return session, Environment.of_view(client.get(f"/sessions/{session['id']}/model"))
 
 
 def _publish(client: Client, packages: Loaded) -> None:

@@ -12,7 +12,7 @@ from vetro.cli.client.requests import Client, ClientError, Refused
 from vetro.cli.client_local import LocalClient
 from vetro.cli.environments.models import names_in, newest, own_draft, present, state
 from vetro.cli.rows import print_rows, when
-from vetro.engine.models import Environment
+from vetro.model.environment import Environment
 
 #: The status of an environment of this machine from which everything was destroyed.
 EMPTIED = "destroyed"

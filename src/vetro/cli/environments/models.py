@@ -6,36 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.cli.client.requests import Client
-from vetro.engine.models import Environment
-
-
-def environment_of(view: Mapping[str, Any]) -> Environment:
-    """The environment that a model of /v2 describes: there its applications are called services."""
-    if not view:
-        return Environment({"Objects": None})
-    root = {key: value for key, value in view.items() if key != "services"}
-    return Environment({"Objects": {**root, "applications": list(view.get("services") or ())}})
+from vetro.model.environment import Environment
+from vetro.model.header import label_of
+from vetro.model.tree import by_id
 
 
 def names_in(model: Environment) -> dict[str, str]:
     """What people call the objects, by id."""
-    from vetro.cli.summary import name_of
-
-    return {str(obj["?"].get("id")): name_of(obj) for obj in model.objects()}
-
-
-def has_mark(value: Any) -> bool:
-    """Whether a secret was left out of a model by the server."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Mapping):
-            if item.get("secret") == "kept" and item.keys() <= {"secret", "at"}:
-                return True
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
-    return False
+    return {own: label_of(obj) for own, obj in by_id(model.root).items()}
 
 
 def newest(client: Client, environment: Mapping[str, Any]) -> Environment:
@@ -46,7 +24,7 @@ def newest(client: Client, environment: Mapping[str, Any]) -> Environment:
 def state(client: Client, environment: Mapping[str, Any], number: int) -> Environment:
     """A state of the environment. Negative: the newest."""
     wanted = int(environment["version"]) if number < 0 else number
-    return environment_of(client.get(f"/environments/{environment['id']}/states/{wanted}")["model"])
+    return Environment.of_view(client.get(f"/environments/{environment['id']}/states/{wanted}")["model"])
 
 
 def own_draft(client: Client, environment: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -62,4 +40,4 @@ def present(client: Client, environment: Mapping[str, Any]) -> Environment:
     session = own_draft(client, environment) if client.local else None
     if session is None:
         return newest(client, environment)
-    return environment_of(client.get(f"/sessions/{session['id']}/model"))
+    return Environment.of_view(client.get(f"/sessions/{session['id']}/model"))

@@ -10,7 +10,7 @@ from vetro.cli.forms.terminal import LITERAL, Talk, entered
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field
 from vetro.forms.validation import limits_in_words
-from vetro.forms.values import ABSENT
+from vetro.model.paths import ABSENT
 
 #: Choices that are listed at once; more by search.
 LISTED = 20

@@ -13,7 +13,7 @@ from vetro.cli.forms.terminal import Talk, entered
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field, Page
 from vetro.forms.sessions import FormFailed, FormSession, Work
-from vetro.forms.values import ABSENT, pointer
+from vetro.model.paths import ABSENT, pointer
 
 Answers = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from vetro.forms.fill import ENTRIES
 from vetro.forms.model import Field, Page, Section
-from vetro.forms.values import ABSENT, at, pointer
+from vetro.model.paths import ABSENT, at, pointer
 
 #: ``value``: one value. ``list``, ``map``: plain items, entered one after the other. ``fill``: whether to enter an
 #: optional group at all. ``more``: another item with fields of its own. ``text``: something to read, no question.

@@ -195,7 +195,7 @@ def _preview(form_session: FormSession, work: Work, given: Given, target: str) -
 def _put(place: Any, name: str, made: Any, packages: Sequence[Any], subject: Subject) -> None:
     from vetro.cli.deploy_target import needed_packages
     from vetro.cli.forms.target import with_object
-    from vetro.engine.models.environment import class_of
+    from vetro.model.header import class_of
 
     needed = needed_packages(packages, _Named(class_of(made)), with_object(place.environment, made))
     for change in place.put(made, needed):

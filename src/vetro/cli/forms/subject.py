@@ -11,6 +11,7 @@ from typing import Any
 from vetro.cli import output as out
 from vetro.cli.deploy_target import TargetError
 from vetro.forms.sessions import FormSession
+from vetro.model.header import id_of, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,12 @@ def _wanted(packages: Sequence[Any], wanted: str | None) -> tuple[Any, str | Non
 
 
 def _edited(known: Sequence[Any], place: Any, name: str) -> Subject:
-    from vetro.engine.models.environment import class_of
+    from vetro.model.header import class_of
 
     model = place.environment
     stored = model.application(name)
     if stored is None:
-        names = ", ".join(str(a.get("name") or a["?"].get("name") or a["?"]["id"]) for a in model.applications)
+        names = ", ".join(name_of(app) or str(id_of(app)) for app in model.applications)
         label = place.row["name"]
         raise TargetError(f"environment '{label}' has no application '{name}'", hint=f"there are: {names or '-'}")
     class_name = class_of(stored)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import copy
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -16,13 +15,16 @@ from vetro.cli.environments.models import newest, own_draft, present
 from vetro.cli.forms.catalog import LocalCatalog
 from vetro.cli.task_run import chosen_cloud
 from vetro.diagnostics import Text, decode_messages
-from vetro.engine.models import Environment
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.contracts import told
 from vetro.forms.model import Problem
-from vetro.forms.objects import Objects, id_of, walk
+from vetro.forms.objects import Objects
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed
+from vetro.model.edit import overwrite
+from vetro.model.environment import Environment
+from vetro.model.header import id_of, type_of
+from vetro.model.tree import by_id, copied, find
 from vetro.yaql.errors import VetroError
 
 
@@ -64,7 +66,7 @@ class LocalPlace:
     def class_form_session(self, described: DescribedClass) -> ClassFormSession:
         """The form of a class. Properties that a deployment fixed stay."""
         root = self.deployed.root if self.row is not None and self.row["version"] else None
-        deployed = {id_of(obj) for obj, _, _ in walk(root)} if root is not None else set()
+        deployed = by_id(root)
         return ClassFormSession(
             self.describer,
             described,
@@ -115,9 +117,9 @@ class LocalPlace:
             return self.catalog.packages_of(request.text("class_name"))
         if what == "services":
             return [
-                {"id": id_of(app), "name": self.objects.label(str(id_of(app))), "type": str(app["?"].get("type") or "")}
+                {"id": own, "name": self.objects.label(own), "type": type_of(app)}
                 for app in self.environment.applications
-                if id_of(app) is not None
+                if (own := id_of(app)) is not None
             ]
         if what == "environment_names":
             return [row["name"] for row in self._client.items("/environments", limit=1000)]
@@ -161,7 +163,7 @@ class LocalPlace:
         Only of the object itself and what is in it: other errors were there before.
         """
         after = with_object(self.environment, made)
-        mine = {str(id_of(obj)) for obj, _, _ in walk(made)}
+        mine = by_id(made)
         try:
             found = self._tasks.question("check_model", after.model)["errors"]
         except AskFailed as error:
@@ -195,7 +197,7 @@ class LocalPlace:
         if session is None:
             session = self._client.post(f"/environments/{self.row['id']}/sessions")
         place = f"/sessions/{session['id']}/components"
-        if any(id_of(obj) == id_of(made) for obj in self.environment.objects()):
+        if find(self.environment.root, str(id_of(made))) is not None:
             self._client.put(f"{place}/{id_of(made)}", made)
         else:
             self._client.post(place, made)
@@ -206,10 +208,9 @@ def with_object(environment: Environment, made: Mapping[str, Any]) -> Environmen
     """A copy of the model with an object in the place of the one with its id; a new one is an application."""
     after = Environment(environment.model)
     own = id_of(made)
-    stored = next((obj for obj in after.objects() if own is not None and id_of(obj) == own), None)
+    stored = None if own is None else find(after.root, own)
     if stored is None:
         after.add(made)
     else:
-        stored.clear()
-        stored.update(copy.deepcopy(dict(made)))
+        overwrite(stored, copied(made))
     return after

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from vetro.engine.models.apply import Applied, UnclearApplication, apply_answers, put
 from vetro.engine.models.check import check_model
-from vetro.engine.models.environment import Environment
 from vetro.engine.models.suggest import Suggester, Suggestions
 
 __all__ = [
     "Applied",
-    "Environment",
     "Suggester",
     "Suggestions",
     "UnclearApplication",

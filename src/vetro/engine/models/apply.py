@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.engine.models.environment import Environment, class_of
 from vetro.engine.models.suggest import Suggester, unknown_property
+from vetro.model.edit import overwrite
+from vetro.model.environment import Environment
+from vetro.model.header import class_of, id_of, name_of, parse_type_text, type_of
 from vetro.muranopl.errors import MuranoError
 
 
@@ -43,12 +45,11 @@ class Applied:
 def put(environment: Environment, applied: Mapping[str, Any]) -> None:
     """Puts what `Applied.as_json` holds into an environment: in place of the application with that id, or behind."""
     for application in [*applied["applications"], applied["object"]]:
-        same = environment.application(str(application["?"]["id"]))
+        same = environment.application(str(id_of(application)))
         if same is None:
             environment.add(application)
         else:
-            same.clear()
-            same.update(application)
+            overwrite(same, application)
 
 
 def apply_answers(
@@ -102,7 +103,7 @@ def _existing(environment: Environment, class_name: str, named: str | None) -> d
         return found
     same = [app for app in environment.applications if class_of(app) == class_name]
     if len(same) > 1:
-        names = ", ".join(str(a["?"].get("name") or a.get("name") or a["?"]["id"]) for a in same)
+        names = ", ".join(name_of(app) or str(id_of(app)) for app in same)
         raise UnclearApplication(
             f"the environment has {len(same)} applications of class {class_name}",
             hint=f"say which with --app: {names}; another name adds one",
@@ -130,14 +131,12 @@ def _merge(
             raise unknown_property(type_.name, path + name, name, properties)
         old = obj.get(name)
         if isinstance(value, Mapping) and isinstance(old, str) and "?" not in value:
-            same = next((app for app in environment.applications if app["?"]["id"] == old), None)
+            same = next((app for app in environment.applications if id_of(app) == old), None)
             if same is not None:
                 others.append(same)
                 old = same
         if isinstance(value, Mapping) and isinstance(old, dict) and "?" in old and "?" not in value:
-            written, _, package = str(old["?"]["type"]).partition("@")
-            class_name, _, version = written.partition("/")
-            kind = session.type_for(class_name, version or None, package or None)
+            kind = session.type_for(*parse_type_text(type_of(old)))
             _merge(session, kind, old, value, f"{path}{name}.", environment, others)
         else:
             obj[name] = value

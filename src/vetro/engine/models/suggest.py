@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.engine.models.environment import ENVIRONMENT
+from vetro.model.environment import ENVIRONMENT
+from vetro.model.header import parse_type_text, type_of
 from vetro.muranopl.declarations.tree import NO_DEFAULT
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.api import compile
@@ -184,8 +185,8 @@ class Suggester:
         if not isinstance(schema, Mapping):
             return answer
         if isinstance(answer, Mapping) and schema.get("muranoType"):
-            written = (answer.get("?") or {}).get("type")
-            wanted = self._named(str(written)) if written else self._concrete(schema)
+            written = type_of(answer)
+            wanted = self._session.type_for(*parse_type_text(written)) if written else self._concrete(schema)
             if wanted is None or schema.get("owned") is False:
                 return answer
             return self._object(wanted, dict(answer), path + ".", made, depth + 1)
@@ -196,11 +197,6 @@ class Suggester:
             known, rest = schema["properties"], schema.get("additionalProperties")
             return {k: self._answered(v, known.get(k, rest), f"{path}.{k}", made, depth) for k, v in answer.items()}
         return answer
-
-    def _named(self, written: str) -> Any:
-        name, _, rest = written.partition("/")
-        version, _, package = rest.partition("@")
-        return self._session.type_for(name.partition("@")[0], version or None, package or None)
 
     def _concrete(self, schema: Mapping[str, Any]) -> Any:
         """The class to make an object of where a contract wants ``schema['muranoType']``."""

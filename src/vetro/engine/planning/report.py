@@ -3,7 +3,7 @@
 What a plan says:
 
 ```
-{"objects": [...],     differences of the object model, see `vetro.engine.models.differences`
+{"objects": [...],     differences of the object model, see `vetro.model.differences`
  "stacks": [{"region", "name", "what": created|changed|deleted,
              "resources": [{"name", "type", "what": created|changed|deleted, "properties": [names that differ]}]}],
  "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in the order in which they would run
@@ -22,10 +22,11 @@ from vetro.clouds.drivers.base import Recorder
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.diagnostics import Text, encode_messages
-from vetro.engine.models.differences import Secret, diff
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
 from vetro.engine.worker.journal import Entry, Journal
+from vetro.model.differences import diff
+from vetro.model.secrets import Secret
 
 
 def host_config(real: Mapping[str, Any], folder: str) -> dict[str, Any]:

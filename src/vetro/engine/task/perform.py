@@ -12,10 +12,11 @@ from typing import Any
 
 from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
-from vetro.engine.models import Environment, apply_answers, check_model
+from vetro.engine.models import apply_answers, check_model
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.task import Task
 from vetro.engine.warning_notes import WarningNotes
+from vetro.model.environment import Environment
 from vetro.muranopl.api import Engine
 from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.runtime.execution import EffectClock

@@ -12,6 +12,8 @@ from vetro.forms.dynamic.evaluation import Evaluation
 from vetro.forms.dynamic.expressions import evaluate
 from vetro.forms.dynamic.plaindata import Writer
 from vetro.forms.dynamic.resolve import Look
+from vetro.model.header import class_of, header_of, id_of
+from vetro.model.tree import rebuilt
 from vetro.yaql.values import FDict
 
 #: Under this key of the header stands what pages want to know of the application.
@@ -79,26 +81,19 @@ def with_ids_of(model: dict[str, Any], stored: Mapping[str, Any]) -> dict[str, A
     while pairs:
         new, old = pairs.pop()
         if isinstance(new, dict) and isinstance(old, Mapping):
-            ours, theirs = new.get("?"), old.get("?")
-            if isinstance(ours, dict) and isinstance(theirs, Mapping):
-                if _class_of(ours) != _class_of(theirs):
+            if header_of(new) is not None and header_of(old) is not None:
+                own, stored_id = id_of(new), id_of(old)
+                if class_of(new) != class_of(old):
                     continue
-                if isinstance(theirs.get("id"), str) and isinstance(ours.get("id"), str):
-                    renamed[ours["id"]] = theirs["id"]
+                if own is not None and stored_id is not None:
+                    renamed[own] = stored_id
             pairs.extend((value, old[key]) for key, value in new.items() if key != "?" and key in old)
         elif isinstance(new, list) and isinstance(old, (list, tuple)):
             pairs.extend(zip(new, old, strict=False))
 
-    def rename(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: rename(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [rename(item) for item in value]
-        return renamed.get(value, value) if isinstance(value, str) else value
-
-    found: dict[str, Any] = rename(model)
+    found: dict[str, Any] = rebuilt(
+        model,
+        lambda mapping, state: ((key, item, state) for key, item in mapping.items()),
+        text=lambda text, state: renamed.get(text, text),
+    )
     return found
-
-
-def _class_of(header: Mapping[str, Any]) -> str:
-    return str(header.get("type")).partition("/")[0]

@@ -14,7 +14,7 @@ from vetro.forms.dynamic.patterns import TooMuchToCheck
 from vetro.forms.dynamic.resolve import Look, resolve
 from vetro.forms.dynamic.types.base import Refused, Resolved, ResolvedRule
 from vetro.forms.dynamic.types.passwords import SUFFIX, confirmation
-from vetro.forms.secrets import is_marker
+from vetro.model.secrets import is_mark
 from vetro.yaql.values import SCALARS, FDict, freeze
 
 _REQUIRED = "This field is required."
@@ -77,9 +77,9 @@ def check_step(
 def _sent(field: Resolved, raw: Mapping[str, Any], kept: Mapping[str, Any]) -> Any:
     name = field.name
     found = raw.get(name)
-    if field.definition.type.secret and is_marker(found):
+    if field.definition.type.secret and is_mark(found):
         before = kept.get(name)
-        return field.initial if before is None or is_marker(before) else before
+        return field.initial if before is None or is_mark(before) else before
     return found
 
 

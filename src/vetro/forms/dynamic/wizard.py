@@ -38,7 +38,7 @@ from vetro.forms.dynamic.types.base import Resolved
 from vetro.forms.dynamic.types.passwords import SUFFIX, confirmation
 from vetro.forms.dynamic.validation import Checked, check_step
 from vetro.forms.model import Form, Page
-from vetro.forms.secrets import is_marker
+from vetro.model.secrets import is_mark
 from vetro.yaql.values import FDict, freeze
 
 State = dict[str, Any]
@@ -169,7 +169,7 @@ class Wizard:
         known = {name: raw[name] for name in _inputs(form) if name in raw}
         checked = self._check(state, step, known)
         # A secret that nobody typed yet is the one that the definition supplies: then the mark itself is what was sent.
-        stored = {name: kept.get(name) or value if is_marker(value) else value for name, value in known.items()}
+        stored = {name: kept.get(name) or value if is_mark(value) else value for name, value in known.items()}
         state = self._with(state, step, stored, checked)
         if not checked.valid:
             return Outcome("invalid", state, step, checked.cleaned, checked.errors, checked.form_errors)

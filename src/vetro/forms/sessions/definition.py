@@ -11,8 +11,8 @@ from vetro.diagnostics import Text, decode_messages, encode_messages
 from vetro.forms.model import Form, Problem
 from vetro.forms.placement import problems_in, with_problems
 from vetro.forms.plainform import form_of
-from vetro.forms.secrets import is_marker
 from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Work
+from vetro.model.secrets import is_mark
 
 #: Puts a question to a task process that has read the definition.
 Ask = Callable[[Mapping[str, Any]], Any]
@@ -138,7 +138,7 @@ class DefinitionFormSession(FormSession):
     def _typed(self, work: Work, answers: Answers, page: int) -> dict[str, Any]:
         """What was typed, with secrets that were typed before and are not sent again."""
         before = work["typed"].get(str(page)) or {}
-        return {name: before[name] if is_marker(value) and name in before else value for name, value in answers.items()}
+        return {name: before[name] if is_mark(value) and name in before else value for name, value in answers.items()}
 
     def _kept(self, work: Work, found: Mapping[str, Any]) -> Work:
         self._shown = (work["state"], form_of(found["form"]))

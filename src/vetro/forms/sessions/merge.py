@@ -6,18 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.forms.catalog import DescribedClass, Describer
-from vetro.forms.objects import header_of, id_of, type_of, walk
-from vetro.forms.secrets import is_marker, kept
-from vetro.forms.values import ABSENT, at, is_list, pointer
+from vetro.model.header import header_of, id_of, type_of
+from vetro.model.paths import ABSENT, at, is_list, pointer
+from vetro.model.secrets import is_mark, kept
+from vetro.model.tree import by_id
 
 Objects = Mapping[str, Mapping[str, Any]]
 #: Characters of a class, an id or a name in the header of an answer.
 _LONGEST = 512
-
-
-def by_id(value: Any) -> dict[str, Mapping[str, Any]]:
-    """The objects in ``value``."""
-    return {id: data for data, _, _ in walk(value) if (id := id_of(data)) is not None}
 
 
 def emptied(
@@ -66,7 +62,7 @@ def readable(answers: Mapping[str, Any], before: Mapping[str, Any] | None, root:
             return [None if item is ABSENT else item for item in items]
         if not isinstance(value, Mapping):
             return value
-        if is_marker(value):
+        if is_mark(value):
             return value if kept(value, around, path) is not ABSENT else ABSENT
         if path and header_of(value) is not None:
             id = id_of(value)
@@ -89,7 +85,7 @@ def restored(answers: Any, before: Any) -> Any:
     """The answers with the secrets of ``before`` in the place of their marks; marks that mean nothing are left out."""
 
     def read(value: Any, path: str) -> Any:
-        if is_marker(value):
+        if is_mark(value):
             return kept(value, before, path)
         if is_list(value):
             items = [read(item, path + pointer(i)) for i, item in enumerate(value)]

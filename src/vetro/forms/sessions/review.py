@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vetro.forms.model import Field, Form, Section
-from vetro.forms.secrets import is_marker
-from vetro.forms.values import pointer
+from vetro.model.header import class_of, header_of
+from vetro.model.paths import pointer
+from vetro.model.secrets import is_mark
 
 DOTS = "••••••"
 NOTHING = "-"
@@ -62,27 +63,26 @@ def _rows(sections: Sequence[Section], path: str, label: str, words: ReviewWords
             here = path + pointer(field.name)
             inner = list(_rows(field.sections, here, name, words)) if field.answered else []
             if inner and not field.secret:
-                if isinstance(field.value, Mapping) and isinstance(field.value.get("?"), Mapping):
-                    yield name, _class_name(field.value["?"], words), here
+                if header_of(field.value) is not None:
+                    yield name, _object_text(field.value, words), here
                 yield from inner
             else:
                 yield name, text_of(field, words), here
 
 
-def _class_name(header: Mapping[str, Any], words: ReviewWords) -> str:
-    name = str(header.get("type") or "").partition("/")[0].partition("@")[0].rpartition(".")[2]
-    given = header.get("name")
+def _object_text(value: Mapping[str, Any], words: ReviewWords) -> str:
+    name, given = class_of(value).rpartition(".")[2], value["?"].get("name")
     return f"{given} ({name})" if given else words.new.format(name=name)
 
 
 def _plain(value: Any, words: ReviewWords) -> str:
     if isinstance(value, bool):
         return words.yes if value else words.no
-    if is_marker(value):
+    if is_mark(value):
         return DOTS
     if isinstance(value, Mapping):
-        if isinstance(value.get("?"), Mapping):
-            return _class_name(value["?"], words)
+        if header_of(value) is not None:
+            return _object_text(value, words)
         return ", ".join(f"{key}: {_plain(item, words)}" for key, item in value.items()) or NOTHING
     if isinstance(value, (list, tuple)):
         return ", ".join(_plain(item, words) for item in value if item is not None) or NOTHING

@@ -27,14 +27,6 @@ def private(this: Any, class_name: str, name: str) -> Any:
     return None
 
 
-def id_of(value: Any) -> str | None:
-    """The id of an object or view; text and null as they are."""
-    if value is None or isinstance(value, str):
-        return value
-    found: str = whole(value)._id
-    return found
-
-
 def text_of(value: Any) -> str:
     """A message as text. Raises `NestingTooDeep` for structures that would be endless as text."""
     if isinstance(value, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.library.natives.common import id_of, is_object, perform, private, text_of, whole
+from vetro.library.natives.common import is_object, perform, private, text_of, whole
 from vetro.library.natives.servernames import names_of
 from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
@@ -26,7 +26,7 @@ def report(cx: Any, this: Any, source: Any, message: Any, level: str, details: s
     perform(
         cx,
         "report",
-        id=id_of(source) or environment,
+        id=_entity(source) or environment,
         text=text_of(message),
         details=details,
         level=level,
@@ -115,3 +115,8 @@ class InstanceNotifier:
     def untrack_cloud_instance(cx: Any, this: Any, instance: Any) -> None:
         """The server is gone."""
         _untrack(cx, this, instance, SERVER)
+
+
+def _entity(source: Any) -> str | None:
+    """The id of an object or view; text and null as they are."""
+    return source if source is None or isinstance(source, str) else whole(source)._id

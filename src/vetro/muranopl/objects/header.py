@@ -6,10 +6,10 @@ A definition is a mapping. Its class, id and name stand in a mapping under ``?``
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vetro.model.header import is_class_key, parse_type_text
 from vetro.muranopl.errors import DeclarationError
 from vetro.muranopl.types.murano_object import NO_HEADER
 from vetro.muranopl.types.murano_type import MuranoType
@@ -17,8 +17,6 @@ from vetro.yaql.values import SCALARS, FDict, freeze
 
 if TYPE_CHECKING:
     from vetro.muranopl.runtime.protocol import LinkedClass, Runtime
-
-_INLINE = re.compile(r"(?:[A-Za-z_]\w*)?:[A-Za-z_][\w.]*(?:/[^@]*)?(?:@[\w.]+)?")
 
 
 class Header(NamedTuple):
@@ -36,21 +34,6 @@ class Header(NamedTuple):
 NOTHING = Header(None, None, None, NO_HEADER, None, False)
 
 
-class TypeText(NamedTuple):
-    """``Name[/version][@package]`` taken apart."""
-
-    name: str
-    version: str | None
-    package: str | None
-
-
-def parse_type_text(text: str) -> TypeText:
-    """Splits the text of a header's ``type``; blanks around the parts are ignored."""
-    rest, _, package = text.partition("@")
-    name, _, version = rest.partition("/")
-    return TypeText(name.strip(), version.strip() or None, package.strip() or None)
-
-
 def as_type(value: Any) -> LinkedClass | None:
     """The class that a type object or a reflected type stands for; None for anything else."""
     if value.__class__ in SCALARS:
@@ -63,8 +46,8 @@ def inline_key(mapping: Mapping[Any, Any]) -> Any:
     """The key of an inline definition that names its class; None when it is no inline definition."""
     found = None
     for key, value in mapping.items():
-        named = _INLINE.fullmatch(key) if key.__class__ is str else as_type(key)
-        if named is not None and (value is None or isinstance(value, Mapping)):
+        named = is_class_key(key) if key.__class__ is str else as_type(key)
+        if named not in (None, False) and (value is None or isinstance(value, Mapping)):
             if found is not None:
                 return None
             found = key

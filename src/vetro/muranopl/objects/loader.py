@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from vetro.model.header import parse_type_text
 from vetro.muranopl.errors import ClassNotFound, DeclarationError, NestingLimit, PackageNotFound
 from vetro.muranopl.objects.forward_references import ForwardReference
-from vetro.muranopl.objects.header import Header, parse_type_text, split
+from vetro.muranopl.objects.header import Header, split
 from vetro.muranopl.objects.initialization import Fill, Filler
 from vetro.muranopl.types.murano_object import (
     ALIVE,

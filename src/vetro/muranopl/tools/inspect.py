@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vetro.model.header import parse_type_text
 from vetro.muranopl.api import Engine
 from vetro.muranopl.contracts.model import object_calls
 from vetro.muranopl.declarations.tree import NO_DEFAULT, MethodDecl
@@ -109,16 +110,15 @@ def secret_names(engine: Engine, type_text: str, method: str = "") -> frozenset[
 
     ``type_text`` is the type in the header of an object. Raises `VetroError` where there is no such class.
     """
-    written, _, package = type_text.partition("@")
-    name, _, version = written.partition("/")
+    name, version, package = parse_type_text(type_text)
     session = engine.session()
     try:
 
         def find() -> frozenset[str]:
             if version:
-                type_ = session.type_by_name(name, version, package or None)
+                type_ = session.type_by_name(name, version, package)
             else:
-                type_ = session.type_for(name, None, package or None)
+                type_ = session.type_for(name, None, package)
             return secret_arguments(type_, method) if method else secret_properties(type_)
 
         return session.run(find)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vetro.diagnostics import Text
+from vetro.model.header import parse_type_text, type_of
+from vetro.model.tree import objects
 from vetro.muranopl.catalog import CORE_LIBRARY, PackageResolver
 from vetro.muranopl.errors import MuranoError, PackageForClassNotFound, PackageNotFound
-from vetro.muranopl.objects.header import parse_type_text
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import Row, Rows, scope_of
@@ -161,21 +162,4 @@ def _gone(project_id: str, pinned: Pinned) -> list[Package]:
 
 def _headers(model: Any) -> Iterator[tuple[str, str | None, str | None]]:
     """(class, version, package) of every object in a model."""
-    stack = [model]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Mapping):
-            header = item.get("?")
-            if isinstance(header, Mapping) and isinstance(header.get("type"), str) and header["type"]:
-                yield _header(header)
-            stack.extend(item.values())
-        elif isinstance(item, list | tuple):
-            stack.extend(item)
-
-
-def _header(header: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
-    """What the suffix of the type says wins over the keys beside it (DESIGN, "Where the sources differ")."""
-    name, version, package = parse_type_text(header["type"])
-    asked = version or header.get("classVersion")
-    named = package or header.get("package")
-    return name, str(asked) if asked not in (None, "") else None, str(named) if named else None
+    return (parse_type_text(written) for written in map(type_of, objects(model)) if written)

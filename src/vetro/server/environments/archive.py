@@ -15,8 +15,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from vetro.diagnostics import Text
+from vetro.model.header import header_of
 from vetro.muranopl.runtime.stacks import deep_calls
-from vetro.server.environments import content, copies, limits
+from vetro.packages.hot.classes import STACK_NAME
+from vetro.server.environments import limits
 from vetro.server.errors import Invalid
 
 #: Version of the layout of an archive.
@@ -24,6 +26,8 @@ FORMAT: Final = 1
 _MODEL: Final = re.compile(r"model-(\d{1,18})\.json")
 #: Bytes of one file: the largest model, written with a line for each value.
 _LARGEST: Final = 4 * limits.LARGEST_MODEL
+#: Classes of ours that remember in attributes what they made; those of HOT packages remember a name of a stack.
+_RESOURCES: Final = ("io.murano.resources.", "io.murano.SharedIp")
 #: What belongs to tasks; everything else that is known; files that are named which are neither.
 _TASK: Final = re.compile(r"tasks/(\d{1,18})/")
 _OURS: Final = re.compile(r"environment\.json|reports\.jsonl|model-\d{1,18}\.json|packages/[^/]+\.zip")
@@ -56,6 +60,17 @@ def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], li
     return {}, [_read(archive, path, bounds["package"]) for path in question["paths"]]
 
 
+def has_resources(model: Mapping[str, Any]) -> bool:
+    """Whether a model remembers resources that its deployments made in a cloud, and so will not make them again."""
+    return any(
+        isinstance(entry, (list, tuple))
+        and len(entry) == 4
+        and (str(entry[1]).startswith(_RESOURCES) or entry[2] == STACK_NAME)
+        and bool(entry[3])
+        for entry in model.get("Attributes") or ()
+    )
+
+
 def _besides(archive: zipfile.ZipFile) -> dict[str, Any]:
     """What an import does not take: how many tasks there are, and the first files that are nothing of ours."""
     tasks, files, count = set(), [], 0
@@ -80,12 +95,12 @@ def _states(
         left -= limits.check_parts(_read(archive, name), "the models of the archive", left)
         model = _mapping(archive, name, bounds)
         root = model.get("Objects")
-        if root is not None and not (isinstance(root, dict) and isinstance(root.get("?"), dict)):
+        if root is not None and not (isinstance(root, dict) and header_of(root) is not None):
             raise Invalid(Text("{name}: 'Objects' is no object", name=name))
         limits.check_model(model, name)
         if root is not None:
-            content.check_ids(root)
-        resources = copies.has_resources(model)
+            limits.check_ids(root)
+        resources = has_resources(model)
         with deep_calls():
             text = json.dumps(_with_root_id(model, root_id), ensure_ascii=False, separators=(",", ":"))
         found.append(zlib.compress(text.encode("utf-8", "surrogatepass"), 1))
@@ -96,7 +111,7 @@ def _with_root_id(model: dict[str, Any], own: str) -> dict[str, Any]:
     changed = dict(model)
     for key in ("Objects", "ObjectsCopy"):
         root = model.get(key)
-        if isinstance(root, dict) and isinstance(root.get("?"), dict):
+        if isinstance(root, dict) and header_of(root) is not None:
             changed[key] = {**root, "?": {**root["?"], "id": own}}
     return changed
 

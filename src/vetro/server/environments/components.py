@@ -10,8 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from vetro.diagnostics import Text
+from vetro.model import tree
+from vetro.model.edit import overwrite, take_out
+from vetro.model.environment import applications_of, root_of, view_of
+from vetro.model.header import header_of, id_of
+from vetro.model.secrets import conceal
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, limits, patching, queries, redaction, sessions
+from vetro.server.environments import drafts, limits, patching, queries, redaction, sessions
 from vetro.server.environments.models import Session
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.ids import new_id
@@ -25,7 +30,7 @@ def read(caller: Caller, environment_id: str, session_id: str) -> tuple[dict[str
     found = queries.get(caller, environment_id, model=True)
     session = sessions.readable(caller, found, session_id)
     root = drafts.root_of(session, found)
-    view = redaction.conceal(content.view_of(root), redaction.secrets_for(caller, found, root))
+    view = conceal(view_of(root), redaction.secrets_for(caller, found, root))
     revision = session.revision if session is not None else 0
     return view, revision
 
@@ -39,13 +44,13 @@ def write(
     limits.check_depth(view, Text("the model"))
 
     def edit(root: dict[str, Any]) -> None:
-        made = content.root_of(redaction.restore(view, root))
+        made = root_of(redaction.restore(view, root))
         if "applications" in view:
             raise Invalid(Text("'applications' cannot be given"), hint=Text("give them as 'services'"))
-        patching.check(content.view_of(made))
-        if content.id_of(made) != content.id_of(root):
+        patching.check(view_of(made))
+        if id_of(made) != id_of(root):
             raise Invalid(Text("The id of the environment's own object must stay as it is."))
-        content.check_services(content.services_of(made))
+        limits.check_services(applications_of(made))
         root.clear()
         root.update(made)
 
@@ -56,19 +61,18 @@ def add(
     caller: Caller, environment_id: str, session_id: str, given: Any, revision: int | None = None
 ) -> tuple[Session, dict[str, Any], str]:
     """Adds an application, with an id where it has none: session, model, id. Raises `Invalid`, `Conflict`."""
-    (component,) = content.check_services([_object(given)])
+    (component,) = limits.check_services([_object(given)])
     component["?"].setdefault("id", new_id())
     own = str(component["?"]["id"])
 
     def edit(root: dict[str, Any]) -> None:
-        taken = {content.id_of(obj) for obj in content.objects_in(root)}
-        if own in taken:
+        if tree.find(root, own) is not None:
             raise Conflict(
                 Text("There is an object '{own}' already.", own=own),
                 hint=Text("leave the id out, or change that object"),
             )
         made = redaction.restore(component, root)
-        root["applications"] = [*content.services_of(root), made]
+        root["applications"] = [*applications_of(root), made]
 
     session, view = _changed(caller, environment_id, session_id, edit, "added", revision)
     return session, view, own
@@ -81,15 +85,13 @@ def put(
     new = _object(given)
     if new["?"].setdefault("id", object_id) != object_id:
         raise Invalid(Text("The id of an object cannot be changed."), hint=Text("remove it and add another one"))
-    content.check_services([new])
+    limits.check_services([new])
 
     def edit(root: dict[str, Any]) -> None:
-        if content.id_of(root) == object_id:
+        if id_of(root) == object_id:
             raise Invalid(Text("The environment's own object is changed by replacing the model."))
         before = find(root, object_id)
-        made = redaction.restore(new, root)
-        before.clear()
-        before.update(made)
+        overwrite(before, redaction.restore(new, root))
 
     return _changed(caller, environment_id, session_id, edit, "changed", revision)
 
@@ -100,19 +102,10 @@ def remove(
     """Takes an object out with all that it owns: from its list, or its owner's property becomes null."""
 
     def edit(root: dict[str, Any]) -> None:
-        if content.id_of(root) == object_id:
+        if id_of(root) == object_id:
             raise Forbidden(Text("The environment's own object cannot be removed."))
-        stack: list[Any] = [root]
-        while stack:
-            holder = stack.pop()
-            items = list(holder.items()) if isinstance(holder, dict) else list(enumerate(holder))
-            for key, item in items:
-                if content.id_of(item) == object_id:
-                    _take_out(holder, key)
-                    return
-                if isinstance(item, (dict, list)):
-                    stack.append(item)
-        raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
+        if not take_out(root, object_id):
+            raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
 
     session, _ = _changed(caller, environment_id, session_id, edit, "removed", revision, show=False)
     return session
@@ -120,10 +113,10 @@ def remove(
 
 def find(root: Any, object_id: str) -> dict[str, Any]:
     """The object with an id, itself. Raises `NotFound`."""
-    for obj in content.objects_in(root):
-        if content.id_of(obj) == object_id:
-            return obj
-    raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
+    found: dict[str, Any] | None = tree.find(root, object_id)
+    if found is None:
+        raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
+    return found
 
 
 def _changed(
@@ -140,21 +133,14 @@ def _changed(
     if not show:
         return session, {}
     found = queries.get(caller, environment_id)
-    return session, redaction.conceal(content.view_of(root), redaction.secrets_for(caller, found, root))
+    return session, conceal(view_of(root), redaction.secrets_for(caller, found, root))
 
 
 def _object(given: Any) -> dict[str, Any]:
     limits.check_depth(given, "the object")
-    if not isinstance(given, dict) or not isinstance(given.get("?"), dict):
+    if not isinstance(given, dict) or header_of(given) is None:
         raise Invalid(
             Text("A component must be an object with a header '?' that names its class."),
             hint=Text('for example {{"?": {{"type": "com.example.App"}}, "name": "my app"}}'),
         )
     return {**given, "?": dict(given["?"])}
-
-
-def _take_out(holder: Any, key: Any) -> None:
-    if isinstance(holder, list):
-        del holder[key]
-    else:
-        holder[key] = None

@@ -1,6 +1,6 @@
 """Deploying a session, deleting an environment, calling an action: state change and task in one transaction.
 
-Each of them holds the environment from its request to the end of its task (`ends.task_ended`).
+Each of them holds the environment from its request to the end of its task (`outcomes.task_ended`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from django.db import transaction
 
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.outcome import Outcome
+from vetro.model.environment import deployed_objects
+from vetro.model.header import id_of
+from vetro.model.tree import objects
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, fixed_properties, limits, packages, queries, removal, sessions
+from vetro.server.environments import drafts, fixed_properties, limits, packages, queries, removal, sessions
 from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.service import announce
@@ -90,7 +93,7 @@ def _destroy(caller: Caller, environment_id: str) -> Task | None:
         _remove(caller, found, "environment.delete")
         return None
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
-    model = {**(found.model or {}), "Objects": content.deployed_objects(found.model or {})}
+    model = {**(found.model or {}), "Objects": deployed_objects(found.model or {})}
     return _start(caller, found, "destroy", session, model, Session.DELETING)
 
 
@@ -104,7 +107,7 @@ def empty(caller: Caller, environment_id: str) -> Task:
     if found.busy:
         raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
-    model = {**(found.model or {}), "Objects": None, "ObjectsCopy": content.deployed_objects(found.model or {})}
+    model = {**(found.model or {}), "Objects": None, "ObjectsCopy": deployed_objects(found.model or {})}
     return _start(caller, found, "deploy", session, model, Session.DEPLOYING)
 
 
@@ -210,17 +213,17 @@ def start_model(found: queries.Found, root: dict[str, Any] | None) -> dict[str, 
     if root is None:
         raise NotFound(Text("The environment has no model any more."))
     present = found.model or {}
-    return {**present, "Objects": {"applications": [], **root}, "ObjectsCopy": content.deployed_objects(present)}
+    return {**present, "Objects": {"applications": [], **root}, "ObjectsCopy": deployed_objects(present)}
 
 
 def _action(root: Any, action_id: str) -> tuple[str, str]:
-    for obj in content.objects_in(root):
+    for obj in objects(root):
         actions = obj["?"].get("_actions")
         if isinstance(actions, dict) and isinstance(actions.get(action_id), dict):
             known = actions[action_id]
             if known.get("enabled") is False:
                 raise Forbidden(Text("The action '{action_id}' is disabled.", action_id=action_id))
-            return str(obj["?"].get("id")), str(known.get("name"))
+            return str(id_of(obj)), str(known.get("name"))
     raise NotFound(Text("Action is not found"))
 
 

@@ -8,8 +8,12 @@ from typing import Any, Final
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from vetro.diagnostics import Text
+from vetro.model.environment import applications_of, view_of
+from vetro.model.header import id_of
+from vetro.model.secrets import conceal
+from vetro.model.tree import find, objects
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, queries, redaction
+from vetro.server.environments import drafts, queries, redaction
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound, TooLarge
@@ -63,7 +67,7 @@ def described(task: Task, caller: Caller) -> dict[str, Any]:
     if not redaction.may_know(caller):
         digests = [used["digest"] for used in spec.get("packages") or ()]
         action = redaction.conceal_arguments(action, root, digests)
-        root = redaction.conceal(root, redaction.secrets_of(digests))
+        root = conceal(root, redaction.secrets_of(digests))
     return {
         "id": task.id,
         "environment_id": task.environment_id,
@@ -71,7 +75,7 @@ def described(task: Task, caller: Caller) -> dict[str, Any]:
         "updated": stamp(task.updated),
         "started": stamp(task.started or task.created),
         "finished": stamp(task.finished),
-        "description": content.view_of(root),
+        "description": view_of(root),
         "action": action,
         "result": result_of(task),
         "state": state_of(task),
@@ -139,13 +143,13 @@ def described_report(row: Report) -> dict[str, Any]:
 def last_statuses(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, dict[str, Any] | None]:
     """Id of each application -> the newest report about it or what it owns, or None."""
     found = queries.get(caller, environment_id, model=True)
-    listed = content.services_of(drafts.root_for(caller, found, session_id))
+    listed = applications_of(drafts.root_for(caller, found, session_id))
     owners: dict[str, str] = {}
     for service in listed:
-        own = content.id_of(service)
+        own = id_of(service)
         if own is not None:
-            for obj in content.objects_in(service):
-                owners.setdefault(str(content.id_of(obj)), str(own))
+            for obj in objects(service):
+                owners.setdefault(str(id_of(obj)), str(own))
     newest: dict[str, dict[str, Any] | None] = dict.fromkeys(owners.values())
     tasks = Task.objects.filter(environment_id=found.id, kind__in=KINDS).values("id")
     rows = Report.objects.filter(task__in=tasks, kind="report", entity_id__in=list(owners))
@@ -157,10 +161,7 @@ def last_statuses(caller: Caller, environment_id: str, session_id: str = "") -> 
 
 
 def _family(model: Any, service_id: str) -> list[str]:
-    for obj in content.objects_in((model or {}).get("Objects")):
-        if content.id_of(obj) == service_id:
-            return [str(content.id_of(item)) for item in content.objects_in(obj)]
-    return []
+    return [str(id_of(item)) for item in objects(find((model or {}).get("Objects"), service_id))]
 
 
 def _message(error: Mapping[str, Any]) -> str:

@@ -14,11 +14,15 @@ from typing import Any
 from django.db import transaction
 
 from vetro.diagnostics import Text
+from vetro.model import paths
+from vetro.model.environment import applications_of, view_of
+from vetro.model.header import header_of
+from vetro.model.secrets import conceal
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, limits, redaction, sessions
+from vetro.server.environments import limits, redaction, sessions
 from vetro.server.environments import queries as reading
-from vetro.server.environments.errors import DraftChanged
+from vetro.server.environments.errors import DraftChanged, refusing
 from vetro.server.environments.models import Session
 from vetro.server.environments.service import announce, described
 from vetro.server.errors import Invalid, NotFound
@@ -42,21 +46,25 @@ def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str,
         **described(found),
         "status": found.status,
         "acquired_by": (found.session_id or None) if deploying else None,
-        "services": _with_status(content.services_of(root), found.status),
+        "services": _with_status(applications_of(root), found.status),
     }
 
 
 def services(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
     """The applications, each with the environment's status, or a part of one. Raises `NotFound`."""
     found = reading.get(caller, environment_id, model=True)
-    listed = content.services_of(_told(caller, found, session_id))
-    return content.part(listed, path, by_index=False) if path else _with_status(listed, found.status)
+    listed = applications_of(_told(caller, found, session_id))
+    if not path:
+        return _with_status(listed, found.status)
+    with refusing():
+        return paths.part(listed, path, by_index=False)
 
 
 def model(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
     """The model, or a part of it. Raises `NotFound`."""
     found = reading.get(caller, environment_id, model=True)
-    return content.part(content.view_of(_told(caller, found, session_id)), path)
+    with refusing():
+        return paths.part(view_of(_told(caller, found, session_id)), path)
 
 
 def _told(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:
@@ -64,7 +72,7 @@ def _told(caller: Caller, found: reading.Found, session_id: str) -> dict[str, An
     root = root_for(caller, found, session_id)
     if root is None or redaction.may_know(caller):
         return root
-    told: dict[str, Any] = redaction.conceal(root, redaction.secrets_for(caller, found, root))
+    told: dict[str, Any] = conceal(root, redaction.secrets_for(caller, found, root))
     return told
 
 
@@ -152,9 +160,9 @@ def _made(
     if root is None:
         raise NotFound(Text("The environment has no model any more."))
     edit(root)
-    content.check_ids(root)
+    limits.check_ids(root)
     size = limits.check_model(root)
-    if stamped and isinstance(root.get("?"), dict):
+    if stamped and header_of(root) is not None:
         root["?"]["updated"] = stamp(datetime.now(UTC))
     return _Made(session.revision, root, dumps({"Objects": root}), size)
 
@@ -163,10 +171,10 @@ def add_services(caller: Caller, environment_id: str, session_id: str, given: An
     """Adds one application or several to a draft; what was given. Raises `Invalid`, also for ids that are taken."""
     if not given:
         raise Invalid(Text("The server could not comply with the request: there is no application in the body."))
-    listed = content.check_services(given)
+    listed = limits.check_services(given)
 
     def edit(root: dict[str, Any]) -> None:
-        root["applications"] = [*content.services_of(root), *listed]
+        root["applications"] = [*applications_of(root), *listed]
 
     change(caller, environment_id, session_id, edit, what="added", stamped=False)
     return given
@@ -179,11 +187,12 @@ def put_services(caller: Caller, environment_id: str, session_id: str, path: Seq
 
     def edit(root: dict[str, Any]) -> None:
         if not path:
-            root["applications"] = content.check_services(given)
+            root["applications"] = limits.check_services(given)
             return
-        listed = content.services_of(root)
-        content.replace(listed, path, given)
-        content.check_services(listed)
+        listed = applications_of(root)
+        with refusing():
+            paths.replace(listed, path, given)
+        limits.check_services(listed)
 
     if not path and not isinstance(given, list):
         raise Invalid(Text("the applications must be a list of objects"))
@@ -196,7 +205,8 @@ def remove_services(caller: Caller, environment_id: str, session_id: str, path: 
 
     def edit(root: dict[str, Any]) -> None:
         if path:
-            content.remove(content.services_of(root), path)
+            with refusing():
+                paths.remove(applications_of(root), path)
         else:
             root.pop("applications", None)
 
@@ -209,9 +219,4 @@ def _stored(session: Session) -> int:
 
 
 def _with_status(listed: list[Any], status: str) -> list[Any]:
-    return [
-        {**item, "?": {**item["?"], "status": status}}
-        if isinstance(item, dict) and isinstance(item.get("?"), dict)
-        else item
-        for item in listed
-    ]
+    return [{**item, "?": {**item["?"], "status": status}} if header_of(item) is not None else item for item in listed]

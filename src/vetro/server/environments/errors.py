@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from vetro.diagnostics import Text
-from vetro.server.errors import Conflict, Forbidden
+from vetro.model.paths import NoSuchPart, NotReplaceable
+from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 
 
 class NotYours(Forbidden):
@@ -37,3 +41,16 @@ class ResourcesElsewhere(Conflict):
 
     code = "SRV435"
     hint: str | None = Text("import it as a draft in which nothing counts as deployed: send fresh=true")
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Answers for `vetro.model.paths`: `NotFound` where a path leads to nothing, `Invalid` for what stays as it is."""
+    try:
+        yield
+    except NoSuchPart as error:
+        raise NotFound(Text("There is nothing at '{path}'.", path="/".join(error.path))) from None
+    except NotReplaceable:
+        raise Invalid(
+            Text("an object cannot be replaced as a whole by its id"), hint=Text("change its properties")
+        ) from None

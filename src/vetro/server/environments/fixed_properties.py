@@ -11,10 +11,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from vetro.diagnostics import Text
-from vetro.engine.models.differences import same
+from vetro.model.copies import Classes, Declared
+from vetro.model.differences import same
+from vetro.model.environment import deployed_objects
+from vetro.model.header import id_of, parse_type_text, type_of
+from vetro.model.tree import by_id, objects
 from vetro.server.caller import Caller
-from vetro.server.environments import content, packages, queries
-from vetro.server.environments.copies import Classes, Declared, properties_of
+from vetro.server.environments import packages, queries
 from vetro.server.environments.models import State
 from vetro.server.errors import Invalid
 from vetro.server.tasks.models import Task
@@ -32,7 +35,7 @@ class _Changed(NamedTuple):
 
 def check(caller: Caller, found: queries.Found, root: dict[str, Any] | None) -> None:
     """Raises `Invalid` when a draft changes what is fixed, with every such property in ``details``."""
-    changed = list(_changes(content.deployed_objects(found.model or {}), root))
+    changed = list(_changes(deployed_objects(found.model or {}), root))
     if not changed:
         return
     try:
@@ -40,7 +43,7 @@ def check(caller: Caller, found: queries.Found, root: dict[str, Any] | None) -> 
     except Invalid:
         return  # the deployment itself will say what is missing
     digests = tuple(sorted(row.digest for row in rows))
-    finished: set[Any] | None = None
+    finished: set[str] | None = None
     refused = []
     for item in changed:
         declared = _properties(item.type, digests).get(item.property)
@@ -76,18 +79,18 @@ def classes_of(digests: Iterable[str]) -> Classes:
 
 
 def _changes(before: Any, after: Any) -> Iterator[_Changed]:
-    old = {content.id_of(obj): obj for obj in content.objects_in(before)}
-    for obj in content.objects_in(after):
-        own = content.id_of(obj)
-        known = old.get(own)
+    old = by_id(before)
+    for obj in objects(after):
+        own = id_of(obj)
+        known = old.get(own) if own is not None else None
         if own is None or known is None:
             continue
         for name, value in obj.items():
             if name != "?" and name in known and not same(known[name], value):
-                yield _Changed(own, str(obj["?"].get("type") or ""), name)
+                yield _Changed(own, type_of(obj), name)
 
 
-def _finished(environment_id: str) -> set[Any]:
+def _finished(environment_id: str) -> set[str]:
     """Ids of the objects of the newest state that a task left which ended well."""
     rows = list(
         State.objects.filter(environment_id=environment_id)
@@ -99,7 +102,7 @@ def _finished(environment_id: str) -> set[Any]:
     for id, task in rows:
         if task in done:
             model: Any = State.objects.values_list("model", flat=True).get(id=id)
-            return {content.id_of(obj) for obj in content.objects_in(model.get("Objects"))}
+            return set(by_id(model.get("Objects")))
     return set()
 
 
@@ -110,6 +113,19 @@ def _properties(type_text: str, digests: Sequence[str]) -> dict[str, Declared]:
     from vetro.server.catalog.blobs import local_path
 
     try:
-        return properties_of([item for digest in digests for item in load_path(local_path(digest))], type_text)
+        return _read([item for digest in digests for item in load_path(local_path(digest))], type_text)
     except VetroError:
         return {}
+
+
+def _read(packages: Iterable[Any], type_text: str) -> dict[str, Declared]:
+    """The properties of a class of loaded packages. Its file is read, nothing of it runs. Raises `MuranoError`."""
+    from vetro.muranopl.api import Engine
+    from vetro.muranopl.tools.inspect import inspect_class
+
+    session = Engine(packages, seed=0).session()
+    try:
+        found = inspect_class(session, *parse_type_text(type_text))
+    finally:
+        session.close()
+    return {p.name: Declared(p.usage, p.objects) for p in found.properties}

@@ -7,10 +7,15 @@ from typing import Any
 from django.db import transaction
 
 from vetro.diagnostics import Text
-from vetro.engine.models.differences import Difference, Secret, diff
+from vetro.model.copies import Classes, renewed, undeployed
+from vetro.model.differences import Difference, diff
+from vetro.model.edit import NotRestorable, OwnerMissing, take_back
+from vetro.model.environment import applications_of, deployed_objects, view_of
+from vetro.model.secrets import Secret
+from vetro.model.tree import by_id
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, copies, drafts, fixed_properties, limits, queries, service, sessions
+from vetro.server.environments import drafts, fixed_properties, limits, queries, service, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
@@ -55,7 +60,7 @@ def states(caller: Caller, environment_id: str, *, before: int | None = None, li
 
 def state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:
     """The object model of a state as clients see models. Raises `NotFound`."""
-    return content.view_of(_state(queries.get(caller, environment_id), number).model.get("Objects"))
+    return view_of(_state(queries.get(caller, environment_id), number).model.get("Objects"))
 
 
 def compare(
@@ -64,7 +69,7 @@ def compare(
     """What changed from one state to another. Raises `NotFound`."""
     found = queries.get(caller, environment_id)
     one, other = _state(found, older), _state(found, newer)
-    content.check_comparable(one.model.get("Objects"), other.model.get("Objects"))
+    limits.check_comparable(one.model.get("Objects"), other.model.get("Objects"))
     return diff(one.model.get("Objects"), other.model.get("Objects"), secret)
 
 
@@ -72,8 +77,8 @@ def pending(caller: Caller, environment_id: str, session_id: str, secret: Secret
     """What deploying a session would change, compared with what is deployed now."""
     found = queries.get(caller, environment_id, model=True)
     session = sessions.readable(caller, found, session_id)
-    present, draft = content.deployed_objects(found.model or {}), drafts.root_of(session, found)
-    content.check_comparable(present, draft)
+    present, draft = deployed_objects(found.model or {}), drafts.root_of(session, found)
+    limits.check_comparable(present, draft)
     return diff(present, draft, secret)
 
 
@@ -87,10 +92,9 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
     root = earlier.model.get("Objects")
     if root is None:
         raise NotFound(Text("State {number} has no objects.", number=number))
-    present = content.deployed_objects(found.model or {})
-    known = {content.id_of(obj): obj for obj in content.objects_in(present)}
+    present = deployed_objects(found.model or {})
     classes = fixed_properties.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
-    draft = copies.undeployed(root, classes, known)
+    draft = undeployed(root, classes, by_id(present))
     size, stored = limits.check_model(draft), dumps({"Objects": draft})
     with transaction.atomic():
         session = sessions.open_session(caller, environment_id)
@@ -139,13 +143,13 @@ def clone(caller: Caller, environment_id: str, name: str, session_id: str = "") 
     return begin(caller, wanted, root, classes, source=source.id)
 
 
-def begin(caller: Caller, name: str, root: dict[str, Any], classes: copies.Classes, **told: Any) -> dict[str, str]:
+def begin(caller: Caller, name: str, root: dict[str, Any], classes: Classes, **told: Any) -> dict[str, str]:
     """An environment called ``name`` with the applications of ``root`` as a draft."""
     id = new_id()
-    fresh = copies.renewed(copies.undeployed(root, classes), classes)
+    fresh = renewed(undeployed(root, classes), classes, new_id)
     given = {key: fresh[key] for key in ("region", "defaultNetworks") if fresh.get(key) is not None}
     made = service.model_of(id, name, {**given, "name": name})
-    draft = {**made, "applications": content.services_of(fresh)}
+    draft = {**made, "applications": applications_of(fresh)}
     size, stored = limits.check_model(draft), dumps({"Objects": draft})
     with transaction.atomic():
         row = service.insert(caller, id, name, given, {"Objects": made, "ObjectsCopy": None})
@@ -166,77 +170,13 @@ def _state(found: queries.Found, number: int) -> State:
 
 
 def _discard(root: dict[str, Any], present: Any, object_id: str) -> None:
-    here, there = _place(root, object_id), _place(present, object_id)
-    if here is None and there is None:
+    try:
+        found = take_back(root, present, object_id)
+    except OwnerMissing:
+        raise Invalid(
+            Text("what owned the object was removed, too"), hint=Text("discard the removal of its owner")
+        ) from None
+    except NotRestorable:
+        raise Invalid(Text("the object cannot be put back alone"), hint=Text("discard all changes")) from None
+    if not found:
         raise NotFound(Text("There is no object '{object_id}'.", object_id=object_id))
-    if there is None:
-        assert here is not None
-        _take_out(*here)
-    elif here is not None:
-        here[0][here[1]] = there[0][there[1]]
-    else:
-        _put_back(root, present, object_id)
-
-
-def _place(root: Any, object_id: str) -> tuple[Any, Any] | None:
-    """The list or mapping that holds an object, and its key there; None for an object that is not there."""
-    if not isinstance(root, dict):
-        return None
-    if content.id_of(root) == object_id:
-        return _Root(root), 0
-    stack: list[Any] = [root]
-    while stack:
-        holder = stack.pop()
-        items = holder.items() if isinstance(holder, dict) else enumerate(holder)
-        for key, item in items:
-            if content.id_of(item) == object_id:
-                return holder, key
-            if isinstance(item, (dict, list)):
-                stack.append(item)
-    return None
-
-
-class _Root(list[Any]):
-    """Holds the root object; putting another in its place changes it."""
-
-    def __init__(self, root: dict[str, Any]) -> None:
-        super().__init__([root])
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        own = self[0]
-        own.clear()
-        own.update(value)
-
-
-def _take_out(holder: Any, key: Any) -> None:
-    if isinstance(holder, list):
-        del holder[key]
-    else:
-        holder[key] = None
-
-
-def _put_back(root: dict[str, Any], present: Any, object_id: str) -> None:
-    for owner in content.objects_in(present):
-        mine = next((obj for obj in content.objects_in(root) if content.id_of(obj) == content.id_of(owner)), None)
-        for name, value in owner.items():
-            if name == "?":
-                continue
-            if content.id_of(value) == object_id:
-                if mine is None:
-                    raise Invalid(
-                        Text("what owned the object was removed, too"), hint=Text("discard the removal of its owner")
-                    )
-                mine[name] = value
-                return
-            if isinstance(value, list):
-                for index, item in enumerate(value):
-                    if content.id_of(item) == object_id:
-                        if mine is None:
-                            raise Invalid(
-                                Text("what owned the object was removed, too"), hint=Text("discard that first")
-                            )
-                        kept = mine.get(name)
-                        kept = kept if isinstance(kept, list) else []
-                        mine[name] = [*kept[:index], item, *kept[index:]]
-                        return
-    raise Invalid(Text("the object cannot be put back alone"), hint=Text("discard all changes"))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final
 
 from vetro.diagnostics import Text
+from vetro.model.header import class_of, id_of
+from vetro.model.tree import objects
 from vetro.muranopl.runtime.stacks import deep_calls
-from vetro.server.errors import Invalid
+from vetro.server.errors import Invalid, TooLarge
 
 #: Characters of a name.
 LONGEST_NAME: Final = 255
@@ -23,6 +27,8 @@ MOST_PARTS: Final = 1_000_000
 LONGEST_TEXT: Final = 65_536
 #: Largest whole number of a column.
 LARGEST_NUMBER: Final = (1 << 63) - 1
+#: Objects of a model that a request compares or draws.
+MOST_COMPARED: Final = 10_000
 
 
 def known_id(text: str) -> bool:
@@ -106,3 +112,49 @@ def check_model(model: Any, what: str = Text("the model")) -> int:
             hint=Text("remove what is not needed"),
         )
     return size
+
+
+def check_comparable(*roots: Any) -> None:
+    """Raises `TooLarge` where one of the models has more objects than a request may compare or draw.
+
+    The work is linear, but all of it holds the interpreter, and with it every other request of the process.
+    """
+    for root in roots:
+        if next(islice(objects(root), MOST_COMPARED, None), None) is not None:
+            raise TooLarge(
+                Text(
+                    "the model has more than {most_compared:,} objects, too many to be compared or drawn",
+                    most_compared=MOST_COMPARED,
+                ),
+                hint=Text("read the model itself, or let a task plan the deployment"),
+            )
+
+
+def check_services(given: Any) -> list[dict[str, Any]]:
+    """Applications as a list, if each of them is an object with a class. Raises `Invalid`."""
+    services = given if isinstance(given, list) else [given]
+    for service in services:
+        if not class_of(service):
+            raise Invalid(
+                Text("an application must be an object with a header '?' that names its class"),
+                hint=Text('for example {{"?": {{"type": "com.example.App", "id": "…"}}, "name": "my app"}}'),
+            )
+    for obj in objects(services):
+        own = obj["?"].get("id")
+        if own is not None and (not isinstance(own, str) or not own or len(own) > 255):
+            raise Invalid(Text("the id of an object must be text of at most 255 characters"))
+    return services
+
+
+def check_ids(root: Mapping[str, Any]) -> None:
+    """Raises `Invalid` when two objects of a model have the same id."""
+    seen: set[str] = set()
+    for obj in objects(root):
+        own = id_of(obj)
+        if own in seen:
+            raise Invalid(
+                Text("two objects of the model have the id '{own}'", own=own),
+                hint=Text("give each object an id of its own"),
+            )
+        if own is not None:
+            seen.add(own)

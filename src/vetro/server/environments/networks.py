@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from vetro.model.header import header_of
 from vetro.packages.yamltree import Node, TreeError, plain, read_documents
 from vetro.server.config.config import Config, ConfigError
 from vetro.server.ids import new_id
@@ -100,7 +101,7 @@ def _filled(value: Any, name: str) -> Any:
         return [_filled(item, name) for item in value]
     if isinstance(value, dict):
         made = {_filled(key, name): _filled(item, name) for key, item in value.items()}
-        if isinstance(made.get("?"), dict):
+        if header_of(made) is not None:
             made["?"] = {**made["?"], "id": new_id()}
         return made
     return value

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.model.header import id_of, name_of, parse_type_text, type_of
+from vetro.model.tree import objects
 from vetro.server.caller import Caller
-from vetro.server.environments import content, queries
+from vetro.server.environments import queries
 
 
 def actions(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
     """[{id, name, title, enabled, object_id, object_name, class, version, package}], in the order of the model."""
     found = queries.get(caller, environment_id, model=True)
     offered = []
-    for obj in content.objects_in((found.model or {}).get("Objects")):
+    for obj in objects((found.model or {}).get("Objects")):
         header = obj["?"]
         known = header.get("_actions")
         if not isinstance(known, dict):
             continue
-        written, _, package = str(header.get("type") or "").partition("@")
-        class_name, _, version = written.partition("/")
-        label = header.get("name") or obj.get("name")
+        class_name, version, package = parse_type_text(type_of(obj))
         for id, action in known.items():
             if isinstance(action, dict):
                 offered.append(
@@ -30,11 +30,11 @@ def actions(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
                         "description": action.get("description") or None,
                         "help": action.get("helpText") or None,
                         "enabled": action.get("enabled") is not False,
-                        "object_id": str(header.get("id") or ""),
-                        "object_name": label if isinstance(label, str) else "",
+                        "object_id": id_of(obj) or "",
+                        "object_name": name_of(obj),
                         "class": class_name,
-                        "version": version or None,
-                        "package": package or None,
+                        "version": version,
+                        "package": package,
                     }
                 )
     return offered

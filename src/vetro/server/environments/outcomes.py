@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.engine.outcome import Outcome
+from vetro.model.environment import deployed_objects
+from vetro.model.tree import by_id
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
-from vetro.server.environments import content, packages, removal, usage
+from vetro.server.environments import packages, removal, usage
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce, model_of
 from vetro.server.setup import config
@@ -70,13 +72,13 @@ def _model(row: Environment, task: Task, outcome: Outcome, before: State | None)
     if wanted is None and outcome.state == "done":  # `deploying.empty`
         return {"Objects": model_of(row.id, row.name, {"region": row.region} if row.region else {})}
     # It did not get as far as loading: what was wanted stays, so that it can be mended, beside what exists.
-    return {**present, "Objects": wanted, "ObjectsCopy": content.deployed_objects(present)}
+    return {**present, "Objects": wanted, "ObjectsCopy": deployed_objects(present)}
 
 
 def _present(answers: Mapping[str, Any] | None, model: Mapping[str, Any]) -> dict[str, Any] | None:
     if not answers:
         return None
-    ids = {obj["?"].get("id") for obj in content.objects_in(model.get("Objects"))}
+    ids = by_id(model.get("Objects"))
     return {key: value for key, value in answers.items() if key in ids} or None
 
 

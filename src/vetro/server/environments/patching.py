@@ -8,8 +8,11 @@ from typing import Any, Final
 import jsonschema_rs
 
 from vetro.diagnostics import Text
+from vetro.model import paths
+from vetro.model.environment import applications_of, root_of, view_of
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, limits
+from vetro.server.environments import drafts, limits
+from vetro.server.environments.errors import refusing
 from vetro.server.errors import Forbidden, Invalid, NotFound
 
 _ALL: Final = ("add", "replace", "remove")
@@ -68,16 +71,16 @@ def patch(caller: Caller, environment_id: str, session_id: str, given: Any) -> d
     operations = _operations(given)
 
     def edit(root: dict[str, Any]) -> None:
-        view = content.view_of(root)
+        view = view_of(root)
         for operation, path, value in operations:
             _apply(view, operation, path, value)
         check(view)
         root.clear()
-        root.update(content.root_of(view))
-        content.check_services(content.services_of(root))
+        root.update(root_of(view))
+        limits.check_services(applications_of(root))
 
     _, root = drafts.change(caller, environment_id, session_id, edit, what="patched", stamped=False)
-    return content.view_of(root)
+    return view_of(root)
 
 
 def check(view: Mapping[str, Any]) -> None:
@@ -129,7 +132,10 @@ def _check_allowed(operation: str, path: str) -> None:
 
 
 def _apply(view: dict[str, Any], operation: str, path: list[str], value: Any) -> None:
-    holder: Any = content.part(view, path[:-1])
+    with refusing():
+        holder: Any = paths.part(view, path[:-1])
+        if operation != "add":
+            paths.part(view, path)  # it has to be there
     last = path[-1]
     if operation == "add" and isinstance(holder, list):
         if last == "-":
@@ -141,20 +147,10 @@ def _apply(view: dict[str, Any], operation: str, path: list[str], value: Any) ->
             )
         holder.insert(int(last), value)
         return
+    place: Any = paths.index_of(holder, last) if isinstance(holder, list) else last
     if not isinstance(holder, (dict, list)):
         raise NotFound(Text("There is nothing at '/{path}'.", path="/".join(path)))
-    _put(view, holder, operation, path, value)
-
-
-def _put(view: dict[str, Any], holder: Any, operation: str, path: list[str], value: Any) -> None:
-    last = path[-1]
-    if operation != "add":
-        content.part(view, path)  # it has to be there
-    place: Any = last  # a key, or the index of an object
-    if isinstance(holder, list):
-        place = next((i for i, item in enumerate(holder) if content.id_of(item) == last), None)
-        place = int(last) if place is None else place
-    if operation in ("add", "replace"):
-        holder[place] = value
-    else:
+    if operation == "remove":
         del holder[place]
+    else:
+        holder[place] = value

@@ -11,18 +11,18 @@ from functools import cache
 from typing import Any
 
 from vetro.diagnostics import Text
-from vetro.engine.models.differences import sounds_secret
+from vetro.model import secrets
+from vetro.model.header import class_name, type_of
+from vetro.model.secrets import MarkWithoutSecret, Secret, SecretNames, mark, sounds_secret
+from vetro.model.tree import find, objects
 from vetro.muranopl.tools.inspect import secret_names
 from vetro.server.accounts.policy import allows
 from vetro.server.cache import Remembered
 from vetro.server.caller import Caller
-from vetro.server.environments import content, packages, queries
+from vetro.server.environments import packages, queries
 from vetro.server.errors import Invalid, ServiceError
 from vetro.yaql.errors import VetroError
 
-#: The header's ``type`` -> names of secret properties.
-Secrets = Callable[[str], frozenset[str]]
-MARK: Mapping[str, str] = {"secret": "kept"}
 #: (type, packages, method) -> names. What could not be read is not kept: it may be read the next time.
 _found = Remembered(4096)
 
@@ -32,7 +32,7 @@ def may_know(caller: Caller) -> bool:
     return allows(caller, "update_environment")
 
 
-def secrets_for(caller: Caller, found: queries.Found, root: Any) -> Secrets:
+def secrets_for(caller: Caller, found: queries.Found, root: Any) -> SecretNames:
     """The secret properties of the classes that a model uses; none where no package fits.
 
     What it gives raises `Unavailable` while packages cannot be read: nobody knows then what is secret.
@@ -40,7 +40,7 @@ def secrets_for(caller: Caller, found: queries.Found, root: Any) -> Secrets:
     return secrets_of(row.digest for row in _packages(lambda model: packages.chosen(caller, found, model), root))
 
 
-def secrets_in_project(caller: Caller, project_id: str, root: Any) -> Secrets:
+def secrets_in_project(caller: Caller, project_id: str, root: Any) -> SecretNames:
     """The same for a model that is no environment's, as a project's catalog has its classes.
 
     Of a class that no package has, properties are secret whose names say so: it may be another project that knows it.
@@ -51,14 +51,14 @@ def secrets_in_project(caller: Caller, project_id: str, root: Any) -> Secrets:
     known = {name for row in rows for name in row.class_names}
     declared = secrets_of(row.digest for row in rows)
 
-    def secrets(type_text: str) -> frozenset[str]:
-        name = type_text.partition("@")[0].partition("/")[0]
+    def names(type_text: str) -> frozenset[str]:
+        name = class_name(type_text)
         return declared(type_text) if name in known or name.startswith("io.murano.") else _CALLED_SO
 
-    return secrets
+    return names
 
 
-def secrets_of(digests: Iterable[str]) -> Secrets:
+def secrets_of(digests: Iterable[str]) -> SecretNames:
     """The same among packages with these digests."""
     known = tuple(sorted(set(digests)))
     # Read once for all types of a model: there may be thousands of them in a package.
@@ -66,59 +66,17 @@ def secrets_of(digests: Iterable[str]) -> Secrets:
     return lambda type_text: _secrets(type_text, known, engine)
 
 
-def of_roots(caller: Caller, found: queries.Found, *roots: Any) -> Secrets:
+def of_roots(caller: Caller, found: queries.Found, *roots: Any) -> SecretNames:
     """The secret properties of the classes that any of these models uses."""
     # A draft mostly has the classes of what is deployed.
-    unlike = {frozenset(str(obj["?"].get("type")) for obj in content.objects_in(root)): root for root in roots if root}
+    unlike = {frozenset(map(type_of, objects(root))): root for root in roots if root}
     asked = [secrets_for(caller, found, root) for root in unlike.values()]
-    return lambda type_text: frozenset().union(*(secrets(type_text) for secrets in asked))
+    return lambda type_text: frozenset().union(*(names(type_text) for names in asked))
 
 
-def as_diff(secrets: Secrets) -> Callable[[str, str], bool]:
-    """The same as `vetro.engine.models.differences` asks."""
-    return lambda class_name, name: name in secrets(class_name)
-
-
-def is_mark(value: Any) -> bool:
-    """Whether a client means "as it was"."""
-    return isinstance(value, Mapping) and value.get("secret") == "kept" and value.keys() <= {"secret", "at"}
-
-
-def conceal(value: Any, secrets: Secrets) -> Any:
-    """A copy with marks in place of secrets that are set."""
-    if isinstance(value, list):
-        return [conceal(item, secrets) for item in value]
-    if not isinstance(value, dict):
-        return value
-    names: frozenset[str] = frozenset()
-    header = value.get("?")
-    if isinstance(header, dict):
-        names = secrets(str(header.get("type") or ""))
-    return {
-        key: dict(MARK) if key in names and item not in (None, "") else conceal(item, secrets)
-        for key, item in value.items()
-    }
-
-
-def without(value: Any, secrets: Secrets = lambda type_text: frozenset()) -> Any:
-    """A copy without secrets, and without marks."""
-    if isinstance(value, list):
-        return [without(item, secrets) for item in value]
-    if not isinstance(value, dict):
-        return value
-    header = value.get("?")
-    names = secrets(str(header.get("type") or "")) if isinstance(header, dict) else frozenset[str]()
-    return {key: without(item, secrets) for key, item in value.items() if key not in names and not is_mark(item)}
-
-
-def unset(value: Any, secrets: Secrets) -> list[dict[str, str]]:
-    """The secret properties that have no value: {object, type, property}."""
-    return [
-        {"object": str(content.id_of(obj) or ""), "type": str(obj["?"].get("type") or ""), "property": name}
-        for obj in content.objects_in(value)
-        for name in sorted(secrets(str(obj["?"].get("type") or "")))
-        if obj.get(name) in (None, "")
-    ]
+def as_diff(names: SecretNames) -> Secret:
+    """The same as `vetro.model.differences` asks."""
+    return lambda class_name, name: name in names(class_name)
 
 
 def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[str]) -> dict[str, Any]:
@@ -129,41 +87,22 @@ def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[s
     args = action.get("args")
     if not isinstance(args, Mapping) or not args:
         return dict(action)
-    called = next((obj for obj in content.objects_in(model) if content.id_of(obj) == action.get("object_id")), None)
-    type_text = "" if called is None else str(called["?"].get("type") or "")
+    type_text = type_of(find(model, str(action.get("object_id") or "")))
     known = tuple(sorted(set(digests)))
     names = _secrets(type_text, known, lambda: _engine(known), str(action.get("method") or ""))
-    return {**action, "args": {key: dict(MARK) if key in names else item for key, item in args.items()}}
+    return {**action, "args": {key: mark() if key in names else item for key, item in args.items()}}
 
 
 def restore(value: Any, stored: Any) -> Any:
     """A copy with the stored values in place of marks, object by object. Raises `Invalid` for a mark without one."""
-    known = {content.id_of(obj): obj for obj in content.objects_in(stored)}
-    known.pop(None, None)
-    return _restored(value, known)
-
-
-def _restored(value: Any, known: Mapping[Any, Mapping[str, Any]]) -> Any:
-    if isinstance(value, list):
-        return [_restored(item, known) for item in value]
-    if not isinstance(value, dict):
-        return value
-    before = known.get(content.id_of(value))
-    made = {}
-    for key, item in value.items():
-        if not is_mark(item):
-            made[key] = _restored(item, known)
-            continue
-        if before is None or before.get(key) is None:
-            whose = content.id_of(value) or "a new object"
-            raise Invalid(
-                Text(
-                    "'{key}' of {whose} is marked as a secret that is kept, but none is stored.", key=key, whose=whose
-                ),
-                hint=Text("give its value, or leave it out"),
-            )
-        made[key] = before[key]
-    return made
+    try:
+        return secrets.restore(value, stored)
+    except MarkWithoutSecret as error:
+        key, whose = error.name, error.object_id or "a new object"
+        raise Invalid(
+            Text("'{key}' of {whose} is marked as a secret that is kept, but none is stored.", key=key, whose=whose),
+            hint=Text("give its value, or leave it out"),
+        ) from None
 
 
 class _CalledSo(frozenset[str]):
@@ -183,8 +122,7 @@ def _packages(choose: Callable[[Any], Iterable[Any]], root: Any) -> list[Any]:
     except Invalid:
         pass
     rows: dict[str, Any] = {}
-    types = {str(obj["?"].get("type") or "") for obj in content.objects_in(root)}
-    for type_text in sorted(types - {""}):
+    for type_text in sorted({*map(type_of, objects(root))} - {""}):
         try:
             for row in choose({"Objects": {"?": {"type": type_text, "id": "x"}}}):
                 rows[row.digest] = row
@@ -198,7 +136,7 @@ def _secrets(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any]
     if not type_text or not digests:
         return frozenset()
 
-    def find() -> frozenset[str]:
+    def read() -> frozenset[str]:
         linked = engine()
         try:
             return secret_names(linked, type_text, method)
@@ -206,7 +144,7 @@ def _secrets(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any]
             return frozenset()
 
     try:
-        return _found.get((type_text, digests, method), find)
+        return _found.get((type_text, digests, method), read)
     except ServiceError:
         raise
     except VetroError:  # a package is gone for good, or damaged: what is left of the environment is shown

@@ -8,12 +8,12 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from vetro.diagnostics import Text
-from vetro.engine.models.environment import ENVIRONMENT
+from vetro.model.environment import ENVIRONMENT
 from vetro.server import queries
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, limits, networks, search
+from vetro.server.environments import limits, networks, search
 from vetro.server.environments import queries as reading
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
@@ -63,13 +63,13 @@ def model_of(id: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         services = given["services"]
         if not isinstance(services, list):
             raise Invalid(Text("'services' must be a list"))
-        model["applications"] = content.check_services(services)
+        model["applications"] = limits.check_services(services)
     wanted = given.get("defaultNetworks")
     if wanted is None:
         model["defaultNetworks"] = networks.default_networks(config(), name)
     elif not isinstance(wanted, Mapping):
         raise Invalid(Text("'defaultNetworks' must be an object with the keys 'environment' and 'flat'"))
-    content.check_ids(model)
+    limits.check_ids(model)
     limits.check_model(model)
     return model
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.model import secrets
+from vetro.model.secrets import SecretNames, conceal, without
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments import redaction
@@ -24,7 +26,7 @@ def kept(caller: Caller, project_id: str, listed: list[Any], is_public: bool) ->
     """What a template of a project stores of these applications: no secrets where everybody sees it."""
     if not is_public or not listed:
         return listed
-    stored: list[Any] = redaction.without(listed, _secrets(caller, project_id, listed))
+    stored: list[Any] = without(listed, _secrets(caller, project_id, listed))
     return stored
 
 
@@ -38,15 +40,15 @@ def shown(caller: Caller, row: Template, *, marked: bool = False) -> list[Any]:
     listed = given(caller, row)
     if not listed or (not marked and allows(caller, "update_service_env_template")):
         return listed
-    seen: list[Any] = redaction.conceal(listed, _secrets(caller, row.project_id, listed))
+    seen: list[Any] = conceal(listed, _secrets(caller, row.project_id, listed))
     return seen
 
 
 def unset(caller: Caller, row: Template) -> list[dict[str, str]]:
     """The secret properties that whoever uses the template has to enter: {object, type, property}."""
     listed = given(caller, row)
-    return redaction.unset(listed, _secrets(caller, row.project_id, listed)) if listed else []
+    return secrets.unset(listed, _secrets(caller, row.project_id, listed)) if listed else []
 
 
-def _secrets(caller: Caller, project_id: str, listed: Any) -> redaction.Secrets:
+def _secrets(caller: Caller, project_id: str, listed: Any) -> SecretNames:
     return redaction.secrets_in_project(caller, project_id, {"applications": listed})

@@ -14,10 +14,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from vetro.diagnostics import Text
+from vetro.model import paths
+from vetro.model.header import id_of
+from vetro.model.secrets import without
+from vetro.model.tree import copied
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import content, limits, redaction, service, template_secrets
-from vetro.server.environments.errors import NotYours
+from vetro.server.environments import limits, redaction, service, template_secrets
+from vetro.server.environments.errors import NotYours, refusing
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Session, Template
 from vetro.server.environments.template_secrets import services_of
@@ -52,12 +56,12 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
     if listed is not None:
         if not isinstance(listed, list):
             raise Invalid(Text("'services' must be a list"))
-        content.check_services(listed)
+        limits.check_services(listed)
     is_public = _flag(given.get("is_public", False))
     model = {key: value for key, value in given.items() if key not in ("id", "tenant_id", "created", "updated")}
     if listed is not None:
         limits.check_depth(listed, "the template")
-        model["services"] = template_secrets.kept(caller, caller.project_id, redaction.without(listed), is_public)
+        model["services"] = template_secrets.kept(caller, caller.project_id, without(listed), is_public)
     with transaction.atomic():
         row = _insert(
             caller,
@@ -151,7 +155,7 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
     id = new_id()
     root = service.model_of(id, name, {**wanted, "name": name})
     draft = {**root, "applications": template_secrets.given(caller, row)}
-    content.check_ids(draft)
+    limits.check_ids(draft)
     size = limits.check_model(draft)
     with transaction.atomic():
         environment = service.insert(caller, id, name, wanted, {"Objects": root, "ObjectsCopy": None})
@@ -165,14 +169,15 @@ def create_environment(caller: Caller, template_id: str, given: Any) -> dict[str
 
 def services(caller: Caller, template_id: str, path: Sequence[str]) -> Any:
     """The applications of a template, or a part of one. Raises `NotFound`."""
-    return content.part(template_secrets.shown(caller, _get(caller, template_id)), path)
+    with refusing():
+        return paths.part(template_secrets.shown(caller, _get(caller, template_id)), path)
 
 
 def add_services(caller: Caller, template_id: str, given: Any) -> Any:
     """Adds applications; what was given. Raises `Invalid`."""
     if not given:
         raise Invalid(Text("The server could not comply with the request: there is no application in the body."))
-    listed = content.check_services(given)
+    listed = limits.check_services(given)
     with transaction.atomic():
         row = _get(caller, template_id, own=True, lock=True)
         _store(caller, row, [*services_of(row), *listed])
@@ -183,15 +188,16 @@ def put_services(caller: Caller, template_id: str, path: Sequence[str], given: A
     """Replaces the application with an id, or a part of one; what was given. Raises `NotFound`, `Invalid`."""
     with transaction.atomic():
         row = _get(caller, template_id, own=True, lock=True)
-        listed: list[Any] = content.copied(services_of(row))
+        listed: list[Any] = copied(services_of(row))
         if not path:
             if not isinstance(given, list):
                 raise Invalid(Text("the applications must be a list of objects"))
             listed = given
-        elif len(path) == 1 and any(content.id_of(item) == path[0] for item in listed):
-            listed = [given if content.id_of(item) == path[0] else item for item in listed]
+        elif len(path) == 1 and any(id_of(item) == path[0] for item in listed):
+            listed = [given if id_of(item) == path[0] else item for item in listed]
         else:
-            content.replace(listed, path, given)
+            with refusing():
+                paths.replace(listed, path, given)
         _store(caller, row, listed, stamped=True)
     return given
 
@@ -201,11 +207,13 @@ def remove_services(caller: Caller, template_id: str, path: Sequence[str]) -> di
     with transaction.atomic():
         row = _get(caller, template_id, own=True, lock=True)
         listed = services_of(row)
-        if len(path) == 1 and all(content.id_of(item) != path[0] for item in listed):
-            item = content.part(listed, path)
-            listed = [other for other in listed if other is not item]
-        elif path:
-            content.remove(listed, path)
+        if path:
+            with refusing():
+                if len(path) == 1:
+                    item = paths.part(listed, path)
+                    listed = [other for other in listed if other is not item]
+                else:
+                    paths.remove(listed, path)
         else:
             listed = []
         _store(caller, row, listed)
@@ -240,7 +248,7 @@ def _insert(
     caller: Caller, name: str, model: Mapping[str, Any], *, version: int, is_public: bool, text: str
 ) -> Template:
     enforcement.check_model(caller.project_id, model, limits.check_model(model, "the template"))
-    content.check_ids({"services": model.get("services") or []})
+    limits.check_ids({"services": model.get("services") or []})
     try:
         with transaction.atomic():
             return Template.objects.create(
@@ -256,10 +264,10 @@ def _insert(
 
 
 def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = False) -> None:
-    content.check_services(listed)
+    limits.check_services(listed)
     limits.check_depth(listed, "the template")
     listed = template_secrets.kept(caller, row.project_id, redaction.restore(listed, services_of(row)), row.is_public)
-    content.check_ids({"services": listed})
+    limits.check_ids({"services": listed})
     model = {**row.model, "services": listed}
     if stamped:
         model["updated"] = stamp(datetime.now(UTC))

@@ -18,7 +18,7 @@ from vetro.forms.sessions import (
     MethodFormSession,
     Work,
 )
-from vetro.muranopl.objects.header import parse_type_text
+from vetro.model.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
 from vetro.server.forms import missing_packages, process_cache

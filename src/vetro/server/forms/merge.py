@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.diagnostics import Text
-from vetro.forms.objects import header_of, id_of, walk
-from vetro.forms.values import pointer
+from vetro.model.header import class_of, id_of
+from vetro.model.paths import pointer
+from vetro.model.tree import by_id
 from vetro.server.environments.errors import DraftChanged
 
 _NONE = object()
@@ -49,8 +50,7 @@ def refilled(made: Mapping[str, Any], stored: Mapping[str, Any], print_: Any) ->
     ``stored``: the object as it is; ``print_``: the fingerprint of what was made before (`which.fingerprint`). What
     code wrote into ``stored`` since, and what the person had no say in, stays.
     """
-    known = {id_of(data): data for data, _, _ in walk(stored)}
-    answered = {id_of(data): data for data, _, _ in walk(print_)}
+    known, answered = by_id(stored), by_id(print_)
 
     def read(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -59,8 +59,8 @@ def refilled(made: Mapping[str, Any], stored: Mapping[str, Any], print_: Any) ->
             return value
         found = {key: part if key == "?" else read(part) for key, part in value.items()}
         own = id_of(value)
-        before = known.get(own) if own is not None and header_of(value) is not None else None
-        if before is None or _class(before) != _class(value):
+        before = known.get(own) if own is not None else None
+        if own is None or before is None or class_of(before) != class_of(value):
             return found
         asked = answered.get(own) or {}
         kept = {key: part for key, part in before.items() if key not in found and key not in asked}
@@ -69,7 +69,3 @@ def refilled(made: Mapping[str, Any], stored: Mapping[str, Any], print_: Any) ->
 
     result: dict[str, Any] = read(made)
     return result
-
-
-def _class(value: Mapping[str, Any]) -> str:
-    return str(value["?"].get("type") or "").partition("@")[0].partition("/")[0].strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Q
 
 from vetro.diagnostics import Text
-from vetro.muranopl.objects.header import parse_type_text
+from vetro.model.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
 

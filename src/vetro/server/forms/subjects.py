@@ -13,10 +13,11 @@ from typing import Any
 from vetro.diagnostics import Text
 from vetro.forms import form_source
 from vetro.forms.keywords import Schema
-from vetro.forms.objects import type_of
-from vetro.muranopl.objects.header import parse_type_text
+from vetro.model.environment import applications_of
+from vetro.model.header import parse_type_text, type_of
+from vetro.model.tree import copied
 from vetro.server.catalog.models import Package
-from vetro.server.environments import components, content, offered_actions
+from vetro.server.environments import components, offered_actions
 from vetro.server.errors import Forbidden, Invalid, NotFound
 from vetro.server.forms import missing_packages
 from vetro.server.forms.models import FormDraft
@@ -81,7 +82,7 @@ def _adding(row: Package | None, title: str, written: str, referred: bool, *, de
 
 def editing(place: Place, object_id: str) -> Wanted:
     """An object of the draft: the form of its class; beside it the definition with its answers, where that applies."""
-    stored = components.find(content.services_of(place.root), object_id)
+    stored = components.find(applications_of(place.root), object_id)
     written = type_of(stored)
     described = place.describer.described(written) if written else None
     if described is None:
@@ -98,7 +99,7 @@ def editing(place: Place, object_id: str) -> Wanted:
     offer = form_source.for_editing(stored, kept, place.describer, definition=definition)
     subject = Subject(**_package(row), ui=definition or "", type=described.type, object_id=object_id)
     title = place.objects.label(object_id)
-    return Wanted(FormDraft.EDIT, title, subject, offer.first, offer.others, offer.reason, content.copied(stored))
+    return Wanted(FormDraft.EDIT, title, subject, offer.first, offer.others, offer.reason, copied(stored))
 
 
 def action(place: Place, action_id: str) -> Wanted:

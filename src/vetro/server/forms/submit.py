@@ -11,10 +11,13 @@ from django.db import transaction
 from vetro.forms.dynamic.wizard import quick_environment_name
 from vetro.forms.form_source import fingerprint
 from vetro.forms.sessions import DefinitionFormSession, FormSession
-from vetro.muranopl.objects.header import parse_type_text
+from vetro.model.edit import overwrite
+from vetro.model.environment import applications_of
+from vetro.model.header import id_of, parse_type_text
+from vetro.model.tree import copied
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.environments import components, content, deploy, drafts, queries, service, sessions, templates
+from vetro.server.environments import components, deploy, drafts, queries, service, sessions, templates
 from vetro.server.environments.models import Session
 from vetro.server.errors import Conflict
 from vetro.server.forms import drafts as store
@@ -84,20 +87,19 @@ def _place(
         return _into_template(caller, row, kept, made)
     environment_id = place.environment_id or new_environment(caller)
     session_id = place.session_id or sessions.open_session(caller, environment_id).id
-    own = str(content.id_of(made))
+    own = str(id_of(made))
 
     def edit(root: dict[str, Any]) -> None:
         nonlocal made
         if row.purpose == FormDraft.ADD:
-            root["applications"] = [*content.services_of(root), made]
+            root["applications"] = [*applications_of(root), made]
             return
-        there = components.find(content.services_of(root), kept.subject.object_id)
+        there = components.find(applications_of(root), kept.subject.object_id)
         if isinstance(form_session, DefinitionFormSession):
             answered, _ = place.kept_for(kept.subject.object_id)
             made = refilled(made, kept.base or {}, answered.fingerprint if answered is not None else None)
-        new = merged(kept.base, made, content.copied(there))
-        there.clear()
-        there.update(new)
+        new = merged(kept.base, made, copied(there))
+        overwrite(there, new)
 
     what = "added" if row.purpose == FormDraft.ADD else "changed"
     session, _ = drafts.change(caller, environment_id, session_id, edit, what=what, revision=revision)
@@ -109,7 +111,7 @@ def _place(
 
 def _into_template(caller: Caller, row: FormDraft, kept: store.Content, made: Any) -> Finished:
     """Puts the object into the template, where the answers of definitions are not kept."""
-    template, own = kept.subject.template_id, str(content.id_of(made))
+    template, own = kept.subject.template_id, str(id_of(made))
     if row.purpose == FormDraft.ADD:
         templates.add_services(caller, template, made)
     else:

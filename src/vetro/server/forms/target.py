@@ -19,11 +19,15 @@ from vetro.forms.contracts import told
 from vetro.forms.form_source import Kept
 from vetro.forms.model import Problem
 from vetro.forms.objects import Objects
+from vetro.model.edit import overwrite
+from vetro.model.environment import applications_of, deployed_objects
+from vetro.model.header import id_of, type_of
+from vetro.model.tree import by_id, copied, find
 from vetro.server.caller import Caller
 from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import scope_of
-from vetro.server.environments import content, drafts, packages, queries, service, sessions, templates
+from vetro.server.environments import drafts, packages, queries, service, sessions, templates
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.forms import cloud_lists
@@ -109,7 +113,7 @@ class Place:
     @cached_property
     def _deployed(self) -> frozenset[str]:
         model = (self.found.model or {}) if self.found is not None and self.found.version else {}
-        return frozenset(str(content.id_of(obj)) for obj in content.objects_in(content.deployed_objects(model)))
+        return frozenset(by_id(deployed_objects(model)))
 
     def fixed(self, id: str) -> bool:
         """Whether an object took part in a deployment."""
@@ -167,10 +171,10 @@ class Place:
 
     def _services(self) -> list[dict[str, Any]]:
         rows = []
-        for obj in content.services_of(self.root):
-            id = content.id_of(obj)
+        for obj in applications_of(self.root):
+            id = id_of(obj)
             if id is not None:
-                rows.append({"id": id, "name": self.objects.label(str(id)), "type": str(obj["?"].get("type") or "")})
+                rows.append({"id": id, "name": self.objects.label(id), "type": type_of(obj)})
         return rows
 
     # -- the real contracts --------------------------------------------------------------------------------------------
@@ -180,15 +184,14 @@ class Place:
 
         Errors that the draft has without it are not told.
         """
-        before, after = self.root, content.copied(self.root)
-        own = content.id_of(made)
-        stored = next((obj for obj in content.objects_in(after) if content.id_of(obj) == own), None)
+        before, after = self.root, copied(self.root)
+        own = id_of(made)
+        stored = None if own is None else find(after, own)
         if stored is None:
-            after["applications"] = [*content.services_of(after), dict(made)]
+            after["applications"] = [*applications_of(after), dict(made)]
         else:
-            stored.clear()
-            stored.update(made)
-        mine = {str(content.id_of(obj)) for obj in content.objects_in(made)}
+            overwrite(stored, made)
+        mine = by_id(made).keys()
         found = self._check(after, own)
         others = [error for error in found if str(error.get("objectId")) not in mine]
         if others:
@@ -229,8 +232,8 @@ class Place:
 
     def _without_lost(self, root: dict[str, Any], own: Any) -> tuple[dict[str, Any], list[Package]]:
         kept = []
-        for obj in content.services_of(root):
-            mine = own is not None and any(content.id_of(part) == own for part in content.objects_in(obj))
+        for obj in applications_of(root):
+            mine = own is not None and find(obj, own) is not None
             try:
                 self._chosen(obj)
             except Invalid:

@@ -11,10 +11,11 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.model.environment import view_of
 from vetro.server.api.answers import environments as service_environments
 from vetro.server.api.answers import history as service_history
 from vetro.server.api.answers import tasks as service_tasks
-from vetro.server.environments import content, drafts, history, lookup, packages, queries, sessions
+from vetro.server.environments import drafts, history, lookup, packages, queries, sessions
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
 from vetro.server.local import environments
@@ -67,7 +68,7 @@ def list_packages(workspace: Workspace, environment_id: str) -> list[dict[str, s
 def read_model(workspace: Workspace, session_id: str) -> dict[str, Any]:
     """The model of a draft, with its secrets."""
     found = queries.get(workspace.caller, lookup.session(workspace.caller, session_id), model=True)
-    return content.view_of(drafts.root_of(sessions.readable(workspace.caller, found, session_id), found))
+    return view_of(drafts.root_of(sessions.readable(workspace.caller, found, session_id), found))
 
 
 def show_state(workspace: Workspace, environment_id: str, number: int) -> dict[str, Any]:
@@ -162,7 +163,8 @@ def import_environment(
     from vetro.clouds import kinds
     from vetro.clouds.overview import overview
     from vetro.clouds.stacks.kind import DriverKind
-    from vetro.server.environments import copies, transfer
+    from vetro.server.environments import transfer
+    from vetro.server.environments.archive import has_resources
     from vetro.server.environments.errors import ResourcesElsewhere
 
     if name is not None:
@@ -179,7 +181,7 @@ def import_environment(
             if fresh:
                 _settle(workspace, id, made["session_id"])
             newest = queries.get(workspace.caller, id, model=True).model or {}
-            if copies.has_resources(newest) and isinstance(kinds.find(cloud["kind"]), DriverKind):
+            if has_resources(newest) and isinstance(kinds.find(cloud["kind"]), DriverKind):
                 stacks = overview(workspace.config.path("cloud.directory")).stacks
                 if not any(stack["environment"] == id for stack in stacks):
                     raise ResourcesElsewhere("")

@@ -10,7 +10,9 @@ from typing import Any
 
 from django.db import transaction
 
-from vetro.server.environments import content, queries
+from vetro.model.copies import undeployed
+from vetro.model.environment import applications_of, deployed_objects
+from vetro.server.environments import queries
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.local.workspace import Workspace
 from vetro.server.tasks.models import Task
@@ -23,7 +25,7 @@ def described(workspace: Workspace, environment_id: str) -> dict[str, Any]:
     """{status, applications, driver}. ``status``: new, deploying, interrupted, ready, destroyed, or how the last task
     ended: failed, cancelled…"""
     found = queries.get(workspace.caller, environment_id, model=True)
-    applications = content.services_of((found.model or {}).get("Objects") or {})
+    applications = applications_of((found.model or {}).get("Objects") or {})
     own = Environment.objects.values_list("cloud", flat=True).get(id=environment_id)
     return {
         "status": _status(workspace, environment_id, found.model or {}),
@@ -46,12 +48,12 @@ def _status(workspace: Workspace, environment_id: str, model: Mapping[str, Any])
     states = State.objects.filter(environment_id=environment_id).order_by("-number")
     made_by = states.values_list("task_id", flat=True).first()
     if last is None:  # a new one, or one that came in an archive, and counts as deployed as that says
-        return "ready" if content.services_of(content.deployed_objects(model)) else "new"
+        return "ready" if applications_of(deployed_objects(model)) else "new"
     if not made_by:  # its cloud was cleaned
         return "new"
     if last != "done":
         return last
-    return "ready" if content.services_of(model.get("Objects")) else "destroyed"
+    return "ready" if applications_of(model.get("Objects")) else "destroyed"
 
 
 @transaction.atomic
@@ -80,19 +82,18 @@ def pin(environment_id: str, packages: Iterable[Any]) -> list[str]:
 def forget_resources(workspace: Workspace, environment_id: str) -> bool:
     """Takes out of the newest state that anything of it is deployed, for a cloud that was cleaned; whether there was
     something. The history stays; nothing is done while a task is open, which goes on from what it knows."""
-    from vetro.server.environments import copies, fixed_properties, packages
+    from vetro.server.environments import fixed_properties, packages
+    from vetro.server.environments.archive import has_resources
 
     found = queries.get(workspace.caller, environment_id, model=True)
     model = found.model or {}
-    if open_task(environment_id) is not None or not copies.has_resources(model):
+    if open_task(environment_id) is not None or not has_resources(model):
         return False
     classes = fixed_properties.classes_of([digest for _, digest in packages.pinned(environment_id).values()])
     row = Environment.objects.get(id=environment_id)
     row.version += 1
     row.save(update_fields=["version"])
-    State.objects.create(
-        environment=row, number=row.version, model={"Objects": copies.undeployed(model["Objects"], classes)}
-    )
+    State.objects.create(environment=row, number=row.version, model={"Objects": undeployed(model["Objects"], classes)})
     return True
 
 

@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from vetro.engine.models.environment import Environment as Model
 from vetro.engine.worker.journal import Ended, Entry, Note
+from vetro.model.environment import Environment as Model
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.packages.errors import PackageError
 from vetro.packages.regular import read_regular

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.outcome import Outcome
+from vetro.model.header import id_of
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import clock, log, notifications, package_places, reports
 from vetro.server.tasks.dispatcher import dispatcher
@@ -129,8 +130,7 @@ def _root(task: Task) -> str:
         root = ((task.spec or {}).get("model") or {}).get("Objects")
     except KeysUnusable:
         return ""
-    header = root.get("?") if isinstance(root, dict) else None
-    return str(header.get("id") or "") if isinstance(header, dict) else ""
+    return id_of(root) or ""
 
 
 def _undecided(outcome: Outcome) -> str:

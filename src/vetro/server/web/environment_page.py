@@ -11,13 +11,17 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
-from vetro.engine.models.differences import Difference, Property, diff
+from vetro.model.differences import Difference, Property, diff
+from vetro.model.environment import applications_of, deployed_objects
+from vetro.model.header import class_name, id_of, label_of, label_of_type, type_of
+from vetro.model.secrets import SecretNames
+from vetro.model.tree import by_id, objects
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, lookup, queries, redaction
+from vetro.server.environments import drafts, limits, lookup, queries, redaction
 from vetro.server.environments.models import Session
 from vetro.server.tasks.models import Event
 from vetro.server.web import drafts as drafting
-from vetro.server.web.model_texts import label_of, label_of_type, text_of, type_of
+from vetro.server.web.model_texts import text_of
 
 #: Lines of two values that are compared line by line; equal ones in a row that are shown.
 _LINES, _SAME = 2000, 3
@@ -51,7 +55,7 @@ class EnvironmentPage:
         return self.found.id
 
     @cached_property
-    def secrets(self) -> redaction.Secrets:
+    def secrets(self) -> SecretNames:
         """Which properties are secret, of the classes of both models."""
         return redaction.of_roots(self.caller, self.found, self.root, self.deployed)
 
@@ -60,7 +64,7 @@ class EnvironmentPage:
         """What deploying would change, secrets masked."""
         if self.root == self.deployed:
             return []
-        content.check_comparable(self.deployed, self.root)
+        limits.check_comparable(self.deployed, self.root)
         found = diff(self.deployed, self.root, redaction.as_diff(self.secrets))
         if self.deployed is None:
             # The environment's own object and its network come into being with the first deployment: nobody's doing.
@@ -72,10 +76,10 @@ class EnvironmentPage:
         """Id of an application -> created, changed or destroyed: itself, or something that it owns."""
         owners: dict[str, str] = {}
         for root in (self.deployed, self.root):
-            for service in content.services_of(root):
-                top = content.id_of(service)
-                for obj in content.objects_in(service):
-                    owners[str(content.id_of(obj))] = str(top)
+            for service in applications_of(root):
+                top = id_of(service)
+                for obj in objects(service):
+                    owners[str(id_of(obj))] = str(top)
         told: dict[str, str] = {}
         for item in self.changes:
             top = owners.get(item.id)
@@ -88,22 +92,18 @@ class EnvironmentPage:
     @cached_property
     def services(self) -> list[dict[str, Any]]:
         """The applications."""
-        return [item for item in content.services_of(self.root) if isinstance(item, dict) and content.id_of(item)]
+        return [item for item in applications_of(self.root) if isinstance(item, dict) and id_of(item)]
 
     @cached_property
     def removed(self) -> list[dict[str, Any]]:
         """Applications that exist and that the draft takes out."""
-        kept = {content.id_of(item) for item in self.services}
-        old = content.services_of(self.deployed)
-        return [item for item in old if isinstance(item, dict) and content.id_of(item) not in kept]
+        kept = {id_of(item) for item in self.services}
+        old = applications_of(self.deployed)
+        return [item for item in old if isinstance(item, dict) and id_of(item) not in kept]
 
     def labels(self) -> Mapping[str, str]:
         """Id -> name of every object, of both models."""
-        return {
-            str(content.id_of(obj)): label_of(obj)
-            for root in (self.deployed, self.root)
-            for obj in content.objects_in(root)
-        }
+        return {str(id_of(obj)): label_of(obj) for root in (self.deployed, self.root) for obj in objects(root)}
 
     def shell(self, tab: str, **more: Any) -> dict[str, Any]:
         """What the templates of all these pages need, and ``more``."""
@@ -131,7 +131,7 @@ def open_page(caller: Caller, environment_id: str) -> EnvironmentPage:
     if session is None and found.session_id:
         session = Session.objects.filter(id=found.session_id).first()
     return EnvironmentPage(
-        caller, found, session, drafts.root_of(session, found), content.deployed_objects(found.model or {}), seen
+        caller, found, session, drafts.root_of(session, found), deployed_objects(found.model or {}), seen
     )
 
 
@@ -154,7 +154,7 @@ def tidied(items: list[Difference]) -> list[Difference]:
 
 def _versioned(told: Property) -> bool:
     """Whether a class only got the version that it was deployed with."""
-    return told.name == "?/type" and told.old == type_of(told.new)
+    return told.name == "?/type" and told.old == class_name(told.new)
 
 
 def contains_only(old: Any, new: Any) -> bool:
@@ -188,7 +188,7 @@ def shown_change(item: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
         "colour": colour,
         "icon": icon,
         "label": item.get("name") or label_of_type(item["type"]),
-        "class_name": type_of(item["type"]),
+        "class_name": class_name(item["type"]),
         "where": (labels.get(place["owner"], ""), place["property"]) if place else None,
         "was": (labels.get(before["owner"], ""), before["property"]) if before else None,
     }
@@ -215,12 +215,14 @@ def _text(value: Any, labels: Mapping[str, str]) -> str:
 
 def _with_metadata(found: list[Difference], before: Any, after: Any) -> list[Difference]:
     """The differences with those of ``?/metadata``, which `diff` leaves out."""
-    old = {content.id_of(obj): obj for obj in content.objects_in(before)}
+    old = by_id(before)
     known = {item.id: place for place, item in enumerate(found)}
-    for obj in content.objects_in(after):
-        id = content.id_of(obj)
+    for obj in objects(after):
+        id = id_of(obj)
+        if id is None:
+            continue
         was, now = (old[id]["?"].get("metadata") or {}) if id in old else {}, obj["?"].get("metadata") or {}
-        if id is None or was == now or (before is None and obj is after):
+        if was == now or (before is None and obj is after):
             continue
         told = Property("metadata", was or None, now or None, added=not was, removed=not now)
         if id in known:
@@ -229,5 +231,5 @@ def _with_metadata(found: list[Difference], before: Any, after: Any) -> list[Dif
                 item, what="changed" if item.what == "moved" else item.what, properties=(*item.properties, told)
             )
         else:
-            found.append(Difference("changed", id, str(obj["?"].get("type") or ""), label_of(obj), None, None, (told,)))
+            found.append(Difference("changed", id, type_of(obj), label_of(obj), None, None, (told,)))
     return found

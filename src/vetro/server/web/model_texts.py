@@ -10,31 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from vetro.server.environments import content
+from vetro.model.header import header_of, label_of
 
 _URL = re.compile(r"https?://[^\s<>\"'`{}|\\^]+", re.IGNORECASE)
 #: Properties that hold addresses, in old packages and new ones.
 _ADDRESS = re.compile(r"(^|_)(ip|ips)($|_)|ip_?address|floating|^address(es)?$|^host(name)?$|^endpoint", re.IGNORECASE)
 _MOST = 6
-
-
-def type_of(type_text: Any) -> str:
-    """The class in a header's ``type``, without version and package."""
-    return str(type_text or "").partition("/")[0].partition("@")[0]
-
-
-def label_of_type(type_text: Any) -> str:
-    """The last part of a class name."""
-    return type_of(type_text).rpartition(".")[2] or "?"
-
-
-def label_of(obj: Mapping[str, Any]) -> str:
-    """What an object is called: its name, else its class."""
-    header = obj.get("?") or {}
-    for value in (header.get("name"), obj.get("name")):
-        if isinstance(value, str) and value.strip():
-            return value
-    return label_of_type(header.get("type"))
 
 
 def addresses_of(obj: Any) -> list[dict[str, str]]:
@@ -58,7 +39,7 @@ def text_of(value: Any) -> str:
     """A value as one line or several."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping) and isinstance(value.get("?"), Mapping):
+    if header_of(value) is not None:
         return label_of(value)
     return json.dumps(value, ensure_ascii=False, indent=1) if isinstance(value, (dict, list)) else json.dumps(value)
 
@@ -91,11 +72,6 @@ def _is_address(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def count_objects(value: Any) -> int:
-    """How many objects a tree has."""
-    return sum(1 for _ in content.objects_in(value))
 
 
 def time_of(text: str | None) -> datetime | None:

@@ -9,10 +9,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import TEXTS, decode_messages
-from vetro.server.environments import content
+from vetro.model.environment import applications_of
+from vetro.model.header import id_of, label_of, label_of_type, type_of
+from vetro.model.tree import objects
 from vetro.server.tasks import log
 from vetro.server.tasks.models import JournalEntry, Report, Task
-from vetro.server.web.model_texts import label_of, label_of_type
 
 #: Width of the drawing of one row.
 WIDTH = 1000
@@ -34,13 +35,13 @@ class Story:
         self.components: dict[str, tuple[str, str]] = {}
         self._top: dict[str, str] = {}
         for root in (model.get("Objects"), model.get("ObjectsCopy")):
-            for service in content.services_of(root if isinstance(root, dict) else None):
-                own = content.id_of(service)
+            for service in applications_of(root if isinstance(root, dict) else None):
+                own = id_of(service)
                 if own is None:
                     continue
-                self.components.setdefault(str(own), (label_of(service), label_of_type(service["?"].get("type"))))
-                for obj in content.objects_in(service):
-                    self._top.setdefault(str(content.id_of(obj)), str(own))
+                self.components.setdefault(str(own), (label_of(service), label_of_type(type_of(service))))
+                for obj in objects(service):
+                    self._top.setdefault(str(id_of(obj)), str(own))
 
     def top(self, entity: str) -> str:
         """Id of the component that an object belongs to; '' for the environment itself."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.model.environment import root_of
+from vetro.model.secrets import conceal
 from vetro.server.api.answers.sessions import session_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, place, zoned
 from vetro.server.caller import Caller
-from vetro.server.environments import content, history, lookup, queries, redaction
+from vetro.server.environments import history, lookup, queries, redaction
 from vetro.server.environments.models import State
 
 
@@ -26,15 +28,15 @@ def show_state(caller: Caller, environment_id: str, number: int) -> dict[str, An
     """The object model of a state; secrets are marked."""
     found = queries.get(caller, lookup.environment(caller, environment_id))
     view = history.state(caller, environment_id, number)
-    secrets = redaction.secrets_for(caller, found, content.root_of(view))
-    return {"number": number, "model": redaction.conceal(view, secrets)}
+    secrets = redaction.secrets_for(caller, found, root_of(view))
+    return {"number": number, "model": conceal(view, secrets)}
 
 
 def compare_states(caller: Caller, environment_id: str, older: int, newer: int | None = None) -> dict[str, Any]:
     """What changed from one state to another, the newest without ``newer``."""
     found = queries.get(caller, lookup.environment(caller, environment_id))
     number = found.version if newer is None else newer
-    roots = [content.root_of(history.state(caller, environment_id, n)) for n in (older, number)]
+    roots = [root_of(history.state(caller, environment_id, n)) for n in (older, number)]
     secrets = redaction.of_roots(caller, found, *roots)
     items = history.compare(caller, environment_id, older, number, redaction.as_diff(secrets))
     return {"items": [item.as_json() for item in items]}

@@ -6,10 +6,12 @@ from typing import Any
 
 from django.db.models import BooleanField, Case, Value, When
 
+from vetro.model.environment import deployed_objects
+from vetro.model.header import class_of, id_of, name_of
 from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import page
 from vetro.server.caller import Caller
-from vetro.server.environments import components, content, drafts, history, lookup, queries, redaction, sessions
+from vetro.server.environments import components, drafts, history, limits, lookup, queries, redaction, sessions
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments.models import Session
 from vetro.server.errors import Forbidden
@@ -38,14 +40,7 @@ def session_json(caller: Caller, session: Session, found: queries.Found, changed
 
 def component_json(obj: dict[str, Any]) -> dict[str, Any]:
     """A component as clients see it."""
-    header = obj.get("?") or {}
-    label = header.get("name") or obj.get("name")
-    return {
-        "id": str(header.get("id") or ""),
-        "type": str(header.get("type") or "").partition("/")[0].partition("@")[0],
-        "name": label if isinstance(label, str) else "",
-        "object": obj,
-    }
+    return {"id": id_of(obj) or "", "type": class_of(obj), "name": name_of(obj), "object": obj}
 
 
 def _rows() -> Any:
@@ -91,8 +86,8 @@ def show_changes(caller: Caller, session_id: str) -> dict[str, Any]:
     environment_id = lookup.session(caller, session_id)
     found = queries.get(caller, environment_id, model=True)
     draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
-    content.check_comparable(content.deployed_objects(found.model or {}), draft)
-    secrets = redaction.of_roots(caller, found, content.deployed_objects(found.model or {}), draft)
+    limits.check_comparable(deployed_objects(found.model or {}), draft)
+    secrets = redaction.of_roots(caller, found, deployed_objects(found.model or {}), draft)
     items = history.pending(caller, environment_id, session_id, redaction.as_diff(secrets))
     return {"items": [item.as_json() for item in items]}
 

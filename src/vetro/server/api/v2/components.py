@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Field, Header, Schema
 
+from vetro.model.environment import applications_of, root_of
 from vetro.server.api.answers import sessions as answers
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.sessions import REVISION, revision_of
 from vetro.server.api.v2.shapes import Model, Page
-from vetro.server.environments import components, content, lookup
+from vetro.server.environments import components, lookup
 
 routes = Routes("components")
 _EXAMPLE = {"?": {"type": "com.example.Shop", "name": "my shop"}, "title": "Flowers"}
@@ -74,7 +75,7 @@ def show_component(request: HttpRequest, response: HttpResponse, session_id: str
     """One object of the draft, an application or anything in one."""
     view, revision = answers.read_model(who(request), session_id)
     response["ETag"] = f'"{revision}"'
-    return answers.component_json(components.find(content.services_of(content.root_of(view)), object_id))
+    return answers.component_json(components.find(applications_of(root_of(view)), object_id))
 
 
 @routes.add(

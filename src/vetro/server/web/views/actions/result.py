@@ -15,11 +15,12 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
+from vetro.model.header import label_of_type
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
-from vetro.server.web.model_texts import label_of_type, text_of
+from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import missing, page, render
 
 _FILE = "base64Content"

@@ -8,9 +8,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from vetro.engine.models.differences import diff
+from vetro.model.differences import diff
 from vetro.server.caller import Caller
-from vetro.server.environments import components, content, history, lookup, redaction, sessions
+from vetro.server.environments import components, history, limits, lookup, redaction, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
 from vetro.server.web import drafts
@@ -39,7 +39,7 @@ def _old(env_page: EnvironmentPage, session: Session) -> dict[str, Any]:
     state = State.objects.filter(environment_id=env_page.id, number=session.version).first()
     before = state.model.get("Objects") if state is not None else None
     after = (session.draft or {}).get("Objects")
-    content.check_comparable(before, after)
+    limits.check_comparable(before, after)
     secrets = redaction.of_roots(env_page.caller, env_page.found, before, after)
     items = tidied(diff(before, after, redaction.as_diff(secrets)))
     return {"session": session, "changes": shown_changes(items, {})}

@@ -8,28 +8,31 @@ from django.contrib import messages
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.model.copies import renewed, undeployed
+from vetro.model.environment import applications_of
+from vetro.model.header import class_of, id_of, label_of, label_of_type, type_of
+from vetro.model.secrets import conceal, is_mark, masked, without
+from vetro.model.tree import find, objects
 from vetro.server.caller import Caller
 from vetro.server.environments import (
-    content,
-    copies,
     deploy,
     deployments,
     fixed_properties,
     history,
     offered_actions,
     queries,
-    redaction,
     templates,
     transfer,
 )
 from vetro.server.environments import description as changing
 from vetro.server.environments.models import Session
 from vetro.server.errors import ServiceError
+from vetro.server.ids import new_id
 from vetro.server.tasks.models import Report, Task
 from vetro.server.web import drafts
 from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes
 from vetro.server.web.logos import logos_of
-from vetro.server.web.model_texts import addresses_of, label_of, label_of_type, text_of, type_of
+from vetro.server.web.model_texts import addresses_of, text_of
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.environments.listing import TASK_FIELDS, told_tasks
 
@@ -63,34 +66,27 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
         env_page.caller, env_page.id, env_page.session.id if env_page.session is not None else ""
     )
     actions: dict[str, list[dict[str, Any]]] = {}
-    tops = {
-        str(content.id_of(obj)): str(content.id_of(item))
-        for item in env_page.services
-        for obj in content.objects_in(item)
-    }
+    tops = {str(id_of(obj)): str(id_of(item)) for item in env_page.services for obj in objects(item)}
     for action in offered_actions.actions(env_page.caller, env_page.id):
         if action["enabled"]:
             actions.setdefault(tops.get(action["object_id"], ""), []).append(action)
-    logos = logos_of(
-        env_page.caller, {type_of(item["?"].get("type")) for item in [*env_page.services, *env_page.removed]}
-    )
+    logos = logos_of(env_page.caller, {class_of(item) for item in [*env_page.services, *env_page.removed]})
     listed = []
-    gone = {content.id_of(item) for item in env_page.removed}
+    gone = {id_of(item) for item in env_page.removed}
     for item in [*env_page.services, *env_page.removed]:
-        own = str(content.id_of(item))
-        type_text = item["?"].get("type")
+        own = str(id_of(item))
         removed = own in gone
         listed.append(
             {
                 "id": own,
                 "name": label_of(item),
-                "type": type_of(type_text),
-                "type_label": label_of_type(type_text),
-                "logo": logos.get(type_of(type_text), ""),
+                "type": class_of(item),
+                "type_label": label_of_type(type_of(item)),
+                "logo": logos.get(class_of(item), ""),
                 "change": env_page.top_changes.get(own, "") if not env_page.found.busy else "",
                 "removed": removed,
                 "state": _state(env_page, own, removed, newest.get(own)),
-                "addresses": [] if removed else addresses_of(redaction.conceal(item, env_page.secrets)),
+                "addresses": [] if removed else addresses_of(conceal(item, env_page.secrets)),
                 "report": newest.get(own),
                 "actions": sorted(actions.get(own, ()), key=lambda action: action["title"].lower()),
             }
@@ -117,55 +113,49 @@ def _state(env_page: EnvironmentPage, own: str, removed: bool, report: dict[str,
 def component(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
     """One object: its properties, what it owns, what was reported about it."""
     env_page = open_page(caller, environment)
-    found = _object(env_page.root, component) or _object(env_page.deployed, component)
+    found = find(env_page.root, component) or find(env_page.deployed, component)
     if found is None:
         raise missing(_("component"))
-    shown = redaction.conceal(found, env_page.secrets)
+    shown = conceal(found, env_page.secrets)
     labels = env_page.labels()
-    family = [str(content.id_of(obj)) for obj in content.objects_in(found)]
+    family = [str(id_of(obj)) for obj in objects(found)]
     tasks = Task.objects.filter(environment_id=env_page.id, kind__in=deployments.KINDS).values("id")
     rows = Report.objects.filter(task__in=tasks, entity_id__in=family[:400]).order_by("-seq")[:30]
-    top = next((s for s in env_page.services if component in {content.id_of(o) for o in content.objects_in(s)}), None)
+    top = next((item for item in env_page.services if find(item, component) is not None), None)
     context = env_page.shell(
         "components",
         object_id=component,
         metadata=found["?"].get("metadata") or {},
         label=label_of(found),
-        type=found["?"].get("type"),
-        type_name=type_of(found["?"].get("type")),
+        type=type_of(found),
+        type_name=class_of(found),
         properties=_properties(shown, labels),
         owned=[
-            {"id": content.id_of(obj), "label": label_of(obj), "type": type_of(obj["?"].get("type"))}
-            for obj in list(content.objects_in(found))[1:201]
+            {"id": id_of(obj), "label": label_of(obj), "type": class_of(obj)} for obj in list(objects(found))[1:201]
         ],
         addresses=addresses_of(shown),
         actions=[a for a in offered_actions.actions(caller, environment) if a["object_id"] in family],
         reports=list(rows),
         # Networks and other objects of the environment itself have no form.
         editable=top is not None,
-        top=top is not None and content.id_of(top) == component,
+        top=top is not None and id_of(top) == component,
         changes=shown_changes([item for item in env_page.changes if item.id in family], labels),
-        exists=_object(env_page.root, component) is not None,
+        exists=find(env_page.root, component) is not None,
     )
     return render(request, "environments/component.html", context)
 
 
-def _object(root: Any, object_id: str) -> dict[str, Any] | None:
-    return next((obj for obj in content.objects_in(root) if content.id_of(obj) == object_id), None)
-
-
 def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
     """Name and value of each property; references by name, secrets as dots."""
-    from vetro.engine.models.differences import masked
     from vetro.yaql.redact import MASK
 
     rows = []
     for name, value in shown.items():
         if name == "?":
             continue
-        secret = redaction.is_mark(value)
+        secret = is_mark(value)
         plain = MASK if secret else masked(name, value)
-        target = value if isinstance(value, str) and value in labels else content.id_of(value)
+        target = value if isinstance(value, str) and value in labels else id_of(value)
         text = labels[value] if isinstance(value, str) and value in labels else text_of(plain)
         rows.append({"name": name, "text": text, "target": target, "long": len(text) > 80 or "\n" in text})
     return rows
@@ -211,10 +201,10 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
         context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
         try:
             classes = fixed_properties.classes_for(caller, env_page.found, {"Objects": env_page.root})
-            fresh = copies.renewed(copies.undeployed(env_page.root, classes), classes)
+            fresh = renewed(undeployed(env_page.root, classes), classes, new_id)
             given = {"name": context["name"], "description_text": context["description"]}
             # Whoever makes a template shares how things are built, not the passwords of what exists.
-            services = redaction.without(content.services_of(fresh), env_page.secrets)
+            services = without(applications_of(fresh), env_page.secrets)
             made = templates.create(caller, {**given, "services": services})
         except ServiceError as error:
             return render(request, "environments/to_template.html", {**context, "problem": error}, error.status)
@@ -236,8 +226,8 @@ def export(request: HttpRequest, caller: Caller, environment: str) -> FileRespon
 def delete(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Destroys what was deployed and then the environment; or forgets it. Says before what that means."""
     env_page = open_page(caller, environment)
-    existing = content.services_of(env_page.deployed) if env_page.found.version else []
-    context = env_page.shell("", existing=[{"name": label_of(i), "type": type_of(i["?"]["type"])} for i in existing])
+    existing = applications_of(env_page.deployed) if env_page.found.version else []
+    context = env_page.shell("", existing=[{"name": label_of(i), "type": class_of(i)} for i in existing])
     if request.method != "POST":
         return render(request, "environments/delete.html", context)
     abandon = request.POST.get("how") == "abandon"

@@ -8,13 +8,16 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.model.environment import root_of
+from vetro.model.header import id_of, label_of
+from vetro.model.tree import objects
 from vetro.server.accounts.models import User
 from vetro.server.caller import Caller
-from vetro.server.environments import content, redaction
 from vetro.server.environments import history as past
+from vetro.server.environments import redaction
 from vetro.server.environments.models import State
 from vetro.server.web.environment_page import open_page, shown_changes, tidied
-from vetro.server.web.model_texts import label_of, time_of
+from vetro.server.web.model_texts import time_of
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.environments.listing import AT_ONCE, kind_of
 
@@ -56,9 +59,9 @@ def compare(request: HttpRequest, caller: Caller, environment: str) -> HttpRespo
     older = max(newer - 1, 0) if older is None else older
     if older > newer:
         older, newer = newer, older
-    roots = [content.root_of(past.state(caller, environment, number)) for number in (older, newer)]
+    roots = [root_of(past.state(caller, environment, number)) for number in (older, newer)]
     secrets = redaction.of_roots(caller, env_page.found, *roots)
-    labels = {str(content.id_of(obj)): label_of(obj) for root in roots for obj in content.objects_in(root)}
+    labels = {str(id_of(obj)): label_of(obj) for root in roots for obj in objects(root)}
     items = tidied(past.compare(caller, environment, older, newer, redaction.as_diff(secrets)))
     numbers: Any = State.objects.filter(environment_id=environment).order_by("-number")
     context = env_page.shell(

@@ -9,12 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import Text
+from vetro.model.header import id_of, label_of
+from vetro.model.tree import find
 from vetro.server.caller import Caller
-from vetro.server.environments import content, drafts, limits
+from vetro.server.environments import drafts, limits
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.web import drafts as drafting
 from vetro.server.web.environment_page import EnvironmentPage, open_page
-from vetro.server.web.model_texts import label_of
 from vetro.server.web.page import go, missing, page, render
 
 #: Empty rows of the form, and rows at most.
@@ -28,8 +29,8 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
 
     env_page = open_page(caller, environment)
     given = request.POST if request.method == "POST" else request.GET
-    own = given.get("of") or str(content.id_of(env_page.root) or "")
-    known = {str(content.id_of(obj)): obj for obj in [env_page.root, *env_page.services] if isinstance(obj, dict)}
+    own = given.get("of") or str(id_of(env_page.root) or "")
+    known = {str(id_of(obj)): obj for obj in [env_page.root, *env_page.services] if isinstance(obj, dict)}
     if own not in known:
         raise missing(_("component"))
     rows = [(key, value if isinstance(value, str) else str(value)) for key, value in _metadata(known[own]).items()]
@@ -68,7 +69,8 @@ def _store(caller: Caller, env_page: EnvironmentPage, own: str, rows: list[tuple
         wanted[limits.name_of(name, "", Text("Metadata"))] = limits.text_of(value, "metadata")
 
     def edit(root: dict[str, Any]) -> None:
-        obj = next(obj for obj in content.objects_in(root) if content.id_of(obj) == own)
+        obj = find(root, own)
+        assert obj is not None, "the page showed it"
         obj["?"]["metadata"] = {
             key: (before if str(before := _metadata(obj).get(key)) == value else value) for key, value in wanted.items()
         }

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
-from vetro.engine.models.differences import masked
+from vetro.model.secrets import masked
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller

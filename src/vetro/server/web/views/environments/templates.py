@@ -8,12 +8,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.model.header import class_name, class_of, header_of, id_of, label_of
+from vetro.model.tree import objects
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.environments import content, lookup, templates
+from vetro.server.environments import lookup, templates
 from vetro.server.errors import ServiceError
 from vetro.server.web.logos import logos_of
-from vetro.server.web.model_texts import count_objects, label_of, time_of, type_of
+from vetro.server.web.model_texts import time_of
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.environments.listing import AT_ONCE, page_number, pages_of
@@ -138,21 +140,21 @@ def remove(request: HttpRequest, caller: Caller, template: str, component: str) 
 def _context(caller: Caller, template: str) -> dict[str, Any]:
     """A template as pages show it: names and classes of its components, no values."""
     row = templates.show(caller, lookup.template(caller, template), marked=True)
-    services = [item for item in row.pop("services") if isinstance(item, dict) and isinstance(item.get("?"), dict)]
-    logos = logos_of(caller, {type_of(item["?"].get("type")) for item in services})
+    services = [item for item in row.pop("services") if header_of(item) is not None]
+    logos = logos_of(caller, {class_of(item) for item in services})
     row["at"] = time_of(row["updated"])
     mine = row["tenant_id"] == caller.project_id or caller.is_admin
-    names = {content.id_of(item): label_of(item) for item in content.objects_in(services)}
-    unset = [f"{names.get(s['object']) or type_of(s['type'])} · {s['property']}" for s in row.pop("unset_secrets")]
+    names = {id_of(item): label_of(item) for item in objects(services)}
+    unset = [f"{names.get(s['object']) or class_name(s['type'])} · {s['property']}" for s in row.pop("unset_secrets")]
     return {
         "template": row,
         "components": [
             {
-                "id": content.id_of(item),
+                "id": id_of(item),
                 "name": label_of(item),
-                "type": type_of(item["?"].get("type")),
-                "logo": logos.get(type_of(item["?"].get("type")), ""),
-                "owned": count_objects(item) - 1,
+                "type": class_of(item),
+                "logo": logos.get(class_of(item), ""),
+                "owned": sum(1 for _ in objects(item)) - 1,
             }
             for item in services
         ],

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from vetro.model.header import label_of_type
 from vetro.server.caller import Caller
 from vetro.server.environments import deployments
 from vetro.server.environments.topology import picture
 from vetro.server.web.environment_page import EnvironmentPage, open_page
-from vetro.server.web.model_texts import label_of_type
 from vetro.server.web.page import page, render
 from vetro.server.web.views.environments import resources
 from vetro.server.web.views.environments.layout import placed

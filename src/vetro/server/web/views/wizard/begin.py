@@ -24,7 +24,7 @@ from vetro.server.language import translated
 from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
 from vetro.server.web.views.catalog.application import chosen, versions_of
 from vetro.server.web.views.wizard import ended_forms
-from vetro.server.web.views.wizard.names import id_of
+from vetro.server.web.views.wizard.names import element_id
 
 _KEY = "vetro_forms"
 #: Forms that a web session remembers something of.
@@ -151,7 +151,7 @@ def way_out(shown: Shown, told: About) -> str:
 def back_into(into: tuple[str, int, str]) -> str:
     """The place in another form from which this one was begun."""
     form, number, name = into
-    return f"/app/forms/{form}/{number + 1}#{id_of('/' + name)}"
+    return f"/app/forms/{form}/{number + 1}#{element_id('/' + name)}"
 
 
 def nested(request: HttpRequest, caller: Caller, shown: Shown, fqn: str, name: str) -> HttpResponse:

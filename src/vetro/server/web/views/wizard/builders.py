@@ -17,7 +17,7 @@ from vetro.server.web.views.wizard import begin, ended_forms
 from vetro.server.web.views.wizard.control import every, top
 from vetro.server.web.views.wizard.controls import builder_groups
 from vetro.server.web.views.wizard.input import changed, read
-from vetro.server.web.views.wizard.names import id_of
+from vetro.server.web.views.wizard.names import element_id
 from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, wanted
 from vetro.server.web.views.wizard.words import around, script_texts
 
@@ -52,7 +52,7 @@ def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> Http
         "builder": next((choice for choice in shown.builders if choice.value == builder), None),
         "asked": asked,
         "groups": groups,
-        "problems": [(p, id_of(p.path) if p.path in known else "") for p in problems_in(asked.pages[0])],
+        "problems": [(p, element_id(p.path) if p.path in known else "") for p in problems_in(asked.pages[0])],
         **around(shown),
         "texts": json.dumps(script_texts()),
     }

@@ -17,13 +17,13 @@ from django.utils.translation import gettext as _
 from vetro.forms import entry
 from vetro.forms.fill import ENTRIES as ENTRIES_SECTION
 from vetro.forms.model import Choice, Field, Page, Picker, Section
-from vetro.forms.values import pointer
-from vetro.server.web.model_texts import label_of_type
+from vetro.model.header import header_of, label_of, label_of_type
+from vetro.model.paths import pointer
 from vetro.server.web.views.wizard.attributes import attributes_of
 from vetro.server.web.views.wizard.control import Control, Group, Option
 from vetro.server.web.views.wizard.defaults import with_default
 from vetro.server.web.views.wizard.input import NULL, SAME, SET, UNSET
-from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, id_of, name_of
+from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, element_id, name_of
 from vetro.server.web.views.wizard.translations import spoken
 
 #: More choices than these are searched, not scrolled through.
@@ -61,7 +61,7 @@ class _Maker:
         """``place`` begins with a slash that names do not have."""
         below = place[1:]
         item = spoken(with_default(item))
-        made = Control(id_of(path), path, below, name_of(item, below, plain=self._plain), item, "text")
+        made = Control(element_id(path), path, below, name_of(item, below, plain=self._plain), item, "text")
         if not item.visible:
             made.template = ""
         elif item.widget == "error-text":
@@ -234,8 +234,8 @@ def _said(item: Field) -> str:
             return choice.label
     if isinstance(value, bool):
         return _("Yes") if value else _("No")
-    if isinstance(value, Mapping) and isinstance(value.get("?"), Mapping):
-        return str(value["?"].get("name") or label_of_type(value["?"].get("type")))
+    if header_of(value) is not None:
+        return label_of(value)
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from vetro.forms.fill import ENTRIES
 from vetro.forms.model import Field, Section
-from vetro.forms.values import ABSENT, child, is_list
+from vetro.model.paths import ABSENT, child, is_list
 
 
 def with_default(item: Field) -> Field:

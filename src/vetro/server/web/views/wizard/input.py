@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 
 from vetro.forms import entry
 from vetro.forms.model import Field, Kind, Problem
-from vetro.forms.secrets import is_marker
-from vetro.forms.values import ABSENT, child, pointer, steps_of
+from vetro.model.paths import ABSENT, child, pointer, steps_of
+from vetro.model.secrets import is_mark
 from vetro.server.errors import Invalid
 from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, TEXT
 
@@ -205,7 +205,7 @@ def _secret(node: Node) -> Any:
     if GONE in node.texts:
         return "" if TEXT in node.texts else typed
     marker = _json(node.texts[KEPT][-1])
-    return marker if is_marker(marker) else ABSENT
+    return marker if is_mark(marker) else ABSENT
 
 
 def _scalar(node: Node) -> Any:

@@ -33,6 +33,6 @@ def name_of(field: Field, place: str, *, plain: bool) -> str:
     return f"{LETTERS[field.kind]}{'?' if field.nullable else ''}{'!' if field.required else ''}.{place}"
 
 
-def id_of(path: str) -> str:
+def element_id(path: str) -> str:
     """The id of the field at a JSON pointer: different for different pointers, and no selector has to escape it."""
     return "f-" + _UNSAFE.sub(lambda found: "-" if found.group() == "/" else f"_{ord(found.group()):x}_", path[1:])

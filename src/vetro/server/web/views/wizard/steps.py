@@ -28,7 +28,7 @@ from vetro.server.web.views.wizard import submit as ending
 from vetro.server.web.views.wizard.control import Control, Group, every, top
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.input import Read, changed, read
-from vetro.server.web.views.wizard.names import id_of
+from vetro.server.web.views.wizard.names import element_id
 from vetro.server.web.views.wizard.words import around, script_texts, step_title
 
 #: What buttons at items of lists and maps do.
@@ -119,7 +119,7 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
     if is_htmx(request):
         moved = moved_in(do, place)
         return parts(request, _groups(shown), told, moved)
-    return go(request, f"{here}#{id_of('/' + place)}" if place else here)
+    return go(request, f"{here}#{element_id('/' + place)}" if place else here)
 
 
 def moved_in(do: str, place: str) -> str:
@@ -173,7 +173,9 @@ def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
         "groups": groups,
         "needs": any(control.field.required for control in controls),
         "empty": not controls,
-        "problems": [(problem, id_of(problem.path) if problem.path in known else "") for problem in shown.problems],
+        "problems": [
+            (problem, element_id(problem.path) if problem.path in known else "") for problem in shown.problems
+        ],
         **around(shown),
         "out": begin.way_out(shown, told),
         "logo": next(iter(logos.values()), ""),

@@ -15,7 +15,7 @@ from vetro.server.forms.views import Shown
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.wizard import begin, ended_forms
-from vetro.server.web.views.wizard.names import id_of
+from vetro.server.web.views.wizard.names import element_id
 from vetro.server.web.views.wizard.words import around, review_words, step_title
 
 
@@ -95,7 +95,7 @@ def _review(request: HttpRequest, caller: Caller, shown: Shown, problem: Service
         {
             "title": step_title(shown.form.pages[number], number, shown.source),
             "number": number + 1,
-            "rows": [(label, text, id_of("/" + path[1:].split("/", 1)[0])) for label, text, path in found.rows],
+            "rows": [(label, text, element_id("/" + path[1:].split("/", 1)[0])) for label, text, path in found.rows],
         }
         for number, found in enumerate(form_session.review(caller, shown.id, review_words()))
     ]

@@ -5,18 +5,15 @@ Objects are the same when their ids are. Values of properties whose names say th
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from vetro.yaql.redact import MASK, Secrets
-
-#: Whether the property of a class (name without version) is secret.
-Secret = Callable[[str, str], bool]
-
-_SECRET = re.compile(r"pass(word|wd|phrase)|secret|token|credential|private_?key|api_?key", re.IGNORECASE)
-_ABSENT: Any = object()
+from vetro.model.header import class_of, id_of, name_of, type_of
+from vetro.model.paths import ABSENT
+from vetro.model.secrets import Secret, masked
+from vetro.model.tree import Place, walk
+from vetro.yaql.redact import Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ def diff(before: Any, after: Any, secret: Secret | None = None) -> list[Differen
 
     Values of secret properties are masked, and their texts in those of the others.
     """
-    old, new = dict(_index(before)), dict(_index(after))
+    old, new = _index(before), _index(after)
     secrets = _secrets((*old.values(), *new.values()), secret)
     found = []
     for own, entry in new.items():
@@ -88,10 +85,36 @@ def diff(before: Any, after: Any, secret: Secret | None = None) -> list[Differen
     return [_without(item, secrets) for item in found] if secrets else found
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, with nested objects seen as the references they are."""
+    pairs = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, dict) or isinstance(other, dict):
+            if id_of(one) is not None or id_of(other) is not None:
+                if _reference(one) != _reference(other):
+                    return False
+                continue
+            if not isinstance(one, dict) or not isinstance(other, dict) or one.keys() != other.keys():
+                return False
+            pairs += [(value, other[key]) for key, value in one.items()]
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pairs += zip(one, other, strict=True)
+        elif type(one) is not type(other) or one != other:
+            return False
+    return True
+
+
+def _reference(value: Any) -> str | None:
+    return value if isinstance(value, str) else id_of(value)
+
+
 def _secrets(entries: Iterable[_Entry], secret: Secret | None) -> Secrets:
     known = Secrets()
     for entry in entries if secret is not None else ():
-        class_name = _class_name(entry.obj)
+        class_name = class_of(entry.obj)
         for name, value in entry.obj.items():
             if name != "?" and secret is not None and secret(class_name, name):
                 known.add(value)
@@ -103,58 +126,30 @@ def _without(item: Difference, known: Secrets) -> Difference:
     return replace(item, name=known.text(item.name), properties=properties)
 
 
-def sounds_secret(name: str) -> bool:
-    """Whether a property is called password, token or the like."""
-    return _SECRET.search(name) is not None
-
-
-def masked(name: str, value: Any, class_name: str = "", secret: Secret | None = None) -> Any:
-    """A value as it may be shown: secrets masked at any depth, nested objects as ``{"?": {id, type}}``."""
-    if value is not None and value != "" and (sounds_secret(name) or (secret is not None and secret(class_name, name))):
-        return MASK
-    if isinstance(value, list):
-        return [masked(name, item, class_name, secret) for item in value]
-    if isinstance(value, Mapping):
-        if isinstance(value.get("?"), Mapping):
-            return {"?": {"id": value["?"].get("id"), "type": value["?"].get("type")}}
-        return {key: masked(str(key), item, class_name, secret) for key, item in value.items()}
-    return value
-
-
 def _difference(
     what: Any, own: str, entry: _Entry, properties: tuple[Property, ...], came_from: tuple[str, str] | None = None
 ) -> Difference:
-    header = entry.obj["?"]
-    name = header.get("name") or entry.obj.get("name")
-    return Difference(what, own, str(header.get("type") or ""), str(name or ""), entry.place, came_from, properties)
+    return Difference(what, own, type_of(entry.obj), name_of(entry.obj), entry.place, came_from, properties)
 
 
-def _index(root: Any) -> Iterator[tuple[str, _Entry]]:
-    """Id -> object and where it stands; objects without id get their place as id."""
-    if not isinstance(root, Mapping):
-        return
-    stack: list[tuple[Any, tuple[str, str] | None]] = [(root, None)]
+def _index(root: Any) -> dict[str, _Entry]:
+    """Id -> object and where it stands; objects without id are numbered."""
+    found: dict[str, _Entry] = {}
+    ids: dict[Place, str] = {}
     number = 0
-    while stack:
-        value, place = stack.pop()
-        if isinstance(value, list):
-            stack.extend((item, place) for item in reversed(value) if isinstance(item, (dict, list)))
-        elif isinstance(value, Mapping):
-            below = place
-            if isinstance(value.get("?"), Mapping):
-                own = value["?"].get("id")
-                if not isinstance(own, str):
-                    number += 1
-                    own = f"(new {number})"
-                yield own, _Entry(value, place)
-                items = [(name, item) for name, item in value.items() if name != "?"]
-                stack.extend((item, (own, name)) for name, item in reversed(items) if isinstance(item, (dict, list)))
-            else:
-                stack.extend((item, below) for item in reversed(list(value.values())) if isinstance(item, (dict, list)))
+    for place in walk(root):
+        own = id_of(place.object)
+        if own is None:
+            number += 1
+            own = f"(new {number})"
+        ids[place] = own
+        around = None if place.around is None else (ids[place.around], str(place.property))
+        found[own] = _Entry(place.object, around)
+    return found
 
 
 def _properties(old: Mapping[str, Any], new: Mapping[str, Any], secret: Secret | None) -> tuple[Property, ...]:
-    class_name = _class_name(new)
+    class_name = class_of(new)
     found = []
     if old:
         for name in ("type", "name"):
@@ -162,44 +157,20 @@ def _properties(old: Mapping[str, Any], new: Mapping[str, Any], secret: Secret |
             if was is not None and now is not None and was != now:
                 found.append(Property(f"?/{name}", was, now))
     for name in [*(key for key in new if key != "?"), *(key for key in old if key != "?" and key not in new)]:
-        was, now = old.get(name, _ABSENT), new.get(name, _ABSENT)
-        if was is not _ABSENT and now is not _ABSENT and same(was, now):
+        was, now = old.get(name, ABSENT), new.get(name, ABSENT)
+        if was is not ABSENT and now is not ABSENT and same(was, now):
             continue
         found.append(
             Property(
                 name,
-                None if was is _ABSENT else masked(name, was, class_name, secret),
-                None if now is _ABSENT else masked(name, now, class_name, secret),
-                added=was is _ABSENT,
-                removed=now is _ABSENT,
+                None if was is ABSENT else masked(name, was, class_name, secret),
+                None if now is ABSENT else masked(name, now, class_name, secret),
+                added=was is ABSENT,
+                removed=now is ABSENT,
             )
         )
     return tuple(found)
 
 
-def _class_name(obj: Mapping[str, Any]) -> str:
-    return str(obj["?"].get("type") or "").partition("/")[0].partition("@")[0]
-
-
 def _place(place: tuple[str, str] | None) -> dict[str, str] | None:
     return None if place is None else {"owner": place[0], "property": place[1]}
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, with nested objects seen as the references they are."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        if _id_of(one) is not None or _id_of(other) is not None:
-            return bool(_id_of(one) == _id_of(other))
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, str) and isinstance(other, dict):
-        return bool(one == _id_of(other))
-    if isinstance(one, dict) and isinstance(other, str):
-        return bool(other == _id_of(one))
-    return type(one) is type(other) and bool(one == other)
-
-
-def _id_of(obj: Any) -> Any:
-    header = obj.get("?") if isinstance(obj, Mapping) else None
-    return header.get("id") if isinstance(header, Mapping) else None

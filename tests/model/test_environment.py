@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vetro.engine.models import Environment
-from vetro.engine.models.environment import class_of
+from vetro.model.environment import Environment, deployed_objects, root_of, view_of
 
 
 def app(id: str, name: str = "", kind: str = "com.example.Web/1.0.0@com.example.Web") -> dict[str, object]:
@@ -63,13 +62,22 @@ def test_objects_are_listed_owners_first() -> None:
     assert ids == ["e1", "a", "b", "e1-network"]
 
 
-def test_class_of_leaves_version_and_package_out() -> None:
-    assert class_of({"?": {"type": "a.B/1.2.3@p"}}) == "a.B"
-    assert class_of({"?": {"type": "a.B@p"}}) == "a.B"
-    assert class_of({}) == ""
-
-
 def test_changes_do_not_reach_what_was_given() -> None:
     given = {"Objects": {"?": {"type": "x", "id": "1"}, "applications": []}}
     Environment(given).add(app("a"))
     assert given["Objects"]["applications"] == []
+
+
+def test_clients_know_applications_as_services() -> None:
+    root = {"?": {"id": "r"}, "applications": [1]}
+    assert view_of(root) == {"?": {"id": "r"}, "services": [1]}
+    assert root_of(view_of(root)) == root
+    assert view_of(None) == {}
+    assert Environment.of_view(view_of(root)).model == {"Objects": root}
+    assert Environment.of_view({}).root is None
+    assert Environment.of_view({"?": {"id": "r"}}).applications == []
+
+
+def test_what_exists_outside_is_the_state_unless_the_state_says_otherwise() -> None:
+    assert deployed_objects({"Objects": {"a": 1}}) == {"a": 1}
+    assert deployed_objects({"Objects": {"a": 1}, "ObjectsCopy": None}) is None

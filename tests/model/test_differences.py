@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
 
-from vetro.engine.models.differences import diff
+from tests.model.models import models
+from vetro.model.differences import Difference, diff, same
+from vetro.model.header import id_of
+from vetro.model.tree import by_id, copied, walk
 from vetro.yaql.redact import MASK
 
 
@@ -104,3 +108,82 @@ def test_what_was_made_of_a_secret_is_masked_in_other_properties() -> None:
     (changed,) = diff(before, after, secret)
     assert [(p.name, p.new) for p in changed.properties] == [("url", f"sql://u:{MASK}@h"), ("port", 1)]
     assert "canary" not in repr([item.as_json() for item in diff(None, after, secret)])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (1, 1, True),
+        (1, True, False),
+        (1, 1.0, False),
+        ({"?": {"id": "a"}, "x": 1}, {"?": {"id": "a"}}, True),
+        ({"?": {"id": "a"}}, "a", True),
+        ("a", {"?": {"id": "b"}}, False),
+        ({"a": [1]}, {"a": [1]}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ([1], [1, 2], False),
+        (None, {}, False),
+    ],
+)
+def test_values_are_compared_with_objects_as_references(one: Any, other: Any, expected: bool) -> None:
+    assert same(one, other) is expected
+
+
+def flat(root: Any) -> dict[str, dict[str, Any]]:
+    """Id -> the object, with the objects in it as ``{"?": {id, type}}``."""
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, dict):
+            if "?" in value:
+                return {"?": {"id": value["?"]["id"], "type": value["?"]["type"]}}
+            return {key: shown(item) for key, item in value.items()}
+        return [shown(item) for item in value] if isinstance(value, list) else value
+
+    return {
+        own: {key: item if key == "?" else shown(item) for key, item in found.items()}
+        for own, found in by_id(root).items()
+    }
+
+
+def applied(before: dict[str, Any], differences: list[Difference]) -> dict[str, Any]:
+    """What the differences make of a model in `flat` form."""
+    state = copied(before)
+    for item in differences:
+        if item.what == "destroyed":
+            del state[item.id]
+            continue
+        found = state.setdefault(item.id, {"?": {"id": item.id, "type": item.type}})
+        for change in item.properties:
+            if change.name.startswith("?/"):
+                found["?"][change.name[2:]] = change.new
+            elif change.removed:
+                del found[change.name]
+            else:
+                found[change.name] = change.new
+    return dict(state)
+
+
+@given(models(), models())
+def test_the_differences_applied_to_one_model_give_the_other(before: Any, after: Any) -> None:
+    made, wanted = applied(flat(before), diff(before, after)), flat(after)
+    assert made.keys() == wanted.keys()
+    for own in wanted:
+        assert made[own]["?"] == wanted[own]["?"]
+        assert made[own].keys() == wanted[own].keys()
+        # An object in full and a reference to it are the same value, whatever class it has by now.
+        assert all(same(made[own][name], wanted[own][name]) for name in wanted[own] if name != "?")
+
+
+@given(models())
+def test_a_model_does_not_differ_from_its_copy(root: Any) -> None:
+    assert diff(root, copied(root)) == []
+
+
+@given(models(), models())
+def test_a_moved_object_has_another_place_and_all_others_have_the_same(before: Any, after: Any) -> None:
+    def places(root: Any) -> dict[str | None, tuple[str | None, str | None]]:
+        return {id_of(place.object): (place.owner, place.property) for place in walk(root)}
+
+    told = {item.id: item.came_from for item in diff(before, after) if item.came_from is not None}
+    was, now = places(before), places(after)
+    assert told == {own: was[own] for own in now if own in was and was[own] != now[own] and was[own][0] is not None}
