@@ -174,10 +174,10 @@ class Asking:
         }
 
     def _work(self) -> dict[str, Callable[[], Any]]:
+        from vetro.server.retention.sweep import sweep
         from vetro.server.setup import config
         from vetro.server.tasks import members
         from vetro.server.tasks.models import Event
-        from vetro.server.tasks.sweep import sweep
         from vetro.server.tasks.worker import run_queued
 
         def run_one() -> None:

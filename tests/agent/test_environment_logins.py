@@ -25,6 +25,7 @@ from vetro.engine.host.answer import BadRequest
 from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
 from vetro.library.natives.agent_logins import server_mark
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.tasks import spec
 
@@ -140,7 +141,7 @@ def test_a_plan_knows_the_placeholder_only(config: Config, host: EffectsHost) ->
     made = Deployed(server(), settings=spec.engine_settings(config, OWNER.environment))
     for number, push in enumerate(made.host.performed("stack.push")):
         host.perform(f"0/{number}", "stack.push", {**push, "known": None})
-    cloud = cloud_of(spec.cloud(config), OWNER)
+    cloud = cloud_of(cloud_settings.cloud(config), OWNER)
     try:
         (stack,) = cloud.stacks(OWNER)
         read = cloud.read_stack(OWNER, "", stack.name)
@@ -163,7 +164,7 @@ def test_without_management_servers_share_the_login(config: Config) -> None:
         },
     )
     assert spec.engine_settings(shared, "env")["rabbitmq"] == {"host": "from.outside"}
-    assert set(spec.cloud(shared)) == {"kind", "directory", "settings"}
+    assert set(cloud_settings.cloud(shared)) == {"kind", "directory", "settings"}
     assert spec.engine_settings(config, "env")["rabbitmq"]["login"] == "vetro-env"
 
 

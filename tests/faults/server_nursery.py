@@ -37,10 +37,10 @@ class Nursery:
 
         from vetro.engine.host.forker import HostForker
         from vetro.engine.task.launcher import Launcher
-        from vetro.server.tasks.spec import compiled
+        from vetro.server.sandboxed_workers import compiled_folder
 
         call_command("migrate", verbosity=0)
-        self.launcher = Launcher(cache=compiled(config()))
+        self.launcher = Launcher(cache=compiled_folder(config()))
         self.launcher.start().close()
         self.forker = HostForker()
         self.forker.start()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from vetro.cli import output as out
+from vetro.server.config import cloud_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,17 +88,16 @@ def chosen_cloud(client: Any, wanted: str, script: str | None, *, quiet: bool = 
     """
     from vetro.clouds import kinds
     from vetro.clouds.interface import Place
-    from vetro.server.tasks import spec
 
     config = client.workspace.config
     if wanted in kinds.AUTOMATIC:
-        wanted, reason = spec.named_kind(config)
+        wanted, reason = cloud_settings.named_kind(config)
         if not wanted:
             choice = kinds.choose(Place(directory=config.path("cloud.directory")))
             wanted, reason = choice.name, choice.reason
         if not quiet:
             out.note(f"servers: {wanted} ({reason})")
-    spec.check_kind(config, wanted)
+    cloud_settings.check_kind(config, wanted)
     return {"kind": wanted} | ({"script": os.path.abspath(script)} if script else {})
 
 

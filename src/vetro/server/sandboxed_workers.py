@@ -9,16 +9,27 @@ import os
 import threading
 
 from vetro.engine.task.launcher import Launcher
+from vetro.server.config.config import Config
 from vetro.server.setup import config
 
 #: What can be asked there, by name: definitions of forms; archives.
-ANSWERING = ("form=vetro.forms.queries:answerer", "examine=vetro.server.catalog.inspection.worker:answerer")
+ANSWERING = ("form=vetro.forms.queries:answerer", "examine=vetro.server.sandboxed_answers:answerer")
 
 _lock = threading.Lock()
 #: The folder of compiled code, where it is not that of the installation.
 _compiled: str | None = None
 #: By process: what a forked process inherits is not its own.
 _launchers: dict[int, Launcher] = {}
+
+
+def compiled_folder(config: Config) -> str:
+    """The folder of the compile cache: imports write it, task processes read it. Made when it is missing."""
+    folder = config.data / "cache" / "code"
+    if not folder.is_dir():
+        from vetro.packages.cache import DiskCache
+
+        DiskCache(folder, writable=True)
+    return str(folder)
 
 
 def read_compiled(folder: str | None) -> None:
@@ -29,14 +40,14 @@ def read_compiled(folder: str | None) -> None:
 
 def launcher() -> Launcher:
     """The one of this process; its zygote starts with the first question."""
-    from vetro.server.tasks import spec
-
     with _lock:
         found = _launchers.get(os.getpid())
         if found is None:
             if not _launchers:
                 atexit.register(close)
-            found = _launchers[os.getpid()] = Launcher(cache=_compiled or spec.compiled(config()), answering=ANSWERING)
+            found = _launchers[os.getpid()] = Launcher(
+                cache=_compiled or compiled_folder(config()), answering=ANSWERING
+            )
         return found
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.server import large_requests
 from vetro.server.database import database_settings
 from vetro.server.language import compiled
-from vetro.server.requests import large_requests
 from vetro.server.secrets.django_key import django_secret
 from vetro.server.setup import config as _config
 from vetro.server.tasks.backends import django_settings
@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "vetro.server.tasks",
     "vetro.server.audit",
     "vetro.server.forms",
+    "vetro.server.retention",
     "vetro.server.web",
     *_dispatch.pop("INSTALLED_APPS"),
 ]

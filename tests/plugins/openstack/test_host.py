@@ -14,8 +14,8 @@ from vetro.engine.host.answer import HostConfigError
 from vetro.engine.host.config import build_host, cloud_of
 from vetro.engine.planning import recorder
 from vetro.library.stackdata import difference, digest_of, parts_of
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
-from vetro.server.tasks import spec
 from vetro_openstack import OpenStackCloud, SettingWrong
 
 OWNER = Owner("project", "Env")
@@ -32,7 +32,7 @@ def test_a_host_pushes_stacks_into_an_openstack(tmp_path: Path) -> None:
             "cloud.openstack": settings(fake.url),
             "networking.router_name": "edge",
         }
-        wanted = spec.cloud(Config.load(tmp_path, environ={}, overrides=overrides))
+        wanted = cloud_settings.cloud(Config.load(tmp_path, environ={}, overrides=overrides))
         assert wanted["settings"]["router"] == "edge"
         host = build_host({"cloud": wanted, "owner": {"project": "project", "environment": "Env"}})
         try:
@@ -52,7 +52,7 @@ def test_a_plan_begins_with_what_heat_has(tmp_path: Path) -> None:
     with Fake() as fake:
         fake.regions = ["One", "Two"]
         given = settings(fake.url, region="One", regions=["Two"])
-        real = spec.cloud(
+        real = cloud_settings.cloud(
             Config.load(tmp_path, environ={}, overrides={"cloud.kind": "openstack", "cloud.openstack": given})
         )
         cloud = cloud_of(real, OWNER)
@@ -71,11 +71,11 @@ def test_a_plan_begins_with_what_heat_has(tmp_path: Path) -> None:
 def test_wrong_settings_stop_the_start(tmp_path: Path) -> None:
     overrides = {"cloud.kind": "openstack", "cloud.openstack": {"auth_url": "https://k/v3"}}
     with pytest.raises(SettingWrong, match="credentials are missing"):
-        spec.check_cloud(Config.load(tmp_path, environ={}, overrides=overrides))
-    spec.check_cloud(
+        cloud_settings.check_cloud(Config.load(tmp_path, environ={}, overrides=overrides))
+    cloud_settings.check_cloud(
         Config.load(tmp_path, environ={}, overrides={**overrides, "cloud.openstack": settings("https://k")})
     )
-    spec.check_cloud(Config.load(tmp_path, environ={}, overrides={"cloud.openstack": {}}))
+    cloud_settings.check_cloud(Config.load(tmp_path, environ={}, overrides={"cloud.openstack": {}}))
 
 
 def test_without_a_broker_agents_are_out_of_reach(tmp_path: Path) -> None:

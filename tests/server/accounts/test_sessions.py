@@ -14,8 +14,8 @@ from django.test import Client
 from tests.server.tasks import shop
 from tests.server.web.conftest import browser
 from vetro.server import setup
+from vetro.server.retention.sweep import sweep
 from vetro.server.setup import config
-from vetro.server.tasks.sweep import sweep
 
 __all__ = ["browser"]
 

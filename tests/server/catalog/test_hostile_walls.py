@@ -27,8 +27,8 @@ from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.inspection import client, protocol
 from vetro.server.catalog.inspection.pool import Pool
 from vetro.server.errors import Invalid
+from vetro.server.sandboxed_workers import compiled_folder
 from vetro.server.setup import config
-from vetro.server.tasks import spec
 
 pytestmark = pytest.mark.attack("uploads", "walls of examiners")
 
@@ -144,7 +144,7 @@ def test_code_is_kept_for_the_archive_that_was_examined_only(bad: Pool, monkeypa
     keys["short"] = "0" * 64
     data = json.dumps({"keys": list(keys.values())}).encode()
     client.check_archives("p", [(data, own)], [], shared=[own])
-    cache = DiskCache(spec.compiled(config()))
+    cache = DiskCache(compiled_folder(config()))
     assert not any(cache.get(key) for key in keys.values())
     client.check_archives("p", [(data, own)], [])
     assert {file: cache.get(key) for file, key in keys.items()} == {
@@ -170,14 +170,14 @@ def test_tasks_find_the_code_of_what_was_imported(
     package = import_packages(ann.caller, [data]).packages[0]
     place = str(blobs.location_of(package.digest))
     assert {file_of(key) for key in written} == {f"{place}/Classes/com.example.Compiled.yaml"}
-    cache = DiskCache(spec.compiled(config()))
+    cache = DiskCache(compiled_folder(config()))
     keys = written.copy()
     assert len(keys) == 2 and all(cache.get(key) for key in keys)
     # Whatever this process may have become: the code is that of tasks of the first project.
     import_packages(eve.caller, [data])
     assert written == keys
     # Whoever makes it public trusts nothing that others have left there.
-    DiskCache(spec.compiled(config()), writable=True).put(keys[0], b"poison")
+    DiskCache(compiled_folder(config()), writable=True).put(keys[0], b"poison")
     assert cache.get(keys[0]) == b"poison"
     import_packages(root.caller, [data], is_public=True)
     assert set(written[3:]) == set(keys) and b"poison" not in [cache.get(key) for key in keys]

@@ -9,10 +9,10 @@ import pytest
 
 from tests.server.environments.conftest import plant
 from tests.server.web.conftest import browser
+from vetro.server import large_requests
 from vetro.server.environments import deployments, limits
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import TooMany
-from vetro.server.requests import large_requests
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
 

@@ -11,7 +11,7 @@ from tests.server.catalog.archives import archive
 from vetro.model.secrets import conceal
 from vetro.server.catalog import blobs
 from vetro.server.catalog.imports import import_packages
-from vetro.server.environments import redaction
+from vetro.server.catalog.secret_names import secrets_of
 from vetro.server.errors import Unavailable
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +30,7 @@ def imported(person: Any, name: str, count: int = 1) -> str:
 
 
 def test_an_outage_of_the_store_shows_no_secret_then_or_later(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    secrets = redaction.secrets_of([imported(ann, "com.example.Out")])
+    secrets = secrets_of([imported(ann, "com.example.Out")])
 
     def away(digest: str) -> Any:
         raise Unavailable("the blob store cannot be read")
@@ -47,7 +47,7 @@ def test_an_outage_of_the_store_shows_no_secret_then_or_later(ann: Any, monkeypa
 def test_a_package_that_is_gone_hides_nothing_else_of_the_environment(
     ann: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secrets = redaction.secrets_of([imported(ann, "com.example.Gone")])
+    secrets = secrets_of([imported(ann, "com.example.Gone")])
 
     def gone(digest: str) -> Any:
         raise blobs.BlobMissing("blob is missing")
@@ -62,7 +62,7 @@ def test_packages_are_read_once_for_all_classes_of_a_model(ann: Any, monkeypatch
     read = []
     load = vetro.packages.load_path
     monkeypatch.setattr(vetro.packages, "load_path", lambda path: read.append(path) or load(path))
-    secrets = redaction.secrets_of([imported(ann, "com.example.Many", 30)])
+    secrets = secrets_of([imported(ann, "com.example.Many", 30)])
     model = [{"?": {"type": f"com.example.Safe{n}", "id": f"s{n}"}, "pin": "1234"} for n in range(30)]
     assert all(item["pin"] == {"secret": "kept"} for item in conceal(model, secrets))
     assert len(read) == 1

@@ -20,6 +20,7 @@ from tests.server.environments.conftest import exported
 from vetro.clouds.interface import Conflict, Owner, StackChange
 from vetro.engine.host.answer import NoSuchSecret
 from vetro.engine.host.encryption import Seal
+from vetro.server.config import cloud_settings
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import deployments, drafts, history, queries, service, sessions, transfer
 from vetro.server.tasks.spec import secret_keys
@@ -194,7 +195,6 @@ def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any
 def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> None:
     from vetro.engine.host.config import cloud_of
     from vetro.server.setup import config
-    from vetro.server.tasks import spec
 
     mine = town.build(ann.caller)
     project = ann.caller.project_id
@@ -207,7 +207,7 @@ def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> Non
     model = queries.get(ann.caller, mine, model=True).model or {}
     name = "murano-" + next(value for _, _, key, value in model["Attributes"] if key == "generatedStackName")
     owner = Owner(project, copy)
-    cloud = cloud_of(spec.cloud(config()), owner)
+    cloud = cloud_of(cloud_settings.cloud(config()), owner)
     try:
         # Who knows the name of the original's stack gains nothing: for this owner there is none, and it can get none.
         assert [stack.name for stack in cloud.stacks(Owner(project, mine))] == [name]

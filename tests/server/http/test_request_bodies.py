@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from tests.server.servekit import until
-from vetro.server import setup
+from vetro.server import large_requests, setup
 from vetro.server.errors import TooMany, TooSlow, Unavailable
 from vetro.server.http import request_bodies
 from vetro.server.http.concurrency import Lane, Places, whose
 from vetro.server.http.request_bodies import Bodies
-from vetro.server.requests import large_requests
 
 #: How many places a project may have is looked up.
 pytestmark = [pytest.mark.attack("bodies", "H5"), pytest.mark.django_db]

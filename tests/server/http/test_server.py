@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.servekit import Service, alive, children_of, until
-from vetro.server.config.config import Config
-from vetro.server.http.server import processes
+from vetro.server.config.config import Config, http_processes
 
 
 @pytest.fixture(scope="module")
@@ -89,5 +88,5 @@ def test_a_process_does_not_outlive_a_server_that_is_killed_while_it_starts(tmp_
 
 
 def test_by_default_there_are_two_where_two_can_run(tmp_path: Path) -> None:
-    assert processes(Config.load(tmp_path, environ={})) == min(2, len(os.sched_getaffinity(0)))
-    assert processes(Config.load(tmp_path, overrides={"server.processes": 3}, environ={})) == 3
+    assert http_processes(Config.load(tmp_path, environ={})) == min(2, len(os.sched_getaffinity(0)))
+    assert http_processes(Config.load(tmp_path, overrides={"server.processes": 3}, environ={})) == 3

@@ -13,8 +13,9 @@ import pytest
 from django.test import Client
 
 from vetro.server import setup
-from vetro.server.observe import counts, metrics
+from vetro.server.observe import metrics
 from vetro.server.observe.requests import answered, route_of
+from vetro.server.tasks import counts
 from vetro.server.tasks.models import Task, WorkerProcess
 
 
@@ -93,8 +94,8 @@ def test_a_worker_says_of_all_kinds_that_none_has_ended() -> None:
         from prometheus_client import REGISTRY
         from vetro.server.setup import setup
         setup()
-        from vetro.server.observe import metrics
-        metrics.worker_began()
+        from vetro.server.tasks import telemetry
+        telemetry.worker_began()
         for state in ("done", "diverged"):
             print(REGISTRY.get_sample_value("vetro_tasks_ended_total", {"kind": "plan", "state": state}))
         print(REGISTRY.get_sample_value("vetro_task_seconds_count", {"kind": "plan"}))

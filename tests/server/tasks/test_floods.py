@@ -9,9 +9,10 @@ import pytest
 
 from tests.server.tasks import shop
 from tests.server.tasks.test_task_runner import settings
+from vetro.server.retention import sweep
+from vetro.server.retention import tasks as retention
 from vetro.server.setup import config
 from vetro.server.tasks import journal as journal_module
-from vetro.server.tasks import retention, sweep
 from vetro.server.tasks.clock import read as now
 from vetro.server.tasks.models import Event, JournalEntry, JournalNote, JournalTask, Report, Task
 

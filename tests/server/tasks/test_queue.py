@@ -21,13 +21,13 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
+from vetro.server.retention.sweep import sweep
 from vetro.server.setup import config
 from vetro.server.tasks import clock, labels, members, queue, spec
 from vetro.server.tasks.claim import SHORT, Lease, claim, release, renew
 from vetro.server.tasks.completion import finish
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Event, JournalEntry, JournalTask, Report, Task, WorkerProcess
-from vetro.server.tasks.sweep import sweep
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
@@ -494,7 +494,7 @@ def test_old_journals_and_events_are_dropped(ann: Any, drain: Callable[..., int]
 def test_what_is_old_or_unused_is_removed_beside_the_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     from vetro.server.catalog import garbage
     from vetro.server.errors import Unavailable
-    from vetro.server.tasks import sweep as sweeping
+    from vetro.server.retention import sweep as sweeping
 
     seen: list[str] = []
 

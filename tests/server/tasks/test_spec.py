@@ -12,6 +12,7 @@ from tests.server.tasks import shop
 from vetro.agent.broker_accounts import BrokerAccounts
 from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER
 from vetro.packages.configs import ConfigError
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.config.config import ConfigError as SettingWrong
 from vetro.server.operations.doctor import variables
@@ -64,7 +65,7 @@ def test_regions_of_the_local_cloud_reach_tasks_and_cloud(tmp_path: Path) -> Non
     local = config(tmp_path, cloud__kind="local", cloud__driver="record", **more)
     told = spec.engine_settings(local, "env")
     assert (told["home_region"], told["regions"]) == ("RegionOne", ["RegionTwo"])
-    settings = spec.cloud(local)["settings"]
+    settings = cloud_settings.cloud(local)["settings"]
     assert (settings["home_region"], settings["regions"]) == ("RegionOne", ["RegionTwo"])
     assert "regions" not in spec.engine_settings(config(tmp_path), "env")
 
@@ -73,8 +74,8 @@ def test_logins_of_environments_are_for_an_openstack(tmp_path: Path) -> None:
     """Local servers speak through sockets, and nothing would put their password in."""
     local = config(tmp_path, cloud__kind="local", cloud__driver="record")
     assert spec.engine_settings(local, "env")["rabbitmq"] == {"host": "mq", "login": "vetro", "password": "S3CRET"}
-    assert "broker" not in spec.cloud(local)
-    assert spec.cloud(config(tmp_path))["broker"] == BROKER
+    assert "broker" not in cloud_settings.cloud(local)
+    assert cloud_settings.cloud(config(tmp_path))["broker"] == BROKER
 
 
 @pytest.mark.django_db
@@ -92,9 +93,9 @@ def test_servers_that_are_only_written_down_are_not_reached_through_a_broker(
 
 @pytest.mark.parametrize("management", [{"login": "x"}, {"url": "mq"}, {"url": "http://mq", "colour": 1}, "http://mq"])
 def test_wrong_settings_of_the_broker_stop_the_start(tmp_path: Path, management: Any) -> None:
-    spec.check_cloud(config(tmp_path))
+    cloud_settings.check_cloud(config(tmp_path))
     with pytest.raises(SettingWrong, match=r"engine\.broker"):
-        spec.check_cloud(config(tmp_path, engine__broker={**BROKER, "management": management}))
+        cloud_settings.check_cloud(config(tmp_path, engine__broker={**BROKER, "management": management}))
 
 
 @pytest.mark.django_db
@@ -103,7 +104,7 @@ def test_the_login_goes_with_its_environment(
 ) -> None:
     removed: list[Any] = []
     monkeypatch.setattr(BrokerAccounts, "remove", lambda accounts, owner: removed.append(owner))
-    monkeypatch.setattr(spec, "_broker", lambda given: BROKER)
+    monkeypatch.setattr(cloud_settings, "broker_settings", lambda given: BROKER)
     monkeypatch.setattr(spec, "host_config", _without_broker(spec.host_config))
     package = shop.add_package(ann.caller)
     environment = shop.add_environment(ann.caller)

@@ -291,7 +291,7 @@ def token_revoke(caller: Any, ids: tuple[str, ...]) -> list[dict[str, Any]]:
 def link_create(caller: Any, user_name: str, project_name: str | None) -> dict[str, Any]:
     """Create a link that signs USER in once, within a day."""
     from vetro.server.accounts import service
-    from vetro.server.http.supervisor import link_address
+    from vetro.server.config.address import link_address
     from vetro.server.setup import config
 
     who = service.find_user(user_name)

@@ -25,6 +25,7 @@ from vetro.model.edit import overwrite
 from vetro.model.environment import Environment
 from vetro.model.header import id_of, type_of
 from vetro.model.tree import by_id, copied, find
+from vetro.server.config import cloud_settings
 from vetro.yaql.errors import VetroError
 
 
@@ -147,12 +148,11 @@ class LocalPlace:
         from vetro.clouds import kinds
         from vetro.clouds.interface import Place
         from vetro.clouds.stacks.kind import DriverKind
-        from vetro.server.tasks import spec
 
         config = self._client.workspace.config
         wanted = self.row["driver"] if self.row is not None else ""
         kind = kinds.find(wanted or chosen_cloud(self._client, "auto", None, quiet=True)["kind"])
-        settings, place = spec.kind_settings(config, kind), Place(directory=config.path("cloud.directory"))
+        settings, place = cloud_settings.kind_settings(config, kind), Place(directory=config.path("cloud.directory"))
         return kind.listing(settings, place) if isinstance(kind, DriverKind) else kind.open(settings, place)
 
     # -- the real contracts --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from vetro.server.api.v1.discovery import discovery
 from vetro.server.observe import metrics
 from vetro.server.requests.host_names import is_loopback
 from vetro.server.setup import config
+from vetro.server.tasks.telemetry import TaskCollector
 
 #: How old the newest sign of life of a worker may be, in leases.
 _LEASES = 3
@@ -41,7 +42,7 @@ def prometheus(request: HttpRequest) -> HttpResponse:
         text = "Metrics are for this machine, or for who brings observe.metrics_token as Authorization: Bearer.\n"
         headers = {"WWW-Authenticate": "Bearer"}
         return HttpResponse(text, content_type="text/plain", status=401, headers=headers)
-    return HttpResponse(metrics.exposition(), content_type=metrics.CONTENT_TYPE)
+    return HttpResponse(metrics.exposition(TaskCollector()), content_type=metrics.CONTENT_TYPE)
 
 
 def _may_measure(request: HttpRequest) -> bool:

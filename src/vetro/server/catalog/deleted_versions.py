@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs
+from vetro.server.catalog import blobs, hooks
 from vetro.server.catalog.drafts import Draft
 from vetro.server.catalog.inspection.client import read_archive
 from vetro.server.catalog.models import Package, RetiredVersion
@@ -42,7 +42,7 @@ def check(caller: Caller, drafts: Sequence[Draft]) -> None:
     for draft in drafts:
         row = draft.row
         old = retired.get((row.fqn, row.version))
-        if old is None or old.digest == row.digest or not _in_use(old) or _unpacks_to(old.digest, draft):
+        if old is None or old.digest == row.digest or not hooks.uses.any(old) or _unpacks_to(old.digest, draft):
             continue
         raise Conflict(
             Text(
@@ -72,28 +72,12 @@ def exchanged(caller: Caller, drafts: Sequence[Draft]) -> list[RetiredVersion]:
 def forget(before: Any) -> None:
     """Drops what was deleted before a time and is not used: its content is nobody's concern any more."""
     for row in RetiredVersion.objects.filter(at__lt=before).iterator():
-        if not _in_use(row):
+        if not hooks.uses.any(row):
             row.delete()
 
 
 def _of(caller: Caller, drafts: Iterable[Draft]) -> Any:
     return RetiredVersion.objects.filter(project_id=caller.project_id, fqn__in=[d.row.fqn for d in drafts])
-
-
-def _in_use(row: RetiredVersion) -> bool:
-    """Whether an environment has it, or a task that has not ended: of any project if it was public."""
-    from vetro.server.environments.models import EnvironmentPackage
-    from vetro.server.tasks.models import Task
-    from vetro.server.tasks.spec import packages_of
-
-    pinned = EnvironmentPackage.objects.filter(fqn=row.fqn, version=row.version, digest=row.digest)
-    tasks = Task.objects.filter(kind__in=("deploy", "destroy", "action")).exclude(state__in=Task.FINAL)
-    if not row.kept.get("is_public"):
-        pinned = pinned.filter(environment__project_id=row.project_id)
-        tasks = tasks.filter(project_id=row.project_id)
-    return pinned.exists() or any(
-        row.digest == used["digest"] for task in tasks.iterator() for used in packages_of(task)
-    )
 
 
 def _unpacks_to(digest: str, draft: Draft) -> bool:

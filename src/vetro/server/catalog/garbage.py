@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from vetro.server.catalog import blobs
+from vetro.server.catalog import blobs, hooks
 from vetro.server.setup import config
 
 #: Younger blobs may belong to an import that has not committed yet.
@@ -14,18 +14,13 @@ GRACE = 3600.0
 def used() -> set[str]:
     """Digests that packages, environments and unfinished tasks name."""
     from vetro.server.catalog.models import Package, RetiredVersion
-    from vetro.server.environments.models import EnvironmentPackage
-    from vetro.server.tasks.models import Task
 
     found: set[str] = set()
     for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo").iterator():
         found.update(d for d in digests if d)
-    found.update(EnvironmentPackage.objects.values_list("digest", flat=True).distinct())
     # What comes back under the name of a deployed version is compared with it.
     found.update(RetiredVersion.objects.values_list("digest", flat=True))
-    for task in Task.objects.exclude(state__in=Task.FINAL).iterator():
-        found.update(_digests(task.spec))
-    return found
+    return found.union(*hooks.used_digests())
 
 
 def collect(grace: float = GRACE) -> int:
@@ -56,18 +51,3 @@ def _drop(folder: str, digest: str) -> None:
             path.unlink(missing_ok=True)
     else:
         shutil.rmtree(place / digest, ignore_errors=True)
-
-
-def _digests(value: object) -> set[str]:
-    """Everything in a task that looks like a digest."""
-    found: set[str] = set()
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
-        elif isinstance(item, str) and len(item) == 64:
-            found.add(item)
-    return found

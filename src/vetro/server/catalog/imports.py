@@ -14,7 +14,7 @@ from django.db.models import Q
 from vetro.diagnostics import Text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, deleted_versions, requirements, standard_packages
+from vetro.server.catalog import blobs, deleted_versions, hooks, requirements, standard_packages
 from vetro.server.catalog.blobs import BlobMissing
 from vetro.server.catalog.conflicts import check_among, check_conflicts, check_names
 from vetro.server.catalog.dependencies import packages_for
@@ -211,11 +211,9 @@ def _check_room(caller: Caller, drafts: Sequence[Draft]) -> None:
 
 def teller(caller: Caller, name: str) -> Callable[[str, int, int], None]:
     """An ``on_progress`` that tells those who watch the project, as events ``import`` with this name."""
-    from vetro.server.tasks.models import Event
 
     def tell(stage: str, done: int, of: int) -> None:
-        data = {"name": name, "stage": stage, "done": done, "of": of}
-        Event.objects.create(project_id=caller.project_id, kind="import", data=data)
+        hooks.changed(caller.project_id, "import", {"name": name, "stage": stage, "done": done, "of": of})
 
     return tell
 

@@ -11,6 +11,7 @@ from django.db import connection
 
 from vetro.muranopl.declarations.versions import parse_version
 from vetro.server.caller import Caller
+from vetro.server.catalog import hooks
 from vetro.server.catalog.limits import shortened
 from vetro.server.catalog.models import (
     Ancestor,
@@ -164,11 +165,7 @@ def from_blob(project_id: str, fqn: str, version: str, digest: str) -> Package |
 def note(caller: Caller, package: Package, change: str, **details: Any) -> None:
     """The audit record and the event of a change; within its transaction."""
     from vetro.server.audit.record import record
-    from vetro.server.tasks.models import Event
 
     record(caller, f"package.{change}", package.id, package.fqn, version=package.version, **details)
-    Event.objects.create(
-        project_id=package.project_id,
-        kind="package",
-        data={"id": package.id, "fqn": package.fqn, "version": package.version, "change": change},
-    )
+    data = {"id": package.id, "fqn": package.fqn, "version": package.version, "change": change}
+    hooks.changed(package.project_id, "package", data)

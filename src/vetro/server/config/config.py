@@ -215,3 +215,9 @@ def _value(values: Mapping[str, Value], name: str, given: Any, source: str) -> V
     if setting.least is not None and given < setting.least:
         raise ConfigError(f"{source}: '{name}' must be at least {setting.least}, not {given}")
     return Value(setting, given, source)
+
+
+def http_processes(settings: Config) -> int:
+    """How many processes answer requests."""
+    wanted = int(settings["server.processes"])
+    return wanted or min(2, len(os.sched_getaffinity(0)))

@@ -1,4 +1,4 @@
-"""Archives of environments, read inside of the walls of tasks (`vetro.server.catalog.inspection.worker`).
+"""Archives of environments, read inside of the walls of tasks (`vetro.server.sandboxed_answers`).
 
 An archive of 0.4 MB can hold gigabytes of objects. So the process that answers requests never unpacks nor parses one:
 it asks `answer`, and gets models as compressed JSON, one after the other, which it stores as they are.

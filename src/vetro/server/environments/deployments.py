@@ -12,13 +12,14 @@ from vetro.model.environment import applications_of, view_of
 from vetro.model.header import id_of
 from vetro.model.secrets import conceal
 from vetro.model.tree import find, objects
+from vetro.server import large_requests
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import secrets_of
 from vetro.server.environments import drafts, queries, redaction
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.ids import stamp
-from vetro.server.requests import large_requests
 from vetro.server.tasks import log
 from vetro.server.tasks.models import Report, Task
 
@@ -67,7 +68,7 @@ def described(task: Task, caller: Caller) -> dict[str, Any]:
     if not redaction.may_know(caller):
         digests = [used["digest"] for used in spec.get("packages") or ()]
         action = redaction.conceal_arguments(action, root, digests)
-        root = conceal(root, redaction.secrets_of(digests))
+        root = conceal(root, secrets_of(digests))
     return {
         "id": task.id,
         "environment_id": task.environment_id,

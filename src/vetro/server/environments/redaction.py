@@ -7,24 +7,18 @@ The mark is that of forms, ``{"secret": "kept"}``. Classes are only read here, n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from typing import Any
 
 from vetro.diagnostics import Text
 from vetro.model import secrets
 from vetro.model.header import class_name, type_of
-from vetro.model.secrets import MarkWithoutSecret, Secret, SecretNames, mark, sounds_secret
+from vetro.model.secrets import MarkWithoutSecret, SecretNames, mark, sounds_secret
 from vetro.model.tree import find, objects
-from vetro.muranopl.tools.inspect import secret_names
 from vetro.server.accounts.policy import allows
-from vetro.server.cache import Remembered
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import secret_arguments, secrets_of
 from vetro.server.environments import packages, queries
-from vetro.server.errors import Invalid, ServiceError
-from vetro.yaql.errors import VetroError
-
-#: (type, packages, method) -> names. What could not be read is not kept: it may be read the next time.
-_found = Remembered(4096)
+from vetro.server.errors import Invalid
 
 
 def may_know(caller: Caller) -> bool:
@@ -58,25 +52,12 @@ def secrets_in_project(caller: Caller, project_id: str, root: Any) -> SecretName
     return names
 
 
-def secrets_of(digests: Iterable[str]) -> SecretNames:
-    """The same among packages with these digests."""
-    known = tuple(sorted(set(digests)))
-    # Read once for all types of a model: there may be thousands of them in a package.
-    engine = cache(lambda: _engine(known))
-    return lambda type_text: _secrets(type_text, known, engine)
-
-
 def of_roots(caller: Caller, found: queries.Found, *roots: Any) -> SecretNames:
     """The secret properties of the classes that any of these models uses."""
     # A draft mostly has the classes of what is deployed.
     unlike = {frozenset(map(type_of, objects(root))): root for root in roots if root}
     asked = [secrets_for(caller, found, root) for root in unlike.values()]
     return lambda type_text: frozenset().union(*(names(type_text) for names in asked))
-
-
-def as_diff(names: SecretNames) -> Secret:
-    """The same as `vetro.model.differences` asks."""
-    return lambda class_name, name: name in names(class_name)
 
 
 def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[str]) -> dict[str, Any]:
@@ -88,8 +69,7 @@ def conceal_arguments(action: Mapping[str, Any], model: Any, digests: Iterable[s
     if not isinstance(args, Mapping) or not args:
         return dict(action)
     type_text = type_of(find(model, str(action.get("object_id") or "")))
-    known = tuple(sorted(set(digests)))
-    names = _secrets(type_text, known, lambda: _engine(known), str(action.get("method") or ""))
+    names = secret_arguments(type_text, str(action.get("method") or ""), digests)
     return {**action, "args": {key: mark() if key in names else item for key, item in args.items()}}
 
 
@@ -129,32 +109,3 @@ def _packages(choose: Callable[[Any], Iterable[Any]], root: Any) -> list[Any]:
         except Invalid:
             continue
     return list(rows.values())
-
-
-def _secrets(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any], method: str = "") -> frozenset[str]:
-    """Names of secret properties of a class, or of secret arguments of its method. Raises `Unavailable`."""
-    if not type_text or not digests:
-        return frozenset()
-
-    def read() -> frozenset[str]:
-        linked = engine()
-        try:
-            return secret_names(linked, type_text, method)
-        except VetroError:  # there is no such class
-            return frozenset()
-
-    try:
-        return _found.get((type_text, digests, method), read)
-    except ServiceError:
-        raise
-    except VetroError:  # a package is gone for good, or damaged: what is left of the environment is shown
-        return frozenset()
-
-
-def _engine(digests: tuple[str, ...]) -> Any:
-    """What links the classes of these packages. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
-    from vetro.muranopl.api import Engine
-    from vetro.packages import load_path
-    from vetro.server.catalog.blobs import local_path
-
-    return Engine([item for digest in digests for item in load_path(local_path(digest))], seed=0)

@@ -16,9 +16,9 @@ from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner, Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Text
 from vetro.forms.cloud_lists import rows
+from vetro.server.config import cloud_settings
 from vetro.server.forms.concurrency import FairPool, Full
 from vetro.server.setup import config
-from vetro.server.tasks import spec
 from vetro.yaql.errors import VetroError
 
 #: Seconds for which a list is good, and for which an old one is when the cloud does not answer.
@@ -138,10 +138,10 @@ def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
 
 def _listing() -> Listing | None:
     """The lists of a cloud around a driver, which are in its state; None for clouds that have to be asked."""
-    kind = spec.kind(config())
+    kind = cloud_settings.kind(config())
     if not isinstance(kind, DriverKind):
         return None
-    settings = spec.kind_settings(config(), kind)
+    settings = cloud_settings.kind_settings(config(), kind)
     directory = config().path("cloud.directory")
     key = (os.getpid(), f"{directory}\0{settings}")
     with _lock:
@@ -153,7 +153,7 @@ def _listing() -> Listing | None:
 def _with_cloud(owner: Owner, do: Callable[[Cloud], Any]) -> Any:
     from vetro.engine.host.config import cloud_of
 
-    cloud = cloud_of(spec.cloud(config()), owner)
+    cloud = cloud_of(cloud_settings.cloud(config()), owner)
     try:
         return do(cloud)
     finally:

@@ -23,6 +23,7 @@ from django.db import connections
 from django.http import HttpResponseBase
 from django.urls import get_resolver, set_script_prefix
 
+from vetro.server import large_requests
 from vetro.server.accounts.policy import is_admin
 from vetro.server.api.v1 import endpoints as _endpoints  # registers them
 from vetro.server.api.v1.discovery import STATUS, TYPE, at_root
@@ -34,7 +35,6 @@ from vetro.server.http.large_transfer import Answer, Files, hand_over, there
 from vetro.server.http.request_bodies import Bodies, BodyRefused, Received
 from vetro.server.http.static_files import PREFIX, Static
 from vetro.server.observe.requests import answered, current
-from vetro.server.requests import large_requests
 from vetro.server.requests.host_names import Hosts
 from vetro.server.requests.proxies import Proxies
 from vetro.server.requests.slow_requests import held

@@ -2,7 +2,7 @@
 
 Nothing is read before the application asks for it: who may not send anything is told so first. Then all of it is
 received, into a file beyond a small size, and the application reads that; what is parsed as a whole and large is for
-another process (`vetro.server.requests.large_requests`). A body that is not there at once needs one of the places of
+another process (`vetro.server.large_requests`). A body that is not there at once needs one of the places of
 the process, and has to arrive at a least rate: who sends slowly holds a thread. No project has more than some of the
 places, nor has an address from which somebody sends who is not signed in; the last quarter is for those who hold none
 yet.
@@ -20,11 +20,11 @@ from typing import IO, Any, Final
 
 from django.core.exceptions import RequestDataTooBig
 
+from vetro.server import large_requests
 from vetro.server.config.config import Config
 from vetro.server.errors import Invalid, TooSlow, Unavailable
 from vetro.server.http.concurrency import Places, whose
 from vetro.server.quotas.limits import limit
-from vetro.server.requests import large_requests
 
 #: Bytes of a body of somebody who is not signed in.
 STRANGER: Final = 65_536

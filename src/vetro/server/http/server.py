@@ -7,7 +7,7 @@ import gc
 import os
 import resource
 
-from vetro.server.config.config import Config
+from vetro.server.config.config import Config, http_processes
 
 #: Seconds for answers under way when the service ends.
 GRACE = 4
@@ -21,12 +21,6 @@ def _connections() -> int:
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return max(256, min(hard, 65536) - 512)
-
-
-def processes(settings: Config) -> int:
-    """How many processes answer requests."""
-    wanted = int(settings["server.processes"])
-    return wanted or min(2, len(os.sched_getaffinity(0)))
 
 
 def _load() -> None:
@@ -56,7 +50,7 @@ def main() -> None:
     die_with_parent()
     os.environ[PARENT] = str(os.getpid())  # those that are forked must not outlive this one (`background_work`)
     settings = Config.load()
-    count = processes(settings)
+    count = http_processes(settings)
     if count > 1:
         _load()
     Granian(

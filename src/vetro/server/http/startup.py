@@ -28,12 +28,12 @@ def prepare(settings: Config) -> str | None:
     setup(settings)
     from vetro.server.accounts import policy
     from vetro.server.accounts.keystone import checked_settings
+    from vetro.server.config.cloud_settings import check_cloud
     from vetro.server.environments import networks
     from vetro.server.http.static_files import prepare as prepare_static
     from vetro.server.operations.database import schema
     from vetro.server.operations.database.keys_and_archives import require_keys
     from vetro.server.secrets.encryption import keyring
-    from vetro.server.tasks.spec import check_cloud
 
     keyring()
     networks.check(settings)

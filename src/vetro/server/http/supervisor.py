@@ -6,7 +6,6 @@ by the kernel when it is, so nothing is left of a service that was killed.
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import logging
@@ -22,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from vetro.server.config import address
 from vetro.server.config.config import Config, ConfigError, make_data
 from vetro.server.http.processes import PARENT, Child
 from vetro.server.http.server import GRACE
@@ -31,8 +31,6 @@ from vetro.yaql.errors import VetroError
 _log = logging.getLogger("vetro.serve")
 #: Seconds until the service must answer.
 _START = 60.0
-#: File in the folder of a run that says where it answers.
-_ADDRESS = "address"
 #: How the C library keeps memory.
 _MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 #: Seconds for workers to give back their tasks, beyond those that the tasks get.
@@ -90,30 +88,6 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
                 ready_file.unlink(missing_ok=True)
 
 
-def url_of(config: Config) -> str:
-    """Where users reach the service."""
-    public = str(config["server.public_url"]).rstrip("/")
-    return public or f"http://{_bracketed(_reachable(config))}:{config['server.port']}"
-
-
-def link_address(config: Config, secret: str) -> str:
-    """The address of a link that signs somebody in (`vetro.server.accounts.service.create_link`).
-
-    Where a service runs on this data directory, the link is one to it, whichever port it took.
-    """
-    url = "" if config["server.public_url"] else _running(config)
-    return f"{url or url_of(config)}/app/link/{secret}"
-
-
-def _running(config: Config) -> str:
-    """The address of a service that runs on this data directory; '' when none does."""
-    for found in sorted(config.data.joinpath("run").glob("[0-9]*/" + _ADDRESS)):
-        if Path("/proc", found.parent.name).exists():
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                return str(json.loads(found.read_text(encoding="utf-8"))["url"])
-    return ""
-
-
 def _children(config: Config, environment: dict[str, str]) -> list[Child]:
     children = [Child("HTTP server", ["-m", "vetro.server.http.server"], environment)]
     children.append(Child("process for large requests", ["-m", "vetro.server.http.large_process"], environment))
@@ -134,12 +108,12 @@ def _run(
     for child in children:
         child.start()
     _await_answer(config, children[0], stop)
-    url = url_of(config)
+    url = address.url_of(config)
     if not stop.is_set():
         say(f"Vetro answers at {url} (data in {config.data})")
         if link is not None:
             say(f"First login, once and within a day: {url}/app/link/{link}")
-        for file in (folder / _ADDRESS, ready_file):
+        for file in (folder / address.FILE, ready_file):
             if file is not None:
                 _write(file, {"url": url, "pid": os.getpid()})
     while not stop.wait(0.5):
@@ -185,7 +159,7 @@ def _await_answer(config: Config, server: Child, stop: threading.Event) -> None:
         status = server.ended()
         if status is not None:
             raise ServeError(f"the HTTP server ended at once (exit status {status}); the lines above say why")
-        connection = http.client.HTTPConnection(_reachable(config), int(config["server.port"]), timeout=5)
+        connection = http.client.HTTPConnection(address.reachable(config), int(config["server.port"]), timeout=5)
         try:
             connection.request("GET", "/health")
             if connection.getresponse().status == 200:
@@ -233,16 +207,6 @@ class _reserved:
     def __exit__(self, *_: object) -> None:
         if self._socket is not None:
             self._socket.close()
-
-
-def _reachable(config: Config) -> str:
-    """An address under which this machine reaches the service."""
-    host = str(config["server.host"])
-    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def _run_folder(config: Config) -> Path:

@@ -10,7 +10,7 @@
                         reports.jsonl       status lines of tasks without journal
 
 Whoever has such a folder may have it from somebody else. So `answer` runs behind the walls of tasks
-(`vetro.server.catalog.inspection.worker`): JSON, SQLite and pipes in there take memory and time of a process that is
+(`vetro.server.sandboxed_answers`): JSON, SQLite and pipes in there take memory and time of a process that is
 ended. What it gives back is as much as the service takes from anybody, and `OldTask.loads` believes nothing of it.
 """
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from vetro.clouds.kinds import KindMissing
 from vetro.engine.worker.ports import ProcessLauncher
+from vetro.server.config.cloud_settings import check_kind
 from vetro.server.config.config import ConfigError
 from vetro.server.errors import Conflict
 from vetro.server.local.environments import open_task
@@ -21,7 +22,6 @@ from vetro.server.local.locks import EnvironmentBusy
 from vetro.server.local.workspace import Workspace
 from vetro.server.tasks.claim import Lease, renew, take
 from vetro.server.tasks.models import Task
-from vetro.server.tasks.spec import check_kind
 from vetro.server.tasks.task_runner import TaskRunner
 
 

@@ -8,18 +8,15 @@ database.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: A worker that was not heard of for so many seconds is not counted.
-_GONE = 60.0
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"})
 
 _requests = Counter("vetro_requests", "Requests that were answered", ["api", "method", "route", "status"])
@@ -55,15 +52,11 @@ def request_answered(api: str, method: str, route: str, status: int, seconds: fl
     timer.observe(seconds)
 
 
-def worker_began() -> None:
-    """Says of all kinds of tasks that none has ended yet: see `_FromDatabase.collect`."""
-    from vetro.server.tasks.models import Task
-    from vetro.server.tasks.queue import KINDS
-
-    for kind in KINDS:
+def task_kinds(kinds: Iterable[str], states: Iterable[str]) -> None:
+    """Says of all kinds of tasks that none has ended yet: else the first one would not count as a rise."""
+    for kind, state in product(kinds, states):
         _task_seconds.labels(kind)
-        for state in Task.FINAL:
-            _tasks.labels(kind, state)
+        _tasks.labels(kind, state)
 
 
 def task_ended(kind: str, state: str, seconds: float | None) -> None:
@@ -73,8 +66,8 @@ def task_ended(kind: str, state: str, seconds: float | None) -> None:
         _task_seconds.labels(kind).observe(seconds)
 
 
-def exposition() -> bytes:
-    """Everything, as Prometheus reads it."""
+def exposition(*collectors: Collector) -> bytes:
+    """Everything, as Prometheus reads it; ``collectors`` are asked for what stands in the database."""
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
@@ -82,54 +75,6 @@ def exposition() -> bytes:
     else:
         own = generate_latest(REGISTRY)
     rows = CollectorRegistry()
-    rows.register(_FromDatabase())
+    for collector in collectors:
+        rows.register(collector)
     return own + generate_latest(rows)
-
-
-class _FromDatabase(Collector):
-    """What is counted in the database: the same whoever is asked."""
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The families. What it costs follows from the tasks that have not ended, not from all."""
-        from django.db.models import Count, Min
-
-        from vetro.server.observe import counts
-        from vetro.server.tasks import clock
-        from vetro.server.tasks.claim import SHORT
-        from vetro.server.tasks.models import Task, WorkerProcess
-        from vetro.server.tasks.queue import KINDS
-
-        tasks = GaugeMetricFamily("vetro_tasks", "Tasks there are, by kind and state", labels=["kind", "state"])
-        # Also where there is none yet: a number that begins with 1 has not risen, as far as Prometheus knows.
-        found = {(kind, state): 0 for kind in KINDS for state in (*Task.FINAL, Task.NEEDS_PERSON)}
-        for (kind, state), count in sorted((found | counts.tasks()).items()):
-            tasks.add_metric([kind, state], count)
-        yield tasks
-        waiting = Task.objects.filter(state=Task.QUEUED).order_by().values_list("kind", "label")
-        now = clock.read()
-        length: defaultdict[tuple[str, str], int] = defaultdict(int)
-        oldest: defaultdict[tuple[str, str], float] = defaultdict(float)
-        for kind, label, count, first in waiting.annotate(Count("id"), Min("created")):
-            key = ("short" if kind in SHORT else "long", label)
-            length[key] += count
-            oldest[key] = max(oldest[key], (now - first).total_seconds())
-        all_oldest = max([0.0, *oldest.values()])
-        yield GaugeMetricFamily("vetro_queue_length", "Tasks that wait for a worker", value=sum(length.values()))
-        yield GaugeMetricFamily(
-            "vetro_queue_oldest_seconds", "How long the first of them has been waiting", value=all_oldest
-        )
-        queues = GaugeMetricFamily(
-            "vetro_queue_tasks",
-            "The same by queue, and by the label that a worker must have",
-            labels=["queue", "label"],
-        )
-        ages = GaugeMetricFamily(
-            "vetro_queue_tasks_oldest_seconds", "How long the first of each has been waiting", labels=["queue", "label"]
-        )
-        for key in sorted(length):
-            queues.add_metric(key, length[key])
-            ages.add_metric(key, oldest[key])
-        yield queues
-        yield ages
-        alive = WorkerProcess.objects.filter(seen__gte=clock.after(-_GONE)).count()
-        yield GaugeMetricFamily("vetro_workers", "Workers that were heard of within a minute", value=alive)

@@ -13,12 +13,12 @@ from vetro.server.accounts.people import find_project
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.config import cloud_settings
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.quotas import enforcement, limits
 from vetro.server.quotas.models import ProjectQuota
 from vetro.server.quotas.usage import measured, used, used_in_cloud
 from vetro.server.setup import config
-from vetro.server.tasks import spec
 
 _MANAGE = "manage_accounts"
 
@@ -34,7 +34,7 @@ def shown(caller: Caller, project_id: str) -> list[dict[str, Any]]:
         enforce(caller, _MANAGE)
     own = limits.own_limits(project_id)
     cloud = used_in_cloud(project_id)
-    able = spec.capabilities(config())
+    able = cloud_settings.capabilities(config())
     kept = able is not None and able.quota
     made = []
     for name, quota in QUOTAS.items():

@@ -19,7 +19,7 @@ from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from vetro.clouds.quotas import exceeds
 from vetro.server.errors import TooMany
-from vetro.server.quotas.limits import limit
+from vetro.server.requests import hooks
 from vetro.server.setup import config
 
 #: Milliseconds after which a client comes again.
@@ -73,7 +73,7 @@ def text_stream(parts: Callable[[], Iterator[str]], name: str, project_id: str) 
 def _take(project_id: str) -> bool:
     """Takes a place for a stream of this project, if there is one."""
     global _open
-    own = limit(project_id, "streams")
+    own = max(hooks.most_streams(project_id))
     with _lock:
         most = int(config()["server.streams"])
         has = _by_project[project_id]

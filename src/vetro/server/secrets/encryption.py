@@ -15,8 +15,8 @@ from typing import Any
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.db import models
 
+from vetro.server import large_requests
 from vetro.server.errors import Invalid
-from vetro.server.requests import large_requests
 from vetro.server.secrets.key_file import KeysUnusable, read_keys
 
 

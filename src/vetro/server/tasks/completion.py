@@ -12,7 +12,7 @@ from vetro.diagnostics import Text, decode_messages
 from vetro.engine.outcome import Outcome
 from vetro.model.header import id_of
 from vetro.server.secrets.key_file import KeysUnusable
-from vetro.server.tasks import clock, log, notifications, package_places, reports
+from vetro.server.tasks import clock, hooks, log, notifications, package_places, reports
 from vetro.server.tasks.dispatcher import dispatcher
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.wait import tell_waiting
@@ -50,15 +50,13 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
         _last_reports(task)
     task.save()
     if task.kind in LASTING and task.environment_id and task.state != Task.NEEDS_PERSON:
-        from vetro.server.environments.outcomes import task_ended
-
-        task_ended(task, outcome)
+        hooks.ended(task, outcome)
     reports.tell(task)
     if task.environment_id and task.state != Task.NEEDS_PERSON:
         _tell_the_next(task)
     transaction.on_commit(partial(tell_waiting, task.id))
     if task.state in Task.FINAL:
-        from vetro.server.observe.tasks import ended
+        from vetro.server.tasks.telemetry import ended  # with Prometheus, which commands begin without
 
         transaction.on_commit(partial(ended, task, (task.spec or {}).get("trace"), methods))
 
@@ -73,10 +71,7 @@ def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None
         task.owner, task.lease_until, task.finished = "", None, clock.read()
         _last_reports(task)
         task.save()
-        if task.session_id:
-            from vetro.server.environments.models import Session
-
-            Session.objects.filter(id=task.session_id).update(state=Session.FAILED)
+        hooks.broken_off(task)
         reports.tell(task)
         if task.environment_id:
             _tell_the_next(task)

@@ -16,6 +16,7 @@ class Task(models.Model):
 
     QUEUED, RUNNING = "queued", "running"
     #: States after which nothing happens any more; ``needs_person`` waits for a decision.
+    KINDS: ClassVar = ("deploy", "destroy", "action", "static", "builder", "schema", "plan")
     FINAL = ("done", "failed", "cancelled", "killed", "diverged")
     NEEDS_PERSON = "needs_person"
 
@@ -76,7 +77,7 @@ class Task(models.Model):
             models.Index(
                 fields=["project_id", "log_bytes"], condition=models.Q(log_bytes__gt=0), name="log_bytes_of_projects"
             ),
-            # What has ended since, counted without its rows (`vetro.server.observe.counts`).
+            # What has ended since, counted without its rows (`vetro.server.tasks.counts`).
             models.Index(
                 fields=["finished", "kind", "state"],
                 condition=models.Q(finished__isnull=False),
@@ -201,7 +202,7 @@ class Event(models.Model):
 
 
 class SweepMark(models.Model):
-    """One row: the time when what is too old was dropped last (`vetro.server.tasks.sweep`)."""
+    """One row: the time when what is too old was dropped last (`vetro.server.retention.sweep`)."""
 
     at = models.DateTimeField()
 

@@ -17,6 +17,8 @@ from vetro.engine import planning
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.journal import Journal
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import as_diff, secrets_of
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.tasks import spec
 from vetro.server.tasks.models import Task
@@ -73,16 +75,14 @@ def tidy(place: Path) -> None:
 
 def result(task: Task, outcome: Outcome, journal: Journal, config: Config, folder: str) -> Outcome:
     """The outcome of the run with the plan as its result, and without a model: nothing was deployed."""
-    from vetro.server.environments import redaction  # it stands on this layer
-
     owner = Owner(task.project_id, _environment(task), task.user_id or "system")
-    secret = redaction.as_diff(redaction.secrets_of(used["digest"] for used in spec.packages_of(task)))
+    secret = as_diff(secrets_of(used["digest"] for used in spec.packages_of(task)))
     return planning.told(
         outcome,
         journal,
         model=task.spec["model"],
         owner=owner,
-        real=spec.cloud(config, task.spec.get("cloud")),
+        real=cloud_settings.cloud(config, task.spec.get("cloud")),
         folder=folder,
         secret=secret,
     )

@@ -22,7 +22,7 @@ from django.db import connections
 
 from vetro.engine.host import heartbeat
 from vetro.server.config.config import Config
-from vetro.server.tasks import members, sweep
+from vetro.server.tasks import hooks, linking, members
 from vetro.server.tasks.claim import SHORT, Lease, claim, renew, shorten
 from vetro.server.tasks.dispatcher import SWEEP_SECONDS
 from vetro.server.tasks.members import Wanted
@@ -196,7 +196,7 @@ class WorkerPool:
     def beat(self, over: threading.Event) -> None:
         """Renews the leases until ``over``; for a thread of its own."""
         swept, ahead = time.monotonic() - _SWEEP_EVERY + 60.0, math.inf
-        linked, working = swept, dict[str, threading.Thread]()
+        linked, working = swept, dict[str, list[threading.Thread]]()
         try:
             while not over.wait(self._lease / 3):
                 try:
@@ -211,13 +211,13 @@ class WorkerPool:
                         self._wanted(wanted)
                     if members.take_over(self._config):
                         self.look()
-                    busy = {name for name, thread in working.items() if thread.is_alive()}
+                    busy = {name for name, threads in working.items() if any(t.is_alive() for t in threads)}
                     if time.monotonic() - linked > _LINK_EVERY and "link" not in busy:
                         linked = time.monotonic()
-                        working["link"] = sweep.link()
+                        working["link"] = [linking.begin()]
                     if time.monotonic() - swept > _SWEEP_EVERY and "sweep" not in busy:
                         swept = time.monotonic()
-                        working["sweep"] = sweep.begin(self._config)
+                        working["sweep"] = hooks.aged(self._config)
                         members.forget_silent(_SILENT)
                         shorten(self._lease)  # the database may go by another clock
                 except DatabaseFailed as error:

@@ -17,22 +17,21 @@ from vetro.engine.outcome import Outcome
 from vetro.engine.worker.decisions import resolve as decide
 from vetro.engine.worker.journal import NotOpen
 from vetro.engine.worker.ports import Policies
+from vetro.server import large_requests
 from vetro.server.accounts.policy import allows
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import Conflict, Invalid, NotFound, TooLarge
 from vetro.server.ids import new_id
 from vetro.server.quotas import enforcement
-from vetro.server.requests import large_requests
 from vetro.server.setup import config
-from vetro.server.tasks import clock, reports, spec
+from vetro.server.tasks import clock, hooks, reports, spec
 from vetro.server.tasks.completion import close, first_report
 from vetro.server.tasks.dispatcher import dispatcher
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.labels import label_of
 from vetro.server.tasks.models import Task
 
-KINDS = ("deploy", "destroy", "action", "static", "builder", "schema", "plan")
 #: Bytes of what one task holds, as text: what it was to do, its result, its error.
 MOST_TEXT: Final = 64 << 20
 
@@ -59,7 +58,7 @@ def enqueue(
     it neither waits for other tasks nor holds them up. Which workers may run it follows from the environment
     (`vetro.server.tasks.labels`). Raises `Invalid` for a kind that there is not, `QuotaBusy`.
     """
-    if kind not in KINDS:
+    if kind not in Task.KINDS:
         raise Invalid(Text("There are no tasks of kind '{kind}'.", kind=kind))
     id = new_id()
     project_id = caller.project_id if environment is None else environment.project_id
@@ -159,9 +158,7 @@ def retry(caller: Caller, task_id: str) -> Task:
     if task.state not in Task.FINAL or task.state == "done":
         raise Conflict(Text("The task {task_id} has not failed: it is {state}.", task_id=task_id, state=task.state))
     if task.kind in ("deploy", "destroy", "action"):
-        from vetro.server.environments.deploy import again
-
-        made: Task = again(caller, task)
+        (made,) = hooks.again(caller, task)
     else:
         made = repeat(caller, task)
     record(caller, "task.retry", made.id, made.kind, of=task.id, environment=task.environment_id)

@@ -10,14 +10,10 @@ depends on are part of it: a task that is continued after a death sees what it s
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vetro.clouds import kinds
-from vetro.clouds.interface import Capabilities, CloudKind, Owner, Place
+from vetro.clouds.interface import Owner
 from vetro.clouds.quotas import OF_CLOUD
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.engine.host.encryption import derived, key_in
@@ -25,20 +21,15 @@ from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.engine.version import engine_version
 from vetro.server.caller import Caller
-from vetro.server.config.config import Config, ConfigError
-from vetro.server.config.table import SETTINGS
+from vetro.server.config import cloud_settings
+from vetro.server.config.config import Config
 from vetro.server.observe import traces
 from vetro.server.quotas.limits import limits
 from vetro.server.secrets.key_file import read_keys
 from vetro.server.tasks.models import Task
 
-if TYPE_CHECKING:
-    from vetro.agent.broker_accounts import BrokerAccounts
-
 #: Kind of the service -> kind of the engine.
 ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
-#: Settings that are those of one kind of clouds.
-_SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
 _BESIDE = frozenset({"identities", "environment", "trace", "cloud"})
 #: What servers are told of their logins, which no setting changes.
 _LOGINS = ("login", "password", "virtual_host", "server_login", "server_password", "server_exchange")
@@ -46,8 +37,6 @@ _LOGINS = ("login", "password", "virtual_host", "server_login", "server_password
 _SOCKET = "unix:/run/vetro/agent.sock"
 
 _log = logging.getLogger("vetro.worker")
-_lock = threading.Lock()
-_chosen: dict[Path, CloudKind] = {}
 
 
 def make(
@@ -108,16 +97,6 @@ def local_paths(digests: Sequence[str]) -> list[str]:
     return [str(local_path(digest)) for digest in digests]
 
 
-def compiled(config: Config) -> str:
-    """The folder of the compile cache: imports write it, task processes read it. Made when it is missing."""
-    folder = config.data / "cache" / "code"
-    if not folder.is_dir():
-        from vetro.packages.cache import DiskCache
-
-        DiskCache(folder, writable=True)
-    return str(folder)
-
-
 def packages_of(task: Task) -> list[dict[str, str]]:
     """``{fqn, version, digest}`` of the packages that a task uses."""
     return list(task.spec.get("packages") or [])
@@ -138,7 +117,7 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
 
     Where environments have logins of their own at the broker, these are not to be set: `engine.settings` says the rest.
     """
-    broker = _broker(config)
+    broker = cloud_settings.broker_settings(config)
     own = dict(config["engine.settings"])
     told: dict[str, Any] = {"host": _SOCKET}
     if broker is not None:
@@ -150,7 +129,7 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
             told = {**theirs, **{name: told[name] for name in told if name in _LOGINS}}
     names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
              "max_environments", "max_hosts", "driver")  # fmt: skip
-    if isinstance(kind(config), DriverKind) and config["cloud.settings"].get("regions"):
+    if isinstance(cloud_settings.kind(config), DriverKind) and config["cloud.settings"].get("regions"):
         own = {"regions": list(config["cloud.settings"]["regions"]), **own}
     return {
         "rabbitmq": told,
@@ -158,15 +137,6 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
         "networking": {name: config[f"networking.{name}"] for name in names},
         **own,
     }
-
-
-def _broker(config: Config) -> dict[str, Any] | None:
-    """Settings of the broker; logins of environments are for clouds whose agents need it and which veil passwords."""
-    broker = dict(config["engine.broker"])
-    found = capabilities(config)
-    if found is None or found.agents != "broker":
-        broker.pop("management", None)
-    return broker or None
 
 
 def class_configs(config: Config) -> list[dict[str, Any]]:
@@ -189,111 +159,10 @@ def identities(caller: Caller, environment: Any = None) -> dict[str, Any]:
     return {"caller": {"user": user, "project": project}, "environment": {"user": user, "project": theirs}}
 
 
-def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | None:
-    """The kind of the cloud: the one of an environment's ``own`` (`Environment.cloud`), or that is configured, else the
-    best that works here (looked for once); None for one that a function makes. Raises `vetro.clouds.kinds.KindMissing`.
-    """
-    name = (own or {}).get("kind") or kinds.named(config["cloud.kind"], config["cloud.driver"])
-    if ":" in name:
-        return None
-    if name:
-        return kinds.find(name)
-    directory = config.path("cloud.directory")
-    with _lock:
-        if directory not in _chosen:
-            _chosen[directory] = kinds.choose(Place(directory=directory)).kind
-        return _chosen[directory]
-
-
-def capabilities(config: Config, own: Mapping[str, Any] | None = None) -> Capabilities | None:
-    """What the cloud can do; None for one that a function makes."""
-    found = kind(config, own)
-    return None if found is None else found.capabilities(kind_settings(config, found))
-
-
-def kind_settings(config: Config, kind: CloudKind) -> Any:
-    """The settings of the cloud, as its kind takes them. Raises what that says of wrong ones."""
-    return kind.settings.from_json(_settings(config, kind))
-
-
-def cloud(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
-    found = kind(config, own)
-    if found is None:
-        return {"kind": config["cloud.kind"], **config["cloud.settings"]}
-    made = {
-        "kind": found.name,
-        "directory": str(config.path("cloud.directory")),
-        "settings": _settings(config, found, (own or {}).get("script") or ""),
-    }
-    broker = _broker(config)
-    if broker and broker.get("management"):
-        made |= {"broker": broker, "signing_key": str(config.path("engine.signing_key"))}
-    return made
-
-
-def named_kind(config: Config) -> tuple[str, str]:
-    """The kind that the settings name, by a word or by a section of its own for clouds that are on no machine, and what
-    says so; '' where they name none."""
-    name = kinds.named(config["cloud.kind"], config["cloud.driver"])
-    if name:
-        return name, "cloud.kind in the settings"
-    sections = (name.removeprefix("cloud.") for name in sorted(_SECTIONS - {"cloud.settings"}) if config[name])
-    name = next((name for name in sections if kinds.find(name).rank is None), "")
-    return name, f"cloud.{name} in the settings"
-
-
-def check_kind(config: Config, name: str) -> None:
-    """Raises `ConfigError` where the settings say too little of a cloud, `KindMissing` where its kind is missing."""
-    found = kinds.find(name)
-    if not isinstance(found, DriverKind) and f"cloud.{name}" in _SECTIONS and not config[f"cloud.{name}"]:
-        raise ConfigError(f"the configuration knows no {found.title}: write the section cloud.{name} into vetro.toml")
-
-
-def _settings(config: Config, kind: CloudKind, script: str = "") -> dict[str, Any]:
-    """Plain settings of the cloud: what holds for networks of all kinds, then its section, or ``cloud.settings``."""
-    known = {item.name for item in fields(kind.settings)}  # type: ignore[arg-type]
-    own = f"cloud.{kind.name}"
-    general = {name: value for name, value in _networking(config).items() if name in known}
-    if "home_region" in known:
-        general["home_region"] = config["engine.home_region"]
-    if (script or config["cloud.script"]) and "script" in known:
-        general["script"] = script or str(config.path("cloud.script"))
-    return {**general, **config[own if own in _SECTIONS else "cloud.settings"]}
-
-
-def check_cloud(config: Config) -> None:
-    """Raises `CloudError` for a cloud that there is not, and for settings of it, or of its broker, that cannot work."""
-    found = kind(config)
-    if found is None:
-        return
-    settings = kind_settings(config, found)
-    if found.capabilities(settings).agents == "broker":
-        from vetro.agent.broker_accounts import broker_of
-
-        found.lacks(settings, Place(directory=config.path("cloud.directory")))
-        try:
-            broker_of(config["engine.broker"])
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"engine.broker: {error}") from None
-
-
-def broker_accounts(config: Config) -> BrokerAccounts | None:
-    """The logins of environments at the broker; None where they have none."""
-    broker = _broker(config)
-    if not broker or not broker.get("management"):
-        return None
-    from vetro.agent.broker_accounts import BrokerAccounts, broker_of
-
-    found, management = broker_of(broker)
-    assert management is not None
-    return BrokerAccounts(found, management, config.path("engine.signing_key"))
-
-
 def forget_environment(config: Config, task: Task) -> None:
     """After an environment was deleted: its login at the broker goes. A broker that does not answer keeps it until
-    `vetro.server.tasks.broker_logins` finds it."""
-    accounts = broker_accounts(config)
+    `vetro.server.retention.broker_logins` finds it."""
+    accounts = cloud_settings.broker_accounts(config)
     if accounts is None:
         return
     from vetro.agent.errors import AgentError
@@ -302,18 +171,6 @@ def forget_environment(config: Config, task: Task) -> None:
         accounts.remove(Owner(task.project_id, str(task.environment_id)))
     except AgentError as error:
         _log.warning("the login of environment %s stays at the broker for now: %s", task.environment_id, error.message)
-
-
-def _networking(config: Config) -> dict[str, Any]:
-    return {
-        "router": config["networking.router_name"],
-        "external_network": config["networking.external_network"],
-        "create_router": config["networking.create_router"],
-        "plan_ipv4": config["networking.env_ip_template"],
-        "max_networks": config["networking.max_environments"],
-        "max_hosts": config["networking.max_hosts"],
-        "dns_ipv4": list(config["networking.default_dns"]),
-    }
 
 
 def plugins(config: Config) -> list[str] | None:
@@ -331,8 +188,8 @@ def secret_keys(config: Config) -> list[str]:
 def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
     own = task.spec.get("cloud")
-    settings = cloud(config, own)
-    found = capabilities(config, own)
+    settings = cloud_settings.cloud(config, own)
+    found = cloud_settings.capabilities(config, own)
     if found is not None and found.quota:
         allowed = limits(task.project_id, fresh=True)  # an administrator may just have raised one for this
         settings["quotas"] = {name: allowed[name] for name in OF_CLOUD}
@@ -344,7 +201,7 @@ def host_config(config: Config, task: Task) -> dict[str, Any]:
         # A recorder checks no signatures: a key would only cost time.
         "signing_key": None if recorded else str(config.path("engine.signing_key")),
         # What is only written down has no agents that a broker could reach.
-        "broker": None if recorded else _broker(config),
+        "broker": None if recorded else cloud_settings.broker_settings(config),
         "secrets": secret_keys(config),
         "plugins": plugins(config),
         "identities": task.spec.get("identities"),

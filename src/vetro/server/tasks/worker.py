@@ -25,9 +25,9 @@ from vetro.engine.host.forker import HostForker
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.ports import Step
 from vetro.server.config.config import Config
-from vetro.server.observe import metrics
+from vetro.server.sandboxed_workers import compiled_folder
 from vetro.server.setup import config as current
-from vetro.server.tasks import members, spec
+from vetro.server.tasks import members, telemetry
 from vetro.server.tasks.claim import claim
 from vetro.server.tasks.dispatcher import dispatcher, wake
 from vetro.server.tasks.members import Wanted
@@ -90,7 +90,7 @@ def main(
             forker.start()
             hosts = partial(HostProcess, forker=forker)
         if launcher is None:
-            launcher = stack.enter_context(Launcher(cache=spec.compiled(config)))
+            launcher = stack.enter_context(Launcher(cache=compiled_folder(config)))
             launcher.start().close()
         runner = TaskRunner(config, launcher, hosts, step)
         pool = WorkerPool(config, runner, stop.wanted)
@@ -100,7 +100,7 @@ def main(
         try:
             waking = dispatcher(config, pool.member.id)
             pool.start()
-            metrics.worker_began()
+            telemetry.worker_began()
             ready()
             waking.serve(pool, stop.event)
         finally:
@@ -128,7 +128,7 @@ class _Here:
     """What `run_queued` keeps: it is called often, and starting it takes a second."""
 
     def __init__(self, config: Config) -> None:
-        self.launcher = Launcher(cache=spec.compiled(config))
+        self.launcher = Launcher(cache=compiled_folder(config))
         self.forker = HostForker(config["cloud.kind"])
         atexit.register(self.close)
 

@@ -17,6 +17,7 @@ from vetro.model.header import class_name, id_of, label_of, label_of_type, type_
 from vetro.model.secrets import SecretNames
 from vetro.model.tree import by_id, objects
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import drafts, limits, lookup, queries, redaction
 from vetro.server.environments.models import Session
 from vetro.server.tasks.models import Event
@@ -65,7 +66,7 @@ class EnvironmentPage:
         if self.root == self.deployed:
             return []
         limits.check_comparable(self.deployed, self.root)
-        found = diff(self.deployed, self.root, redaction.as_diff(self.secrets))
+        found = diff(self.deployed, self.root, as_diff(self.secrets))
         if self.deployed is None:
             # The environment's own object and its network come into being with the first deployment: nobody's doing.
             found = [item for item in found if item.place is not None and item.place[1] != "defaultNetworks"]

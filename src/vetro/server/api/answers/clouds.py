@@ -8,8 +8,8 @@ from typing import Any
 from vetro.clouds import kinds
 from vetro.clouds.interface import Capabilities
 from vetro.server.caller import Caller
+from vetro.server.config import cloud_settings
 from vetro.server.setup import config
-from vetro.server.tasks import spec
 
 #: The name of the cloud of the section ``[cloud]``.
 MAIN = "main"
@@ -21,8 +21,8 @@ def list_clouds(caller: Caller) -> dict[str, Any]:
     Raises `vetro.clouds.kinds.KindMissing`, and what wrong settings of the cloud raise.
     """
     settings = config()
-    used = spec.kind(settings)
-    able = spec.capabilities(settings)
+    used = cloud_settings.kind(settings)
+    able = cloud_settings.capabilities(settings)
     main = {"name": MAIN, "kind": None if used is None else used.name, "capabilities": _json(able)}
     found: list[dict[str, Any]] = []
     for name in kinds.names():

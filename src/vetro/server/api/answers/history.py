@@ -10,6 +10,7 @@ from vetro.server.api.answers.sessions import session_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, place, zoned
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import history, lookup, queries, redaction
 from vetro.server.environments.models import State
 
@@ -38,7 +39,7 @@ def compare_states(caller: Caller, environment_id: str, older: int, newer: int |
     number = found.version if newer is None else newer
     roots = [root_of(history.state(caller, environment_id, n)) for n in (older, number)]
     secrets = redaction.of_roots(caller, found, *roots)
-    items = history.compare(caller, environment_id, older, number, redaction.as_diff(secrets))
+    items = history.compare(caller, environment_id, older, number, as_diff(secrets))
     return {"items": [item.as_json() for item in items]}
 
 

@@ -11,6 +11,7 @@ from vetro.model.header import class_of, id_of, name_of
 from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import page
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import components, drafts, history, limits, lookup, queries, redaction, sessions
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments.models import Session
@@ -88,7 +89,7 @@ def show_changes(caller: Caller, session_id: str) -> dict[str, Any]:
     draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
     limits.check_comparable(deployed_objects(found.model or {}), draft)
     secrets = redaction.of_roots(caller, found, deployed_objects(found.model or {}), draft)
-    items = history.pending(caller, environment_id, session_id, redaction.as_diff(secrets))
+    items = history.pending(caller, environment_id, session_id, as_diff(secrets))
     return {"items": [item.as_json() for item in items]}
 
 

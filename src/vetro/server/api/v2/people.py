@@ -164,7 +164,7 @@ def create_link(
     project: Annotated[str, Query(min_length=1, max_length=255, description="Name or id of the project to begin in.")],
 ) -> Answer:
     """A link that signs the user in to the pages, once, within a day."""
-    from vetro.server.http.supervisor import link_address
+    from vetro.server.config.address import link_address
     from vetro.server.setup import config
 
     token, text = accounts.create_link(who(request), _user(user), accounts.find_project(project))

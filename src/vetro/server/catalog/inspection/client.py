@@ -98,9 +98,9 @@ def _keep(locations: Sequence[str], compiled: Mapping[str, bytes | memoryview]) 
     if not compiled:
         return
     from vetro.packages.cache import DiskCache
-    from vetro.server.tasks.spec import compiled as folder
+    from vetro.server.sandboxed_workers import compiled_folder
 
-    cache = DiskCache(folder(config()), writable=True)
+    cache = DiskCache(compiled_folder(config()), writable=True)
     own = tuple(f"{location}/" for location in locations)
     for key, data in compiled.items():
         if file_of(key).startswith(own):

@@ -10,7 +10,6 @@ import importlib
 import os
 import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from vetro.diagnostics import Text, encode_messages
@@ -20,10 +19,10 @@ from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog.inspection import describe as describing
 from vetro.server.catalog.inspection import read as reading
 from vetro.server.catalog.inspection.protocol import packed, received
-from vetro.server.environments import archive
 from vetro.server.errors import Invalid
-from vetro.server.local import old_folders
 
+#: What other apps have answered here: name -> (question, blobs) -> (answer, blobs). `vetro.server.sandboxed_answers`.
+OPERATIONS: dict[str, Callable[[dict[str, Any], list[bytes]], tuple[dict[str, Any], list[bytes]]]] = {}
 #: Characters of what went wrong in here that are told.
 _TRACE = 20_000
 
@@ -85,10 +84,8 @@ def _answer(
             return {"described": describing.describe(blobs[0], question["location"], question["others"], limits)}, []
         if question["op"] == "highlight":
             return {"lines": describing.highlight(blobs[0].decode(), question["path"])}, []
-        if question["op"] == "environment":
-            return _refusal_told(lambda: archive.answer(blobs[0], question))
-        if question["op"] == "old environment":
-            return _refusal_told(lambda: old_folders.answer(Path(question["folder"])))
+        if question["op"] in OPERATIONS:
+            return _refusal_told(lambda: OPERATIONS[question["op"]](question, blobs))
         archives = list(zip(blobs, question["locations"], strict=True))
         cache = Compiled(installation.cache, question["locations"]) if question["compile"] else None
         checked = reading.check(archives, question["others"], cache, limits)

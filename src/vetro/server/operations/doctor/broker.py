@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
-from vetro.server.tasks import spec
 
 #: No environment has this id.
 _NOBODY = "doctor"
@@ -41,7 +41,7 @@ def examine(config: Config) -> Iterator[Finding]:
         accounts = BrokerAccounts(broker, management, config.path("engine.signing_key"))
         accounts.remove(Owner(_NOBODY, _NOBODY))
         yield Finding("broker", OK, f"{management.url} lets {management.login} make logins of environments")
-    able = spec.capabilities(config)
+    able = cloud_settings.capabilities(config)
     if management is None and able is not None and able.agents == "broker":
         hint = "set 'engine.broker.management': docs/openstack.md, Agents"
         text = "all servers share one login: whoever has one may read what the others are told"

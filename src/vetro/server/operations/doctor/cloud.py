@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from vetro.clouds import kinds
 from vetro.clouds.interface import Examines, Place
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
-from vetro.server.tasks import spec
 
 _MACHINE = "'vetro doctor --machine' says what the kinds need; see 'cloud.kind'"
 
@@ -21,10 +21,10 @@ def examine(config: Config) -> Iterator[Finding]:
     if ":" in wanted:
         yield Finding("cloud", OK, f"'{wanted}' is a plug-in's, and was not asked")
         return
-    kind = spec.kind(config)
+    kind = cloud_settings.kind(config)
     assert kind is not None
-    settings = spec.kind_settings(config, kind)
-    spec.check_cloud(config)
+    settings = cloud_settings.kind_settings(config, kind)
+    cloud_settings.check_cloud(config)
     lack = kind.lacks(settings, place)
     if lack is not None:
         text = f"clouds of kind '{kind.name}' cannot run servers here: {lack.reason}"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from vetro.server.config.config import Config
-from vetro.server.http.server import processes
+from vetro.server.config import cloud_settings
+from vetro.server.config.config import Config, http_processes
 from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
-from vetro.server.tasks import clock, spec
+from vetro.server.tasks import clock
 from vetro.server.tasks.backends import backend
 from vetro.server.tasks.claim import LEASES
 from vetro.server.tasks.models import WorkerProcess
@@ -43,7 +43,7 @@ def examine(config: Config) -> Iterator[Finding]:
 
 def _bound(config: Config) -> bool:
     """Whether servers of the cloud belong to the machine of a worker."""
-    kind = spec.kind(config)
+    kind = cloud_settings.kind(config)
     return kind is not None and kind.bound
 
 
@@ -62,7 +62,7 @@ def _connections(config: Config, workers: int) -> Iterator[Finding]:
     pool = int(config["database.pool"]) or int(config["server.threads"]) + int(config["server.streams"])
     plugin = backend(config)
     more = 0 if plugin is None else plugin.connections
-    wanted = processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
+    wanted = http_processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
     if wanted > most:
         text = f"one server and {max(workers, 1)} workers may want {wanted} connections; the database grants {most}"
         yield Finding("connection", WARNING, text, "raise max_connections, or lower database.pool and worker.tasks")

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from vetro.model.differences import diff
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import components, history, limits, lookup, redaction, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
@@ -41,7 +42,7 @@ def _old(env_page: EnvironmentPage, session: Session) -> dict[str, Any]:
     after = (session.draft or {}).get("Objects")
     limits.check_comparable(before, after)
     secrets = redaction.of_roots(env_page.caller, env_page.found, before, after)
-    items = tidied(diff(before, after, redaction.as_diff(secrets)))
+    items = tidied(diff(before, after, as_diff(secrets)))
     return {"session": session, "changes": shown_changes(items, {})}
 
 

@@ -13,6 +13,7 @@ from vetro.model.header import id_of, label_of
 from vetro.model.tree import objects
 from vetro.server.accounts.models import User
 from vetro.server.caller import Caller
+from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import history as past
 from vetro.server.environments import redaction
 from vetro.server.environments.models import State
@@ -62,7 +63,7 @@ def compare(request: HttpRequest, caller: Caller, environment: str) -> HttpRespo
     roots = [root_of(past.state(caller, environment, number)) for number in (older, newer)]
     secrets = redaction.of_roots(caller, env_page.found, *roots)
     labels = {str(id_of(obj)): label_of(obj) for root in roots for obj in objects(root)}
-    items = tidied(past.compare(caller, environment, older, newer, redaction.as_diff(secrets)))
+    items = tidied(past.compare(caller, environment, older, newer, as_diff(secrets)))
     numbers: Any = State.objects.filter(environment_id=environment).order_by("-number")
     context = env_page.shell(
         "history",

@@ -14,9 +14,9 @@ from typing import Any
 
 from vetro.clouds.interface import Cloud, Owner, ShowsResources
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.server.config import cloud_settings
 from vetro.server.forms import cloud_lists
 from vetro.server.setup import config
-from vetro.server.tasks import spec
 
 #: Seconds that a page waits for a writer, and resources shown at most.
 _PATIENCE, _MOST = 1.0, 2000
@@ -42,7 +42,7 @@ _asked: dict[tuple[str, str], Future[list[dict[str, Any]]]] = {}
 
 def of_environment(project_id: str, environment_id: str) -> list[dict[str, Any]]:
     """[{id, owner, name, type, state, uses: [ids]}], owners first; empty where the cloud does not tell."""
-    if isinstance(spec.kind(config()), DriverKind):
+    if isinstance(cloud_settings.kind(config()), DriverKind):
         return _kept(project_id, environment_id)
     return _far(project_id, environment_id)
 

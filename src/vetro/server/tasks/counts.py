@@ -1,6 +1,6 @@
 """How many tasks there are, by kind and state, without counting each time all that ever ended.
 
-Tasks that have ended stay as they are, and are dropped long afterwards, if at all (`vetro.server.tasks.retention`):
+Tasks that have ended stay as they are, and are dropped long afterwards, if at all (`vetro.server.retention.tasks`):
 that is noticed within an hour. So what had ended a while ago is counted once and remembered; after that only what ended
 since then is counted, which an index answers. Others are few.
 """

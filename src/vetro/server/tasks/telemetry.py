@@ -1,4 +1,4 @@
-"""`ended`: what metrics and spans tell about a task, from its row and its journal, once it has come to its end.
+"""What metrics and spans tell about tasks: the state of the queue, and a task that has come to its end.
 
 The journal holds when each outside effect began and ended, so spans cost a task nothing while it runs, and a task that
 several workers carried on has one trace.
@@ -7,13 +7,22 @@ several workers carried on has one trace.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from django.db.models import Count, Min
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
 from vetro.server.observe import metrics, traces
-from vetro.server.tasks.models import JournalEntry, Task
+from vetro.server.tasks import clock, counts
+from vetro.server.tasks.claim import SHORT
+from vetro.server.tasks.models import JournalEntry, Task, WorkerProcess
 
 _log = logging.getLogger("vetro.worker")
+#: A worker that was not heard of for so many seconds is not counted.
+_GONE = 60.0
 #: Effects of one task that get a span of their own.
 _MOST = 2000
 
@@ -33,6 +42,52 @@ def ended(task: Task, parent: Mapping[str, str] | None = None, methods: Sequence
         _spans(task, begun.timestamp(), over.timestamp(), parent, methods)
     except Exception:  # spans are no reason to fail: the task has ended
         _log.exception("the spans of task %s could not be sent", task.id)
+
+
+def worker_began() -> None:
+    """Says of all kinds of tasks that none has ended yet: see `TaskCollector.collect`."""
+    metrics.task_kinds(Task.KINDS, Task.FINAL)
+
+
+class TaskCollector(Collector):
+    """The state of the queue, when somebody asks for metrics: it stands in the database, the same whoever is asked."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The families. What it costs follows from the tasks that have not ended, not from all."""
+        tasks = GaugeMetricFamily("vetro_tasks", "Tasks there are, by kind and state", labels=["kind", "state"])
+        # Also where there is none yet: a number that begins with 1 has not risen, as far as Prometheus knows.
+        found = {(kind, state): 0 for kind in Task.KINDS for state in (*Task.FINAL, Task.NEEDS_PERSON)}
+        for (kind, state), count in sorted((found | counts.tasks()).items()):
+            tasks.add_metric([kind, state], count)
+        yield tasks
+        waiting = Task.objects.filter(state=Task.QUEUED).order_by().values_list("kind", "label")
+        now = clock.read()
+        length: defaultdict[tuple[str, str], int] = defaultdict(int)
+        oldest: defaultdict[tuple[str, str], float] = defaultdict(float)
+        for kind, label, count, first in waiting.annotate(Count("id"), Min("created")):
+            key = ("short" if kind in SHORT else "long", label)
+            length[key] += count
+            oldest[key] = max(oldest[key], (now - first).total_seconds())
+        all_oldest = max([0.0, *oldest.values()])
+        yield GaugeMetricFamily("vetro_queue_length", "Tasks that wait for a worker", value=sum(length.values()))
+        yield GaugeMetricFamily(
+            "vetro_queue_oldest_seconds", "How long the first of them has been waiting", value=all_oldest
+        )
+        queues = GaugeMetricFamily(
+            "vetro_queue_tasks",
+            "The same by queue, and by the label that a worker must have",
+            labels=["queue", "label"],
+        )
+        ages = GaugeMetricFamily(
+            "vetro_queue_tasks_oldest_seconds", "How long the first of each has been waiting", labels=["queue", "label"]
+        )
+        for key in sorted(length):
+            queues.add_metric(key, length[key])
+            ages.add_metric(key, oldest[key])
+        yield queues
+        yield ages
+        alive = WorkerProcess.objects.filter(seen__gte=clock.after(-_GONE)).count()
+        yield GaugeMetricFamily("vetro_workers", "Workers that were heard of within a minute", value=alive)
 
 
 def _spans(

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from vetro.server.observe import counts
+from vetro.server.tasks import counts
 from vetro.server.tasks.models import Task
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]

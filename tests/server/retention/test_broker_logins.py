@@ -13,10 +13,11 @@ from tests.server.tasks.test_spec import config
 from vetro.agent.broker_accounts import BrokerAccounts
 from vetro.agent.errors import BrokerUnavailable
 from vetro.clouds.interface import Owner
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.ids import new_id
-from vetro.server.tasks import broker_logins, spec, sweep
+from vetro.server.retention import broker_logins, sweep
 from vetro.server.tasks.models import Task
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
@@ -64,7 +65,7 @@ def settings(tmp_path: Path) -> Iterator[Config]:
 def test_they_go_from_the_broker(
     ids: dict[str, str], settings: Config, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    accounts = spec.broker_accounts(settings)
+    accounts = cloud_settings.broker_accounts(settings)
     assert accounts is not None
     for id in (*ids.values(), "prod"):
         accounts.ensure(Owner("p", id))
@@ -90,5 +91,5 @@ def _away(*_: Any, **__: Any) -> bytes:
 
 
 def test_without_logins_nobody_is_asked(tmp_path: Path) -> None:
-    assert spec.broker_accounts(config(tmp_path, engine__broker={"host": "mq"})) is None
+    assert cloud_settings.broker_accounts(config(tmp_path, engine__broker={"host": "mq"})) is None
     assert broker_logins.sweep(config(tmp_path, cloud__kind="local", cloud__driver="record")) == 0

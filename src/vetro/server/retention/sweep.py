@@ -15,10 +15,12 @@ from django.db.models import Model
 
 from vetro.server.accounts import revocation
 from vetro.server.audit.models import AuditRecord
-from vetro.server.catalog import deleted_versions, garbage, imports
+from vetro.server.catalog import deleted_versions, garbage
 from vetro.server.config.config import Config
 from vetro.server.environments import removal
-from vetro.server.tasks import broker_logins, clock, journal, retention
+from vetro.server.retention import broker_logins
+from vetro.server.retention import tasks as old_tasks
+from vetro.server.tasks import clock, journal
 from vetro.server.tasks.models import Event, JournalTask, SweepMark, Task
 from vetro.yaql.errors import VetroError
 
@@ -66,24 +68,6 @@ def begin(config: Config) -> threading.Thread:
     return thread
 
 
-def link() -> threading.Thread:
-    """Links classes of packages whose requirements another project brought (`imports.link`), in a thread."""
-    thread = threading.Thread(target=_link, name="link", daemon=True)
-    thread.start()
-    return thread
-
-
-def _link() -> None:
-    try:
-        count = imports.link()
-        if count:
-            _log.info("the classes of %d packages are linked to what arrived after them", count)
-    except (Error, OSError, VetroError) as error:  # the next round tries again
-        _log.warning("packages that wait could not be linked: %s", error)
-    finally:
-        connections.close_all()
-
-
 def _doubtful() -> bool:
     """Whether the clock leapt forward since the last round of any worker, also while none ran, less than a day ago."""
     now = clock.read()
@@ -111,7 +95,7 @@ def _clean(config: Config) -> None:
         if count:
             _log.info("%d blobs that nothing names are removed", count)
         if _clean_broker(config):
-            count = retention.drop(config)
+            count = old_tasks.drop(config)
             if count:
                 _log.info("%d tasks of no environment are removed", count)
     except Error as error:  # the next round tries again

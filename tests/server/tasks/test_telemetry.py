@@ -11,7 +11,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import REGISTRY
 
-from vetro.server.observe import tasks, traces
+from vetro.server.observe import traces
+from vetro.server.tasks import telemetry
 from vetro.server.tasks.models import JournalEntry, Task
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +52,7 @@ def ended_task(**more: Any) -> Task:
 def test_a_task_is_a_span_and_its_effects_are_below_it(spans: Any) -> None:
     with traces.span("request") as request:
         carried = traces.carrier()
-    tasks.ended(ended_task(), carried)
+    telemetry.ended(ended_task(), carried)
     _, push, call, top = spans.get_finished_spans()
     assert [span.name for span in (push, call, top)] == ["stack.push", "agent.call", "task deploy"]
     assert {push.parent.span_id, call.parent.span_id} == {top.context.span_id}
@@ -64,7 +65,7 @@ def test_a_task_is_a_span_and_its_effects_are_below_it(spans: Any) -> None:
 def test_methods_are_below_those_that_called_them(spans: Any) -> None:
     found = [[3, 2, "t.Main.inner", BEGUN + 2, BEGUN + 3], [2, 9, "t.Main.deploy", BEGUN + 1, BEGUN + 4]]
     found.append([1, 1, "t.Main.odd", BEGUN, BEGUN + 1])  # its own caller: nobody checked what the task process said
-    tasks.ended(ended_task(), None, found)
+    telemetry.ended(ended_task(), None, found)
     told = {span.name: span for span in spans.get_finished_spans()}
     assert told["t.Main.inner"].parent.span_id == told["t.Main.deploy"].context.span_id
     for name in ("t.Main.deploy", "t.Main.odd", "stack.push"):
@@ -77,7 +78,7 @@ def test_without_spans_a_task_is_counted_without_a_query(django_assert_num_queri
     labels = {"kind": "deploy", "state": "done"}
     before = REGISTRY.get_sample_value("vetro_tasks_ended_total", labels) or 0
     with django_assert_num_queries(0):
-        tasks.ended(task)
+        telemetry.ended(task)
     assert REGISTRY.get_sample_value("vetro_tasks_ended_total", labels) == before + 1
 
 
@@ -87,5 +88,5 @@ def test_spans_that_cannot_be_sent_do_no_harm(spans: Any, monkeypatch: pytest.Mo
 
     task = ended_task()
     monkeypatch.setattr(traces, "past_tree", broken)
-    tasks.ended(task)
+    telemetry.ended(task)
     assert spans.get_finished_spans() == ()

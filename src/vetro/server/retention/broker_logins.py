@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
-from vetro.server.tasks import spec
 from vetro.server.tasks.models import Task
 
 #: Ids that are looked up with one statement.
@@ -23,7 +23,7 @@ def sweep(config: Config) -> int:
 
     An account that is needed after all is made again by whoever needs it.
     """
-    accounts = spec.broker_accounts(config)
+    accounts = cloud_settings.broker_accounts(config)
     if accounts is None:
         return 0
     known = accounts.environments()

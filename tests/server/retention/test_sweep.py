@@ -14,8 +14,9 @@ from tests.server.tasks import shop
 from vetro.agent.errors import BrokerUnavailable
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
+from vetro.server.retention import broker_logins, sweep
+from vetro.server.retention import tasks as retention
 from vetro.server.setup import config
-from vetro.server.tasks import broker_logins, retention, sweep
 from vetro.server.tasks.claim import shorten
 from vetro.server.tasks.models import (
     Event,

@@ -1,0 +1,70 @@
+"""Which properties and arguments are secret: what the classes of packages say.
+
+By the meta ``io.murano.metadata.forms.Secret`` (`vetro.muranopl.secrecy`). Classes are only read, nothing of them runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+from vetro.model.secrets import Secret, SecretNames
+from vetro.muranopl.tools.inspect import secret_names
+from vetro.server.cache import Remembered
+from vetro.server.errors import ServiceError
+from vetro.yaql.errors import VetroError
+
+#: (type, packages, method) -> names. What could not be read is not kept: it may be read the next time.
+_found = Remembered(4096)
+
+
+def secrets_of(digests: Iterable[str]) -> SecretNames:
+    """The secret properties of classes, among packages with these digests.
+
+    What it gives raises `Unavailable` while packages cannot be read: nobody knows then what is secret.
+    """
+    known = tuple(sorted(set(digests)))
+    # Read once for all types of a model: there may be thousands of them in a package.
+    engine = cache(lambda: _engine(known))
+    return lambda type_text: _names(type_text, known, engine)
+
+
+def secret_arguments(type_text: str, method: str, digests: Iterable[str]) -> frozenset[str]:
+    """The secret arguments of a method, among packages with these digests."""
+    known = tuple(sorted(set(digests)))
+    return _names(type_text, known, lambda: _engine(known), method)
+
+
+def as_diff(names: SecretNames) -> Secret:
+    """The same as `vetro.model.differences` asks."""
+    return lambda class_name, name: name in names(class_name)
+
+
+def _names(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any], method: str = "") -> frozenset[str]:
+    """Names of secret properties of a class, or of secret arguments of its method. Raises `Unavailable`."""
+    if not type_text or not digests:
+        return frozenset()
+
+    def read() -> frozenset[str]:
+        linked = engine()
+        try:
+            return secret_names(linked, type_text, method)
+        except VetroError:  # there is no such class
+            return frozenset()
+
+    try:
+        return _found.get((type_text, digests, method), read)
+    except ServiceError:
+        raise
+    except VetroError:  # a package is gone for good, or damaged: what is left of the environment is shown
+        return frozenset()
+
+
+def _engine(digests: tuple[str, ...]) -> Any:
+    """What links the classes of these packages. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
+    from vetro.muranopl.api import Engine
+    from vetro.packages import load_path
+    from vetro.server.catalog.blobs import local_path
+
+    return Engine([item for digest in digests for item in load_path(local_path(digest))], seed=0)

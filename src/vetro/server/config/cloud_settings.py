@@ -1,0 +1,146 @@
+"""The cloud of this installation, from its settings: its kind, what that can do, and its broker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vetro.clouds import kinds
+from vetro.clouds.interface import Capabilities, CloudKind, Place
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.server.config.config import Config, ConfigError
+from vetro.server.config.table import SETTINGS
+
+if TYPE_CHECKING:
+    from vetro.agent.broker_accounts import BrokerAccounts
+
+#: Settings that are those of one kind of clouds.
+_SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
+
+_lock = threading.Lock()
+_chosen: dict[Path, CloudKind] = {}
+
+
+def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | None:
+    """The kind of the cloud: the one of an environment's ``own`` (`Environment.cloud`), or that is configured, else the
+    best that works here (looked for once); None for one that a function makes. Raises `vetro.clouds.kinds.KindMissing`.
+    """
+    name = (own or {}).get("kind") or kinds.named(config["cloud.kind"], config["cloud.driver"])
+    if ":" in name:
+        return None
+    if name:
+        return kinds.find(name)
+    directory = config.path("cloud.directory")
+    with _lock:
+        if directory not in _chosen:
+            _chosen[directory] = kinds.choose(Place(directory=directory)).kind
+        return _chosen[directory]
+
+
+def capabilities(config: Config, own: Mapping[str, Any] | None = None) -> Capabilities | None:
+    """What the cloud can do; None for one that a function makes."""
+    found = kind(config, own)
+    return None if found is None else found.capabilities(kind_settings(config, found))
+
+
+def kind_settings(config: Config, kind: CloudKind) -> Any:
+    """The settings of the cloud, as its kind takes them. Raises what that says of wrong ones."""
+    return kind.settings.from_json(_settings(config, kind))
+
+
+def cloud(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The cloud as an effects host wants it (`vetro.engine.host.config`)."""
+    found = kind(config, own)
+    if found is None:
+        return {"kind": config["cloud.kind"], **config["cloud.settings"]}
+    made = {
+        "kind": found.name,
+        "directory": str(config.path("cloud.directory")),
+        "settings": _settings(config, found, (own or {}).get("script") or ""),
+    }
+    broker = broker_settings(config)
+    if broker and broker.get("management"):
+        made |= {"broker": broker, "signing_key": str(config.path("engine.signing_key"))}
+    return made
+
+
+def named_kind(config: Config) -> tuple[str, str]:
+    """The kind that the settings name, by a word or by a section of its own for clouds that are on no machine, and what
+    says so; '' where they name none."""
+    name = kinds.named(config["cloud.kind"], config["cloud.driver"])
+    if name:
+        return name, "cloud.kind in the settings"
+    sections = (name.removeprefix("cloud.") for name in sorted(_SECTIONS - {"cloud.settings"}) if config[name])
+    name = next((name for name in sections if kinds.find(name).rank is None), "")
+    return name, f"cloud.{name} in the settings"
+
+
+def check_kind(config: Config, name: str) -> None:
+    """Raises `ConfigError` where the settings say too little of a cloud, `KindMissing` where its kind is missing."""
+    found = kinds.find(name)
+    if not isinstance(found, DriverKind) and f"cloud.{name}" in _SECTIONS and not config[f"cloud.{name}"]:
+        raise ConfigError(f"the configuration knows no {found.title}: write the section cloud.{name} into vetro.toml")
+
+
+def check_cloud(config: Config) -> None:
+    """Raises `CloudError` for a cloud that there is not, and for settings of it, or of its broker, that cannot work."""
+    found = kind(config)
+    if found is None:
+        return
+    settings = kind_settings(config, found)
+    if found.capabilities(settings).agents == "broker":
+        from vetro.agent.broker_accounts import broker_of
+
+        found.lacks(settings, Place(directory=config.path("cloud.directory")))
+        try:
+            broker_of(config["engine.broker"])
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"engine.broker: {error}") from None
+
+
+def broker_accounts(config: Config) -> BrokerAccounts | None:
+    """The logins of environments at the broker; None where they have none."""
+    broker = broker_settings(config)
+    if not broker or not broker.get("management"):
+        return None
+    from vetro.agent.broker_accounts import BrokerAccounts, broker_of
+
+    found, management = broker_of(broker)
+    assert management is not None
+    return BrokerAccounts(found, management, config.path("engine.signing_key"))
+
+
+def _settings(config: Config, kind: CloudKind, script: str = "") -> dict[str, Any]:
+    """Plain settings of the cloud: what holds for networks of all kinds, then its section, or ``cloud.settings``."""
+    known = {item.name for item in fields(kind.settings)}  # type: ignore[arg-type]
+    own = f"cloud.{kind.name}"
+    general = {name: value for name, value in _networking(config).items() if name in known}
+    if "home_region" in known:
+        general["home_region"] = config["engine.home_region"]
+    if (script or config["cloud.script"]) and "script" in known:
+        general["script"] = script or str(config.path("cloud.script"))
+    return {**general, **config[own if own in _SECTIONS else "cloud.settings"]}
+
+
+def _networking(config: Config) -> dict[str, Any]:
+    return {
+        "router": config["networking.router_name"],
+        "external_network": config["networking.external_network"],
+        "create_router": config["networking.create_router"],
+        "plan_ipv4": config["networking.env_ip_template"],
+        "max_networks": config["networking.max_environments"],
+        "max_hosts": config["networking.max_hosts"],
+        "dns_ipv4": list(config["networking.default_dns"]),
+    }
+
+
+def broker_settings(config: Config) -> dict[str, Any] | None:
+    """Settings of the broker; logins of environments are for clouds whose agents need it and which veil passwords."""
+    broker = dict(config["engine.broker"])
+    found = capabilities(config)
+    if found is None or found.agents != "broker":
+        broker.pop("management", None)
+    return broker or None

@@ -1,0 +1,1 @@
+"""What is dropped after a while: rows, archives and logins that nobody needs any more."""
