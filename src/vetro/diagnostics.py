@@ -5,13 +5,16 @@ the text that it is. Whoever shows it to somebody may say it in their language: 
 found by, the values stay what they are, and messages among them are translated themselves
 (`vetro.server.language.translated`). Through JSON a message goes as its English text with its data beside it
 (`encode_messages`, `decode_messages`).
+
+`Diagnostic`: one thing that was found, with such a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from string import Formatter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 #: What a value of a message may be; everything else is turned into text.
 Value: TypeAlias = "str | int | float | bool | None"
@@ -101,6 +104,36 @@ def unplaced(text: str) -> str:
 
 def _has_words(template: str) -> bool:
     return any(character.isalpha() for literal, *_ in Formatter().parse(template) for character in literal)
+
+
+# -- what was found ----------------------------------------------------------------------------------------------------
+
+Severity: TypeAlias = Literal["ok", "note", "warning", "error"]
+OK: Final = "ok"
+NOTE: Final = "note"
+WARNING: Final = "warning"
+ERROR: Final = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing found in a package, in the answers of a form, on this machine, in a database or a service.
+
+    ``code``: one of docs/errors.md, the rule of a form, or the topic of a doctor. ``hint``: what to do about it.
+    ``place``: a position in a file, or a JSON pointer into answers. ``subject``: the manifest key, object or name that
+    it is about.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str | None = None
+    place: Any = None
+    subject: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.message}" if self.place else self.message
+        return f"{text} ({self.hint})" if self.hint else text
 
 
 # -- as JSON -----------------------------------------------------------------------------------------------------------

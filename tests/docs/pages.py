@@ -153,7 +153,7 @@ def check_fragment(body: str, where: str) -> None:
     problems: list[Any] = []
     read_file((head if "Namespaces" not in keys and data is not None else "") + body, where, format_version=(1, 4),
               default_name="doc.Sample", problems=problems)  # fmt: skip
-    assert not problems, "\n".join(f"{p.position}: {p.message}" for p in problems)
+    assert not problems, "\n".join(f"{p.place}: {p.message}" for p in problems)
 
 
 def check_expressions(body: str, where: str) -> None:

@@ -11,18 +11,19 @@ import pytest
 from tests.engine.taskworld import NATIVES
 from vetro.clouds import kinds
 from vetro.clouds.drivers import tools
+from vetro.diagnostics import NOTE, OK, WARNING, Diagnostic
 from vetro.engine import doctor
-from vetro.engine.doctor import Finding, examine
+from vetro.engine.doctor import examine
 from vetro.engine.sandbox import LAYERS
 from vetro.engine.task.launcher import Launcher
 
 
 def test_the_layers_of_the_sandbox_are_those_of_a_task() -> None:
     findings = list(doctor.sandbox())
-    assert [f.name for f in findings] == list(LAYERS)
-    assert all(f.needed for f in findings)
+    assert [f.subject for f in findings] == list(LAYERS)
+    assert {f.severity for f in findings} <= {OK, WARNING}
     with Launcher() as launcher:
-        assert [f.ok for f in findings] == [layer["active"] for layer in launcher.layers()]
+        assert [f.severity == OK for f in findings] == [layer["active"] for layer in launcher.layers()]
 
 
 def test_a_missing_layer_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,11 +32,11 @@ def test_a_missing_layer_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatc
             super().__init__(natives=["no_network_natives:register"], path=[str(NATIVES)])
 
     monkeypatch.setattr(doctor, "Launcher", Lacking)
-    findings = {f.name: f for f in doctor.sandbox()}
-    assert not findings["network"].ok
-    assert findings["network"].detail == "not allowed here: no namespace: not allowed"
-    assert "user namespaces" in str(findings["network"].advice)
-    assert findings["calls"].ok
+    findings = {f.subject: f for f in doctor.sandbox()}
+    assert findings["network"].severity == WARNING
+    assert findings["network"].message == "not allowed here: no namespace: not allowed"
+    assert "user namespaces" in str(findings["network"].hint)
+    assert findings["calls"].severity == OK
 
 
 def test_a_sandbox_that_cannot_be_tried_is_a_finding(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
@@ -45,7 +46,7 @@ def test_a_sandbox_that_cannot_be_tried_is_a_finding(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(doctor, "Launcher", Broken)
     (finding,) = doctor.sandbox()
-    assert (finding.ok, finding.detail) == (False, "the zygote could not start")
+    assert (finding.severity, finding.message) == (WARNING, "the zygote could not start")
     assert "no_such_module" in capfd.readouterr().err
 
 
@@ -54,21 +55,20 @@ def test_a_kind_of_clouds_that_does_not_load_is_named(monkeypatch: pytest.Monkey
         raise kinds.KindMissing(f"clouds of kind '{name}' cannot be loaded")
 
     monkeypatch.setattr(kinds, "find", find)
-    found = {finding.name: finding for finding in doctor.clouds()}
-    assert (found["record"].ok, found["record"].detail) == (False, "clouds of kind 'record' cannot be loaded")
+    found = {finding.subject: finding for finding in doctor.clouds()}
+    assert (found["record"].severity, found["record"].message) == (NOTE, "clouds of kind 'record' cannot be loaded")
 
 
 def test_drivers_are_found_by_their_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tools, "PATH", str(tmp_path))
-    found = {f.name: f for f in doctor.clouds()}
-    assert found["record"].ok
-    assert not found["nspawn"].ok
-    assert "apt install iproute2 mmdebstrap nftables systemd-container" in str(found["nspawn"].advice)
+    found = {f.subject: f for f in doctor.clouds()}
+    assert found["record"].severity == OK
+    assert found["nspawn"].severity == NOTE  # drivers are a choice
+    assert "apt install iproute2 mmdebstrap nftables systemd-container" in str(found["nspawn"].hint)
     for program in ("proot", "mmdebstrap"):
         (tmp_path / program).touch(mode=0o755)
-    found = {f.name: f for f in doctor.clouds()}
-    assert found["proot"].ok
-    assert not found["nspawn"].needed  # drivers are a choice
+    found = {f.subject: f for f in doctor.clouds()}
+    assert found["proot"].severity == OK
 
 
 def test_nspawn_is_for_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -76,12 +76,12 @@ def test_nspawn_is_for_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         (tmp_path / program).touch(mode=0o755)
     monkeypatch.setattr(tools, "PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    nspawn = next(f for f in doctor.clouds() if f.name == "nspawn")
-    assert (nspawn.ok, nspawn.advice) == (False, "run Vetro as root")
+    nspawn = next(f for f in doctor.clouds() if f.subject == "nspawn")
+    assert (nspawn.severity, nspawn.hint) == (NOTE, "run Vetro as root")
 
 
 def test_checks_can_be_added() -> None:
-    extra = Finding("clouds", "moon", False, "far away", "build a rocket", needed=True)
+    extra = Diagnostic("clouds", WARNING, "far away", "build a rocket", subject="moon")
     findings = examine([doctor.python, lambda: [extra]])
-    assert findings[0].name == "python"
+    assert findings[0].subject == "python"
     assert findings[-1] == extra

@@ -8,9 +8,9 @@ import pytest
 
 from tests.forms.world import SHOP as CLASSES
 from tests.forms.world import describer, package
+from vetro.diagnostics import Diagnostic
 from vetro.forms.check import Checker
 from vetro.forms.generated import method_form
-from vetro.forms.model import Problem
 from vetro.forms.objects import Objects
 
 DESCRIBER = describer()
@@ -31,13 +31,13 @@ ENVIRONMENT = {
 GOOD: dict[str, Any] = {"name": "Shop", "host": {"?": {"type": "t.Host", "id": "h"}, "name": "h"}, "pair": ["a"]}
 
 
-def check(answers: dict[str, Any], stored: dict[str, Any] | None = None) -> list[Problem]:
+def check(answers: dict[str, Any], stored: dict[str, Any] | None = None) -> list[Diagnostic]:
     assert SHOP is not None
     return Checker(DESCRIBER, Objects(ENVIRONMENT, DESCRIBER)).problems(SHOP, answers, stored)
 
 
 def found(answers: dict[str, Any], stored: dict[str, Any] | None = None) -> set[tuple[str, str]]:
-    return {(p.path, p.code) for p in check(answers, stored)}
+    return {(p.place, p.code) for p in check(answers, stored)}
 
 
 def test_good_answers_have_no_problems() -> None:
@@ -82,7 +82,7 @@ def test_problems_stand_at_their_paths(answers: dict[str, Any], expected: set[tu
 
 def test_problems_name_the_object_whose_property_it_is() -> None:
     answers = {"?": {"type": "t.Shop", "id": "me"}, **GOOD, "name": "1", "host": {**GOOD["host"], "size": 0}}
-    assert {(p.path, p.object_id) for p in check(answers)} == {("/name", "me"), ("/host/size", "h")}
+    assert {(p.place, p.subject) for p in check(answers)} == {("/name", "me"), ("/host/size", "h")}
 
 
 def test_two_objects_with_one_id() -> None:
@@ -101,7 +101,7 @@ def test_references_to_objects_of_the_environment_and_of_the_answers() -> None:
 class TestContexts:
     def test_of_an_object_elsewhere_are_reported_at_the_reference(self) -> None:
         (problem,) = check({**GOOD, "spare": "small"})
-        assert (problem.path, problem.code) == ("/spare", "context")
+        assert (problem.place, problem.code) == ("/spare", "context")
         assert "size" in problem.message and "more than 7" in problem.message
         assert check({**GOOD, "spare": "big"}) == []
 
@@ -133,7 +133,7 @@ Properties:
 
         def places(answers: dict[str, Any]) -> set[tuple[str, str]]:
             problems = Checker(world, Objects({}, world)).problems(ring, answers)
-            return {(p.path, p.code) for p in problems}
+            return {(p.place, p.code) for p in problems}
 
         good = made("a", 1, first=made("b", 2, next=made("c", 9, next=made("d", 5))))
         assert places(good) == set()
@@ -167,7 +167,7 @@ def test_arguments_of_a_method() -> None:
     form = method_form(schema)
     checker = Checker(DESCRIBER, Objects(ENVIRONMENT, DESCRIBER))
     assert checker.arguments(form, {"name": "x", "loudly": False}) == []
-    assert {(p.path, p.code) for p in checker.arguments(form, {"loudly": "yes", "more": 1})} == {
+    assert {(p.place, p.code) for p in checker.arguments(form, {"loudly": "yes", "more": 1})} == {
         ("/name", "required"),
         ("/loudly", "type"),
         ("/more", "extra"),
@@ -206,5 +206,5 @@ class TestRemoval:
         checker = Checker(DESCRIBER, Objects(environment, DESCRIBER))
         answers = {**self.STORED, "hosts": [], "byName": {}}
         (problem,) = checker.problems(SHOP, answers, self.STORED)
-        assert (problem.path, problem.code, problem.object_id) == ("", "still_used", "o")
+        assert (problem.place, problem.code, problem.subject) == ("", "still_used", "o")
         assert problem.message == "g cannot be removed: Their shop uses it (byName)."

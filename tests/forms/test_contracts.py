@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.forms.world import package
+from vetro.diagnostics import Diagnostic
 from vetro.engine.models import check_model
 from vetro.forms.contracts import problems_of, told
-from vetro.forms.model import Problem
+from vetro.forms.model import flaw
 from vetro.muranopl import Engine
 
 GOOD: dict[str, Any] = {
@@ -20,7 +21,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def problems(answers: dict[str, Any]) -> list[Problem]:
+def problems(answers: dict[str, Any]) -> list[Diagnostic]:
     session = Engine([package()]).session()
     return problems_of(check_model(session, {"Objects": answers}), answers)
 
@@ -45,35 +46,35 @@ def test_errors_stand_at_the_fields(change: dict[str, Any], path: str | None, ob
     found = problems({**GOOD, **change})
     assert found
     if path is not None:
-        assert [(p.path, p.object_id) for p in found] == [(path, object_id)]
+        assert [(p.place, p.subject) for p in found] == [(path, object_id)]
 
 
 def test_what_is_missing_is_required() -> None:
     answers = {key: value for key, value in GOOD.items() if key != "name"}
     (problem,) = problems(answers)
-    assert (problem.path, problem.code, problem.message) == ("/name", "required", "Enter a value.")
+    assert (problem.place, problem.code, problem.message) == ("/name", "required", "Enter a value.")
 
 
 def test_an_object_outside_the_form_is_named() -> None:
     error = {"objectId": "elsewhere", "property": "size", "path": [], "message": "[t.Host.size] too small", "code": "X"}
-    assert problems_of([error], GOOD) == [Problem("", "elsewhere: size: Too small.", "contract", "elsewhere")]
+    assert problems_of([error], GOOD) == [flaw("", "elsewhere: size: Too small.", "contract", "elsewhere")]
 
 
 def test_an_error_without_object_is_about_the_form() -> None:
     assert problems_of([{"objectId": None, "message": "no such class"}], GOOD) == [
-        Problem("", "No such class.", "contract", None)
+        flaw("", "No such class.", "contract", None)
     ]
 
 
 def test_paths_end_where_the_answers_end() -> None:
     error = {"objectId": "s", "property": "settings", "path": ["a", "b", 0], "message": "no"}
-    assert problems_of([error], {**GOOD, "settings": {"a": 1}})[0].path == "/settings/a"
-    assert problems_of([error], GOOD)[0].path == "/settings"
+    assert problems_of([error], {**GOOD, "settings": {"a": 1}})[0].place == "/settings/a"
+    assert problems_of([error], GOOD)[0].place == "/settings"
 
 
 def test_a_root_without_header() -> None:
     error = {"objectId": "s", "property": "name", "path": [], "message": "no"}
-    assert problems_of([error], {"name": 1}, "s")[0].path == "/name"
+    assert problems_of([error], {"name": 1}, "s")[0].place == "/name"
 
 
 def test_messages_lose_their_place() -> None:

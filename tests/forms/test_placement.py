@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vetro.forms.model import Field, Form, Page, Problem, Section
+from vetro.forms.model import Field, Form, Page, Section, flaw
 from vetro.forms.placement import field_at, problems_in, with_problems
 
 INNER = Field("a/b", "string", "A")
@@ -15,8 +15,8 @@ PAGE = Page("main", "Main", (Section(fields=(HOST, LIST, PAIR)),))
 
 def test_problems_stand_at_the_innermost_field_or_on_the_page() -> None:
     problems = [
-        Problem("/host/a~1b", "inner"), Problem("/host", "outer"), Problem("/list/0/x", "item"),
-        Problem("/nowhere", "lost"), Problem("", "whole"), Problem("/hosts", "other"),
+        flaw("/host/a~1b", "inner"), flaw("/host", "outer"), flaw("/list/0/x", "item"),
+        flaw("/nowhere", "lost"), flaw("", "whole"), flaw("/hosts", "other"),
     ]  # fmt: skip
     form = with_problems(Form("f", "class", (PAGE,)), problems)
     assert [p.message for p in form.pages[0].problems] == ["lost", "whole", "other"]

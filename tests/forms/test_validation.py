@@ -8,21 +8,22 @@ from typing import Any
 
 import pytest
 
-from vetro.forms.model import Choice, Field, Form, Page, Picker, Problem, Section
+from vetro.diagnostics import Diagnostic
+from vetro.forms.model import Choice, Field, Form, Page, Picker, Section
 from vetro.forms.validation import evaluate_form, limits_in_words
 from vetro.forms.vocabulary import field_schema, patterns_of, to_json_schema
 from vetro.model.paths import ABSENT, pointer
 
 
-def problems(field: Field, value: Any) -> list[Problem]:
+def problems(field: Field, value: Any) -> list[Diagnostic]:
     schema = to_json_schema(Form("F", "class", (Page("p", "P", (Section(fields=(field,)),)),)))
     assert json.loads(json.dumps(schema)) == schema
     found = evaluate_form(schema, {} if value is ABSENT else {field.name: value})
-    return [replace(problem, path=problem.path.removeprefix(pointer(field.name))) for problem in found]
+    return [replace(problem, place=problem.place.removeprefix(pointer(field.name))) for problem in found]
 
 
 def codes(field: Field, value: Any) -> list[tuple[str, str]]:
-    return [(p.path, p.code) for p in problems(field, value)]
+    return [(p.place, p.code) for p in problems(field, value)]
 
 
 def test_limits_with_and_without_own_texts() -> None:

@@ -222,7 +222,7 @@ class Trial:
         if errors and _undeclared(self.package) and all(p.code == "MPL300" for p in errors):
             raise Missing(errors[0].message)  # a package from before requirements: nobody says what it needs
         if errors:
-            raise MuranoError(f"{errors[0].position}: {errors[0].message}")
+            raise MuranoError(f"{errors[0].place}: {errors[0].message}")
 
     def classes(self) -> None:
         """Links every class and compiles every method."""

@@ -152,7 +152,7 @@ def test_nothing_to_build(tmp_path: Path) -> None:
 
 def checked(manifest: str, **files: str | bytes) -> list[tuple[str, str, int]]:
     tree = MemoryTree({"manifest.yaml": "FullName: t.A\nType: Library\n" + manifest, **files}, "p")
-    return [(p.severity, p.code, p.position.line) for p in check_tree(tree)]
+    return [(p.severity, p.code, p.place.line) for p in check_tree(tree)]
 
 
 def test_a_sound_package_has_no_problems() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vetro.diagnostics import Diagnostic
 from vetro.muranopl.errors import DeclarationError
-from vetro.packages.errors import ManifestError, Problem
+from vetro.packages.errors import ManifestError
 from vetro.packages.manifest import KNOWN_KEYS, Manifest, parse_format, parse_manifest
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -18,7 +19,7 @@ def read(extra: str = "", text: str = LEAST) -> Manifest:
     return parse_manifest(text + extra, "app/manifest.yaml")
 
 
-def problems(extra: str = "", text: str = LEAST) -> list[Problem]:
+def problems(extra: str = "", text: str = LEAST) -> list[Diagnostic]:
     with pytest.raises(ManifestError) as caught:
         read(extra, text)
     return list(caught.value.problems)
@@ -111,7 +112,7 @@ def test_foreign_formats_give_classes_their_own_meaning() -> None:
 
 def test_warnings_do_not_refuse() -> None:
     manifest = read("Requirements: {a: 1}\nVersoin: 1\nTags: one\nType: Library\nClasses: {a: x.yaml, a: y.yaml}\n")
-    assert [(p.position.line, p.message.split(" is ")[0], p.hint) for p in manifest.warnings] == [
+    assert [(p.place.line, p.message.split(" is ")[0], p.hint) for p in manifest.warnings] == [
         (3, "unknown key 'Requirements'", "did you mean 'Require'?"),
         (4, "unknown key 'Versoin'", "did you mean 'Version'?"),
         (5, "Tags", "write [one]"),
@@ -146,7 +147,7 @@ Unknown: 1
 
 def test_every_problem_is_collected() -> None:
     found = problems(text=BROKEN)
-    rendered = "".join(f"{p.severity} {p.code} {p.key}: {p}\n" for p in found)
+    rendered = "".join(f"{p.severity} {p.code} {p.subject}: {p}\n" for p in found)
     assert rendered == (GOLDEN / "manifest_problems.txt").read_text()
 
 

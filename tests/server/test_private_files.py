@@ -65,11 +65,11 @@ def test_what_others_own_is_left_and_said(tmp_path: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as somebody:
         somebody.setattr(os, "geteuid", lambda: os.getuid() + 1)
         make_data(config)
-        said = [finding for finding in examine(config) if "vetro.db" in finding.text]
+        said = [finding for finding in examine(config) if "vetro.db" in finding.message]
         assert [finding.hint for finding in said if "chmod go=" in str(finding.hint)]
     make_data(config)
     assert (tmp_path / "vetro.db").stat().st_mode & 0o777 == 0o600
-    assert not [finding for finding in examine(config) if "read or replace" in finding.text]
+    assert not [finding for finding in examine(config) if "read or replace" in finding.message]
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def render_problem(problem: Any, sources: Sources | None, *, color: bool) -> str
     from vetro.muranopl.errors import MuranoError
     from vetro.muranopl.tools.render import render
 
-    error = MuranoError(problem.message, position=problem.position, hint=problem.hint)
+    error = MuranoError(problem.message, position=problem.place, hint=problem.hint)
     error.severity = problem.severity
     error.code = problem.code  # type: ignore[misc]
-    text = None if problem.code in NO_TEXT else (sources or stored_text)(problem.position.file)
+    text = None if problem.code in NO_TEXT else (sources or stored_text)(problem.place.file)
     return render(error, text, color=color)

@@ -1,7 +1,8 @@
 """What this machine offers to Vetro: findings of `vetro doctor`, each with what to do where something is missing.
 
 Nothing is guessed: the layers of the sandbox are those that a task process, started for this, really got. More checks
-are functions in `CHECKS` (or handed to `examine`): each yields findings.
+are functions in `CHECKS` (or handed to `examine`): each yields findings, with its topic (``sandbox``, ``engine``,
+``clouds`` or ``services``) as code. A warning: Vetro is less safe, or does not work, without it; a note: a choice.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import resource
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from glob import glob
-from typing import Any, Final
+from typing import Final
 
 from vetro.clouds import kinds
 from vetro.clouds.interface import ExaminesMachine
+from vetro.diagnostics import NOTE, OK, WARNING, Diagnostic
 from vetro.engine.task.launcher import Launcher, LauncherError, TaskProcessEnded
 from vetro.engine.task.zygote import STACK
 
@@ -25,71 +26,47 @@ from vetro.engine.task.zygote import STACK
 _SYSTEM_PATH: Final = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    #: ``sandbox``, ``engine``, ``clouds`` or ``services``.
-    topic: str
-    name: str
-    ok: bool
-    #: What there is, or why it is missing.
-    detail: str
-    #: What to do about it; None where nothing needs to be done.
-    advice: str | None = None
-    #: Vetro is less safe, or does not work, without it: `vetro doctor` fails.
-    needed: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields as a mapping."""
-        return asdict(self)
+Check = Callable[[], Iterable[Diagnostic]]
 
 
-Check = Callable[[], Iterable[Finding]]
-
-
-def sandbox() -> Iterator[Finding]:
+def sandbox() -> Iterator[Diagnostic]:
     """The layers around task processes."""
     try:
         with Launcher() as launcher:
             layers = launcher.layers()
     except (LauncherError, TaskProcessEnded) as error:
-        yield Finding("sandbox", "task process", False, error.message, error.hint, needed=True)
+        yield Diagnostic("sandbox", WARNING, error.message, error.hint, subject="task process")
         return
     for layer in layers:
         detail = layer["detail"] if layer["active"] else f"not allowed here: {layer['detail']}"
-        yield Finding("sandbox", layer["name"], layer["active"], detail, layer["advice"], needed=True)
+        yield Diagnostic("sandbox", OK if layer["active"] else WARNING, detail, layer["advice"], subject=layer["name"])
 
 
-def python() -> Iterator[Finding]:
+def python() -> Iterator[Diagnostic]:
     """The interpreter, and the room it gives to deep calls."""
-    yield Finding("engine", "python", True, f"{platform.python_version()} ({sys.executable})", needed=True)
+    yield Diagnostic("engine", OK, f"{platform.python_version()} ({sys.executable})", subject="python")
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     enough = hard == resource.RLIM_INFINITY or hard >= STACK
     detail = "no limit" if hard == resource.RLIM_INFINITY else f"at most {hard >> 20} MiB"
-    yield Finding(
-        "engine",
-        "stack",
-        enough,
-        detail,
-        None if enough else f"raise the hard limit of the stack (ulimit -H -s) to {STACK >> 10}",
-    )
+    hint = None if enough else f"raise the hard limit of the stack (ulimit -H -s) to {STACK >> 10}"
+    yield Diagnostic("engine", OK if enough else NOTE, detail, hint, subject="stack")
 
 
-def clouds() -> Iterator[Finding]:
+def clouds() -> Iterator[Diagnostic]:
     """Which kinds of clouds make servers on this machine."""
     for name in kinds.names():
         try:
             kind = kinds.find(name)
         except kinds.KindMissing as error:
-            yield Finding("clouds", name, False, error.message, error.hint)
+            yield Diagnostic("clouds", NOTE, error.message, error.hint, subject=name)
             continue
         if isinstance(kind, ExaminesMachine):
             for remark in kind.examine_machine():
-                yield Finding("clouds", remark.subject or kind.name, remark.level == "ok", remark.text, remark.hint)
+                name = remark.subject or kind.name
+                yield Diagnostic("clouds", OK if remark.level == OK else NOTE, remark.text, remark.hint, subject=name)
 
 
-def services() -> Iterator[Finding]:
+def services() -> Iterator[Diagnostic]:
     """Programs that some settings need."""
     wanted = {
         "rabbitmq-server": ("rabbitmq-server", "agents of old images speak to it"),
@@ -98,7 +75,8 @@ def services() -> Iterator[Finding]:
     for program, (package, purpose) in wanted.items():
         path = _which(program) or _postgres(program)
         advice = None if path else f"apt install {package}, if it is to run on this machine"
-        yield Finding("services", program, path is not None, path or f"not found; {purpose}", advice)
+        text = path or f"not found; {purpose}"
+        yield Diagnostic("services", OK if path else NOTE, text, advice, subject=program)
 
 
 def _which(program: str) -> str | None:
@@ -114,6 +92,6 @@ def _postgres(program: str) -> str | None:
 CHECKS: Final[tuple[Check, ...]] = (sandbox, python, clouds, services)
 
 
-def examine(checks: Iterable[Check] = CHECKS) -> list[Finding]:
+def examine(checks: Iterable[Check] = CHECKS) -> list[Diagnostic]:
     """The findings of all checks, in their order."""
     return [finding for check in checks for finding in check()]

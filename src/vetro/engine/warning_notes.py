@@ -47,7 +47,7 @@ class WarningNotes(logging.Handler):
         self._packages = list(packages)
         for package in self._packages:
             for problem in package.warnings:
-                self._send(problem.message + (f" ({problem.hint})" if problem.hint else ""), problem.position)
+                self._send(problem.message + (f" ({problem.hint})" if problem.hint else ""), problem.place)
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler.emit`: something that the engine says while it reads packages and models."""

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.catalog import DescribedClass, Describer, all_fields
 from vetro.forms.contexts import Contexts
 from vetro.forms.fill import DEEPEST, class_in
 from vetro.forms.keywords import Schema
-from vetro.forms.model import Field, Form, Picker, Problem
+from vetro.forms.model import Field, Form, Picker, flaw
 from vetro.forms.objects import Objects
 from vetro.forms.removal import removed_by, still_used
 from vetro.forms.validation import evaluate_form
@@ -32,7 +32,7 @@ from vetro.model.tree import by_id
 _BACKTRACKS: Final = 100_000
 #: Lists and mappings in each other that answers may have.
 LEVELS: Final = 200
-_TOO_DEEP: Final = Problem("", Text("The answers are nested in more than {levels} levels.", levels=LEVELS), "too_deep")
+_TOO_DEEP: Final = flaw("", Text("The answers are nested in more than {levels} levels.", levels=LEVELS), "too_deep")
 
 
 class Validator:
@@ -42,13 +42,13 @@ class Validator:
         self._schema: Schema = form.schema or {}
         self._compiled = compiled(self._schema)
 
-    def problems(self, answers: Mapping[str, Any]) -> list[Problem]:
+    def problems(self, answers: Mapping[str, Any]) -> list[Diagnostic]:
         """What is wrong with the answers as JSON values."""
         found = evaluate_form(self._schema, answers)
         if not found:
             # Never reached as long as both read the schema in the same way (a test holds that).
             found = [
-                Problem(pointer(*error.instance_path), error.message, "invalid")
+                flaw(pointer(*error.instance_path), error.message, "invalid")
                 for error in self._compiled.iter_errors(dict(answers))
             ]
         return found
@@ -79,10 +79,10 @@ class Checker:
 
     def problems(
         self, described: DescribedClass, answers: Mapping[str, Any], stored: Mapping[str, Any] | None = None
-    ) -> list[Problem]:
+    ) -> list[Diagnostic]:
         """Everything that is wrong with ``answers`` for an object of a class; ``stored`` is what it was before.
 
-        `Problem.path` is a pointer into the answers, `Problem.object_id` the object whose property it is.
+        ``place`` is a pointer into the answers, ``subject`` the object whose property it is.
         """
         if deeper_than(answers, LEVELS):
             return [_TOO_DEEP]
@@ -90,7 +90,7 @@ class Checker:
         found = [*run.check(described, answers, stored), *run.contexts.problems()]
         return [*found, *still_used(run.removed, self._objects, stored)]
 
-    def arguments(self, form: Form, answers: Mapping[str, Any]) -> list[Problem]:
+    def arguments(self, form: Form, answers: Mapping[str, Any]) -> list[Diagnostic]:
         """The same for the arguments of a method."""
         if deeper_than(answers, LEVELS):
             return [_TOO_DEEP]
@@ -134,7 +134,7 @@ class _Run:
 
     def check(
         self, described: DescribedClass, answers: Mapping[str, Any], stored: Mapping[str, Any] | None
-    ) -> Iterator[Problem]:
+    ) -> Iterator[Diagnostic]:
         yield from self._object(described, answers, stored, "", 0)
 
     def _object(
@@ -144,16 +144,16 @@ class _Run:
         stored: Mapping[str, Any] | None,
         path: str,
         depth: int,
-    ) -> Iterator[Problem]:
+    ) -> Iterator[Diagnostic]:
         id = id_of(answers) or (id_of(stored) if stored is not None else None)
         if id is not None:
             if id in self.met:
-                yield Problem(path, Text("Two objects have the id {id}.", id=id), "duplicate_id", id)
+                yield flaw(path, Text("Two objects have the id {id}.", id=id), "duplicate_id", id)
             self.met.add(id)
         # What is stored and not answered stays: it need not be given again.
         missing = {name: stored[name] for name in described.fields if stored and name in stored and name not in answers}
         for problem in validator_of(described).problems({**_as_kept(described, missing), **answers}):
-            yield replace(problem, path=path + problem.path, object_id=id)
+            yield replace(problem, place=path + problem.place, subject=id)
         for name, field in described.fields.items():
             yield from self.field(
                 field, answers.get(name, ABSENT), path + pointer(name), id, stored, depth, pointer(name)
@@ -168,13 +168,13 @@ class _Run:
         stored: Mapping[str, Any] | None,
         depth: int,
         inner: str = "",
-    ) -> Iterator[Problem]:
+    ) -> Iterator[Diagnostic]:
         """Secrets, references and objects at and below one field. ``inner``: pointer within the object around it."""
         if value is ABSENT:
             return
         if field.secret:
             if is_mark(value) and kept(value, stored, inner) is ABSENT:
-                yield Problem(path, Text("There is no stored secret: enter it."), "required", id)
+                yield flaw(path, Text("There is no stored secret: enter it."), "required", id)
         elif field.picker is not None:
             yield from self._reference(field.picker, value, path, id, depth)
         elif is_list(value):
@@ -191,22 +191,22 @@ class _Run:
                     step = pointer(key)
                     yield from self.field(part, item, path + step, id, stored, depth, inner + step)
 
-    def _reference(self, picker: Picker, value: Any, path: str, id: str | None, depth: int) -> Iterator[Problem]:
+    def _reference(self, picker: Picker, value: Any, path: str, id: str | None, depth: int) -> Iterator[Diagnostic]:
         if isinstance(value, str) and picker.owned is not True and value:
             yield from self._existing(picker, value, path, id)
         elif isinstance(value, Mapping) and picker.owned is not False:
             yield from self._new(picker, value, path, id, depth)
 
-    def _existing(self, picker: Picker, value: str, path: str, id: str | None) -> Iterator[Problem]:
+    def _existing(self, picker: Picker, value: str, path: str, id: str | None) -> Iterator[Diagnostic]:
         known = self.find(value)
         if known is None:
-            yield Problem(path, Text("This object does not exist (any more). Choose another."), "unknown_object", id)
+            yield flaw(path, Text("This object does not exist (any more). Choose another."), "unknown_object", id)
             return
         described = class_in(self.describer, known[0], Picker(picker.type))
         if described is None:
-            yield Problem(path, Text("The class of this object is not in the catalog."), "unknown_class", id)
+            yield flaw(path, Text("The class of this object is not in the catalog."), "unknown_class", id)
         elif not described.is_a(picker.type, picker.version):
-            yield Problem(
+            yield flaw(
                 path,
                 Text("This is a {title}, not a {wanted}.", title=described.title, wanted=_wanted(picker)),
                 "wrong_class",
@@ -217,17 +217,17 @@ class _Run:
 
     def _new(
         self, picker: Picker, value: Mapping[str, Any], path: str, id: str | None, depth: int
-    ) -> Iterator[Problem]:
+    ) -> Iterator[Diagnostic]:
         described = class_in(self.describer, value, picker)
         own = id_of(value)
         stored = self.before.get(own) if own is not None else None
         if described is None:
             if stored is None:
                 name = type_of(value) or picker.type
-                yield Problem(path, Text("The catalog has no class {name}.", name=name), "unknown_class", own or id)
+                yield flaw(path, Text("The catalog has no class {name}.", name=name), "unknown_class", own or id)
             return
         if not described.is_a(picker.type, picker.version):
-            yield Problem(
+            yield flaw(
                 path,
                 Text("A {title} is no {wanted}.", title=described.title, wanted=_wanted(picker)),
                 "wrong_class",
@@ -235,10 +235,10 @@ class _Run:
             )
             return
         if own is not None and stored is None and own in self.objects.by_id:
-            yield Problem(path, Text("The id {own} belongs to another object.", own=own), "duplicate_id", own)
+            yield flaw(path, Text("The id {own} belongs to another object.", own=own), "duplicate_id", own)
             return
         if depth >= DEEPEST:
-            yield Problem(path, Text("Objects are nested too deeply."), "too_deep", own or id)
+            yield flaw(path, Text("Objects are nested too deeply."), "too_deep", own or id)
             return
         self.contexts.met(picker, value, path, described, path, id)
         yield from self._object(described, value, stored, path, depth + 1)

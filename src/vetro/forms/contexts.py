@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.fields import field_of
 from vetro.forms.fill import class_in
 from vetro.forms.generated import of_property
 from vetro.forms.keywords import Schema, together
-from vetro.forms.model import Picker, Problem
+from vetro.forms.model import Picker, flaw
 from vetro.forms.validation import evaluate
 from vetro.forms.vocabulary import field_schema
 from vetro.model.header import header_of, id_of, type_of
@@ -49,19 +49,19 @@ class Contexts:
         for context in picker.contexts:
             self._met.append((context, data, place, described, path, id, by_id))
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[Diagnostic]:
         """At each reference what its object lacks, and the same in the object where it is part of the form."""
         for context, data, place, described, path, id, by_id in self._met:
             for inner, message, where, inner_id in self._lacks(context, data, place, described, (), 0):
                 name = ".".join(inner)
-                yield Problem(
+                yield flaw(
                     path,
                     Text("The chosen object does not fit: {name}: {message}", name=name, message=message),
                     "context",
                     id,
                 )
                 if by_id and where is not None:
-                    yield Problem(where, message, "context", inner_id)
+                    yield flaw(where, message, "context", inner_id)
 
     def _lacks(
         self,

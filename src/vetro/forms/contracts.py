@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from vetro.diagnostics import Text, sentence, unplaced
-from vetro.forms.model import Problem
+from vetro.diagnostics import Diagnostic, Text, sentence, unplaced
+from vetro.forms.model import flaw
 from vetro.model.header import header_of, id_of
 from vetro.model.paths import ABSENT, at, child, is_list, pointer
 from vetro.model.tree import walk
@@ -24,7 +24,7 @@ _NO_VALUE: Final = re.compile(r"(?:expected|a value is required)[\w ]*, got null
 
 def problems_of(
     errors: Iterable[Mapping[str, Any]], answers: Mapping[str, Any], id: str | None = None
-) -> list[Problem]:
+) -> list[Diagnostic]:
     """Problems at their places in ``answers``, whose root is the object ``id`` where it has no header.
 
     ``errors`` are those of ``vetro.engine.models.check_model``: ``objectId``, ``property``, ``path``, ``message``,
@@ -36,7 +36,7 @@ def problems_of(
     return [_problem(error, answers, places) for error in errors]
 
 
-def _problem(error: Mapping[str, Any], answers: Mapping[str, Any], places: Mapping[str, str]) -> Problem:
+def _problem(error: Mapping[str, Any], answers: Mapping[str, Any], places: Mapping[str, str]) -> Diagnostic:
     object_id = error.get("objectId")
     code = "required" if _NO_VALUE.search(str(error.get("message", ""))) else "contract"
     text = told(error.get("message") or str(error.get("kind") or "") or Text("This does not fit."))
@@ -45,11 +45,11 @@ def _problem(error: Mapping[str, Any], answers: Mapping[str, Any], places: Mappi
     if place is None:
         for part in (name, object_id):
             text = Text("{place}: {message}", place=part, message=text) if part else text
-        return Problem("", text, code, object_id)
+        return flaw("", text, code, object_id)
     if name is None:
-        return Problem(place, text, code, object_id)
+        return flaw(place, text, code, object_id)
     steps = [str(name), *map(str, error.get("path") or ())]
-    return Problem(place + _reachable(answers, place, steps), text, code, object_id)
+    return flaw(place + _reachable(answers, place, steps), text, code, object_id)
 
 
 def _reachable(answers: Any, place: str, steps: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
+from vetro.diagnostics import ERROR, Diagnostic
+
 #: Members that hold answers: an empty list, text or mapping is one.
 _DATA = frozenset({"initial", "value"})
 #: What kind of value a field holds. ``choice`` is a value of `Field.choices` of any type; ``reference`` is an object
@@ -20,18 +22,18 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+def flaw(path: str, message: str, code: str = "invalid", object_id: str | None = None) -> Diagnostic:
     """One thing that is wrong with an answer.
 
     ``path`` is a JSON pointer into the answers of the form (``""``: the form as a whole), ``object_id`` the object of
     the model whose property it is, where the form fills several objects.
     """
+    return Diagnostic(code, ERROR, message, place=path, subject=object_id)
 
-    path: str
-    message: str
-    code: str = "invalid"
-    object_id: str | None = None
+
+def flaw_json(found: Diagnostic) -> dict[str, Any]:
+    """Plain data, from which `flaw` makes the same again."""
+    return {"path": found.place, "message": found.message, "code": found.code, "object_id": found.subject}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Field:
     #: Extra HTML attributes and files of the definition's author (`widgetAttrs`, `widgetMedia`).
     attributes: Mapping[str, str] = field(default_factory=dict)
     media: Mapping[str, Any] = field(default_factory=dict)
-    problems: Sequence[Problem] = ()
+    problems: Sequence[Diagnostic] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ class Page:
     title: str
     sections: Sequence[Section] = ()
     intro: Sequence[str] = ()
-    problems: Sequence[Problem] = ()
+    problems: Sequence[Diagnostic] = ()
 
     def fields(self) -> Iterator[Field]:
         """All fields of the page in order, without those nested in other fields."""
@@ -162,7 +164,7 @@ class Form:
     description: str = ""
     help: str = ""
     schema: Mapping[str, Any] | None = None
-    problems: Sequence[Problem] = ()
+    problems: Sequence[Diagnostic] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The form as plain JSON; members that have their default are left out."""
@@ -172,6 +174,9 @@ class Form:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Diagnostic):
+        told = flaw_json(value).items()
+        return {name: item for name, item in told if (name, item) not in (("code", "invalid"), ("object_id", None))}
     if is_dataclass(value) and not isinstance(value, type):
         found: dict[str, Any] = {}
         for item in fields(value):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms.catalog import all_fields
-from vetro.forms.model import Field, Form, Page, Problem, Section
+from vetro.forms.model import Field, Form, Page, Section
 from vetro.model.paths import pointer
 
 
-def with_problems(form: Form, problems: Iterable[Problem], page: int = 0) -> Form:
+def with_problems(form: Form, problems: Iterable[Diagnostic], page: int = 0) -> Form:
     """``form`` with the problems of one page: each at the innermost field its path leads to, else at the page."""
     found = list(problems)
     if not found:
@@ -20,7 +21,7 @@ def with_problems(form: Form, problems: Iterable[Problem], page: int = 0) -> For
     return replace(form, pages=tuple(shown if number == page else other for number, other in enumerate(form.pages)))
 
 
-def problems_in(page: Page) -> list[Problem]:
+def problems_in(page: Page) -> list[Diagnostic]:
     """All problems of a page, its own first, then those of its fields in their order."""
     return [*page.problems, *(p for field in page.fields() for p in _below(field))]
 
@@ -47,8 +48,8 @@ def _part(field: Field, step: str) -> Field | None:
 
 
 def _placed(
-    sections: Sequence[Section], problems: Sequence[Problem], above: str
-) -> tuple[tuple[Section, ...], list[Problem]]:
+    sections: Sequence[Section], problems: Sequence[Diagnostic], above: str
+) -> tuple[tuple[Section, ...], list[Diagnostic]]:
     """The sections with what belongs below them, and the problems that belong to none of their fields."""
     left = list(problems)
     made = []
@@ -56,7 +57,7 @@ def _placed(
         fields = []
         for field in section.fields:
             path = above + pointer(field.name)
-            own = [p for p in left if p.path == path or p.path.startswith(path + "/")]
+            own = [p for p in left if p.place == path or p.place.startswith(path + "/")]
             if own:
                 left = [p for p in left if p not in own]
                 inner, mine = _placed(field.sections, own, path)
@@ -66,7 +67,7 @@ def _placed(
     return tuple(made), left
 
 
-def _below(field: Field) -> Iterator[Problem]:
+def _below(field: Field) -> Iterator[Diagnostic]:
     yield from field.problems
     for section in field.sections:
         for inner in section.fields:

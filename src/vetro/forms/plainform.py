@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vetro.diagnostics import decode_messages
-from vetro.forms.model import Choice, Field, Form, Page, Picker, Problem, Section
+from vetro.diagnostics import Diagnostic, decode_messages
+from vetro.forms.model import Choice, Field, Form, Page, Picker, Section, flaw
 
 
 def form_of(data: Mapping[str, Any]) -> Form:
@@ -51,8 +51,8 @@ def _choices(items: Any) -> tuple[Choice, ...]:
     return tuple(Choice(**{"value": None, **item}) for item in items)
 
 
-def _problems(data: Mapping[str, Any]) -> tuple[Problem, ...]:
-    return tuple(Problem(**item) for item in data.get("problems", ()))
+def _problems(data: Mapping[str, Any]) -> tuple[Diagnostic, ...]:
+    return tuple(flaw(**item) for item in data.get("problems", ()))
 
 
 def _all(make: Any, items: Sequence[Mapping[str, Any]] | None) -> tuple[Any, ...]:

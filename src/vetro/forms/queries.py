@@ -83,7 +83,7 @@ class _Answerer:
         return {
             "problems": [
                 encode_messages({k: getattr(p, k) for k in ("severity", "code", "message", "hint")})
-                | {"position": _place(p.position)}
+                | {"position": _place(p.place)}
                 for p in found
             ]
         }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.catalog import all_fields
-from vetro.forms.model import Field, Problem
+from vetro.forms.model import Field, flaw
 from vetro.forms.objects import Objects
 from vetro.model.header import id_of
 from vetro.model.paths import is_list
@@ -38,7 +38,7 @@ def removed_by(stored: Mapping[str, Any] | None, answers: Mapping[str, Any]) -> 
     return {found: data for found, data in before.items() if found not in staying and found != root}
 
 
-def still_used(removed: Mapping[str, Any], known: Objects, edited: Mapping[str, Any] | None) -> Iterator[Problem]:
+def still_used(removed: Mapping[str, Any], known: Objects, edited: Mapping[str, Any] | None) -> Iterator[Diagnostic]:
     """Objects of the environment, outside of the ``edited`` one, that refer to one that goes."""
     if not removed:
         return
@@ -56,7 +56,7 @@ def still_used(removed: Mapping[str, Any], known: Objects, edited: Mapping[str, 
                         label2=known.label(id),
                         label3=field.label,
                     )
-                    yield Problem("", text, "still_used", id)
+                    yield flaw("", text, "still_used", id)
 
 
 def references(field: Field, value: Any) -> Iterator[str]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms.keywords import CODES, Schema
-from vetro.forms.model import Problem
+from vetro.forms.model import flaw
 from vetro.forms.regexes import found
 from vetro.forms.texts import message_of
 from vetro.forms.values import contains, json_type
@@ -28,7 +29,7 @@ _EXCLUSIVE: Final = {"exclusiveMinimum": "exclusive_minimum", "exclusiveMaximum"
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
-def evaluate_form(schema: Schema, answers: Mapping[str, Any]) -> list[Problem]:
+def evaluate_form(schema: Schema, answers: Mapping[str, Any]) -> list[Diagnostic]:
     """What is wrong with the answers to a form, without what only the server can know."""
     given = {key: value for key, value in answers.items() if key != "?"}
     return list(_entries(schema, given, ""))
@@ -36,11 +37,11 @@ def evaluate_form(schema: Schema, answers: Mapping[str, Any]) -> list[Problem]:
 
 def evaluate(
     schema: Schema | bool, value: Any, path: str = "", messages: Mapping[str, str] = _NOTHING
-) -> Iterator[Problem]:
+) -> Iterator[Diagnostic]:
     """What is wrong with one value. ``messages``: texts of the author for what has none of its own."""
     if isinstance(schema, bool):
         if not schema:
-            yield Problem(path, message_of({"code": "extra"}), "extra")
+            yield flaw(path, message_of({"code": "extra"}), "extra")
         return
     if "messages" in schema:
         messages = {**messages, **schema["messages"]}
@@ -52,7 +53,7 @@ def evaluate(
     if not _fits(schema, value, kind):
         # Null where a value must be is "nothing entered", not a wrong one.
         code = "required" if value is None else "type"
-        yield Problem(path, message_of({"code": code, "types": _types(schema)}), code)
+        yield flaw(path, message_of({"code": code, "types": _types(schema)}), code)
         return
     yield from _own(schema, value, kind, path, messages)
     if "anyOf" in schema:
@@ -83,7 +84,7 @@ def _fits(schema: Schema, value: Any, kind: str) -> bool:
     return not types or kind in types or (kind == "integer" and "number" in types)
 
 
-def _own(schema: Schema, value: Any, kind: str, path: str, messages: Mapping[str, str]) -> Iterator[Problem]:
+def _own(schema: Schema, value: Any, kind: str, path: str, messages: Mapping[str, str]) -> Iterator[Diagnostic]:
     """The keywords about the value itself, in the order in which people are told."""
     for keyword, about in _LENGTHS.items():
         limit = schema.get(keyword)
@@ -103,10 +104,10 @@ def _own(schema: Schema, value: Any, kind: str, path: str, messages: Mapping[str
         yield _problem(path, messages, {"code": "pattern"}, kind)
 
 
-def _problem(path: str, messages: Mapping[str, str], rule: Mapping[str, Any], kind: str) -> Problem:
+def _problem(path: str, messages: Mapping[str, str], rule: Mapping[str, Any], kind: str) -> Diagnostic:
     code = str(rule["code"]).removeprefix("exclusive_")
     own = messages.get(code) or ("" if "limit" in rule else messages.get("invalid"))
-    return Problem(path, own or message_of(rule, kind), code)
+    return flaw(path, own or message_of(rule, kind), code)
 
 
 def _within(keyword: str, value: Any, limit: Any) -> bool:
@@ -129,14 +130,14 @@ def limits_in_words(schema: Schema) -> list[str]:
     return told
 
 
-def _items(schema: Schema, values: Any, path: str) -> Iterator[Problem]:
+def _items(schema: Schema, values: Any, path: str) -> Iterator[Diagnostic]:
     leading = schema.get("prefixItems", ())
     for i, value in enumerate(values):
         part = leading[i] if i < len(leading) else schema.get("items", True)
         yield from evaluate(part, value, path + pointer(i))
 
 
-def _entries(schema: Schema, values: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _entries(schema: Schema, values: Mapping[str, Any], path: str) -> Iterator[Diagnostic]:
     own = schema.get("properties", {})
     required = schema.get("required", ())
     for name, part in own.items():
@@ -144,7 +145,7 @@ def _entries(schema: Schema, values: Mapping[str, Any], path: str) -> Iterator[P
         if value is not ABSENT:
             yield from evaluate(part, value, path + pointer(name))
         elif name in required:
-            yield Problem(path + pointer(name), message_of({"code": "required"}), "required")
+            yield flaw(path + pointer(name), message_of({"code": "required"}), "required")
     others = schema.get("additionalProperties", True)
     for key, value in values.items():
         if key in own:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         ManifestError,
         PackageError,
         PluginError,
-        Problem,
         UnknownFormat,
     )
     from vetro.packages.formats import FormatRegistry, default_registry
@@ -47,7 +46,6 @@ _HOMES = {
         "ManifestError",
         "PackageError",
         "PluginError",
-        "Problem",
         "UnknownFormat",
     ),
     "formats": ("FormatRegistry", "default_registry"),
@@ -79,7 +77,6 @@ __all__ = [
     "PackageError",
     "PackageList",
     "PluginError",
-    "Problem",
     "RepositorySource",
     "UnknownFormat",
     "archive_tree",

@@ -63,7 +63,7 @@ def _build(folder: str, registry: FormatRegistry | None) -> tuple[Manifest, byte
     errors = [p for p in check_tree(tree, registry=registry) if p.severity == "error"]
     if errors:
         listed = "".join(f"\n  {problem}" for problem in errors)
-        raise BuildError(f"{folder}: the package cannot be built:{listed}", position=errors[0].position)
+        raise BuildError(f"{folder}: the package cannot be built:{listed}", position=errors[0].place)
     return parse_manifest(tree.read(MANIFEST), tree.file_id(MANIFEST)), archive_tree(tree)
 
 

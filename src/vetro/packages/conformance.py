@@ -23,13 +23,14 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
+from vetro.diagnostics import Diagnostic
 from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ClassNotFound
 from vetro.muranopl.source.documents import load_documents
 from vetro.packages.archive import ArchiveTree, archive_tree
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
-from vetro.packages.errors import PackageError, Problem
+from vetro.packages.errors import PackageError
 from vetro.packages.files import DirectoryTree, FileTree, MemoryTree
 from vetro.packages.formats import FormatRegistry
 from vetro.packages.manifest import parse_format
@@ -140,7 +141,7 @@ class PackageFormatConformance:
     def test_the_code_is_clean(self) -> None:
         """Manifest, files and classes have no errors and no warnings."""
         tree = MemoryTree(self.files(), "/sample")
-        found: list[Problem] = check_tree(tree, registry=self._registry())
+        found: list[Diagnostic] = check_tree(tree, registry=self._registry())
         found += check_classes(self._load(tree), self.others())
         assert not found, "\n".join(map(str, found))
 

@@ -3,29 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
-from vetro.diagnostics import Text
-from vetro.muranopl.declarations.tree import Position
+from vetro.diagnostics import Diagnostic, Text
 from vetro.muranopl.errors import MuranoError
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One finding in a package file, as `vetro check` lists it."""
-
-    message: str
-    position: Position
-    hint: str | None = None
-    severity: Literal["error", "warning"] = "error"
-    code: str = "PKG110"
-    #: The manifest key it is about, dotted for nested ones.
-    key: str | None = None
-
-    def __str__(self) -> str:
-        text = f"{self.position}: {self.message}"
-        return f"{text} ({self.hint})" if self.hint else text
 
 
 class PackageError(MuranoError):
@@ -40,14 +20,14 @@ class ManifestError(PackageError):
 
     code = "PKG110"
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Diagnostic]) -> None:
         self.problems = tuple(problems)
         errors = [p for p in self.problems if p.severity == "error"]
         first = errors[0]
-        text = Text("{position}: {message}", position=first.position, message=first.message)
+        text = Text("{position}: {message}", position=first.place, message=first.message)
         if len(errors) > 1:
             text = Text("{text} (and {more} more)", text=text, more=len(errors) - 1)
-        super().__init__(text, position=first.position, hint=first.hint)
+        super().__init__(text, position=first.place, hint=first.hint)
 
 
 class UnknownFormat(PackageError):

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.declarations.versions import Version, parse_spec, parse_version
 from vetro.muranopl.errors import DeclarationError
-from vetro.packages.errors import ManifestError, Problem
+from vetro.packages.errors import ManifestError
 from vetro.packages.paths import inner_path
 from vetro.packages.yamltree import Node, TreeError, plain, read_documents
 
@@ -86,7 +86,7 @@ class Manifest:
     meta: Any
     #: The whole manifest as plain data, for format plug-ins.
     raw: Mapping[str, Any]
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     #: Where the keys stand; dotted for entries of `Classes`, `Require` and `Supplier`.
     positions: Mapping[str, Position] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ def parse_manifest(text: str | bytes, file: str = "manifest.yaml") -> Manifest:
             )
         return _Reader(file, documents[0]).read()
     except TreeError as error:
-        raise ManifestError([Problem(error.message, error.position, error.hint)]) from None
+        raise ManifestError([Diagnostic("PKG110", ERROR, error.message, error.hint, error.position)]) from None
 
 
 class _Reader:
@@ -120,7 +120,7 @@ class _Reader:
     def __init__(self, file: str, root: Node) -> None:
         self.file = file
         self.root = root
-        self.problems: list[Problem] = []
+        self.problems: list[Diagnostic] = []
         self.positions: dict[str, Position] = {}
         self.keys: dict[str, Node] = {}
 
@@ -171,17 +171,17 @@ class _Reader:
     def failed(self) -> bool:
         return any(p.severity == "error" for p in self.problems)
 
-    def sorted(self) -> tuple[Problem, ...]:
-        return tuple(sorted(self.problems, key=lambda p: (p.position.line, p.position.column)))
+    def sorted(self) -> tuple[Diagnostic, ...]:
+        return tuple(sorted(self.problems, key=lambda p: (p.place.line, p.place.column)))
 
     # -- findings -----------------------------------------------------------------------------------------------
 
     def error(self, message: str, node: Node | None, hint: str | None = None, key: str | None = None) -> None:
         position = node.position if node is not None else Position(self.file, 1, 1)
-        self.problems.append(Problem(message, position, hint, key=key))
+        self.problems.append(Diagnostic("PKG110", ERROR, message, hint, position, subject=key))
 
     def warn(self, message: str, node: Node, hint: str | None, key: str) -> None:
-        self.problems.append(Problem(message, node.position, hint, "warning", "PKG111", key))
+        self.problems.append(Diagnostic("PKG111", WARNING, message, hint, node.position, subject=key))
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class _Reader:
         try:
             return plain(node)
         except TreeError as error:
-            self.problems.append(Problem(error.message, error.position, error.hint))
+            self.problems.append(Diagnostic("PKG110", ERROR, error.message, error.hint, error.position))
             return otherwise
 
     def scalar(self, key: str, node: Node | None) -> Node | None:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Diagnostic, Text
 from vetro.muranopl.catalog import ClassText, ResourceNotFound, with_implicit_requirements
 from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import ClassNotFound, DeclarationError
-from vetro.packages.errors import PackageError, PluginError, Problem
+from vetro.packages.errors import PackageError, PluginError
 from vetro.packages.files import FileTree, decode
 from vetro.packages.manifest import Manifest
 from vetro.packages.muranopl import MuranoPLPackage
@@ -68,7 +68,7 @@ class LoadedPackage:
         return self._plugin
 
     @property
-    def warnings(self) -> Sequence[Problem]:
+    def warnings(self) -> Sequence[Diagnostic]:
         """What the manifest should mend."""
         return self.manifest.warnings
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from tests.server.operations.database.kit import Installation
 from vetro.cli.commands.doctor import command
+from vetro.diagnostics import NOTE, OK, WARNING, Diagnostic
 from vetro.engine import doctor
-from vetro.engine.doctor import Finding
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +28,8 @@ def nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_one_line_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = [
-        Finding("sandbox", "calls", True, "seccomp", needed=True),
-        Finding("clouds", "proot", False, "not found", "apt install proot"),
+        Diagnostic("sandbox", OK, "seccomp", subject="calls"),
+        Diagnostic("clouds", NOTE, "not found", "apt install proot", subject="proot"),
     ]
     monkeypatch.setattr(doctor, "examine", lambda: findings)
     result = CliRunner().invoke(command)
@@ -41,7 +41,7 @@ def test_one_line_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
         "                  apt install proot",
     ]
     assert result.exit_code == 0
-    findings[0] = Finding("sandbox", "calls", False, "not allowed here", "use another kernel", needed=True)
+    findings[0] = Diagnostic("sandbox", WARNING, "not allowed here", "use another kernel", subject="calls")
     assert CliRunner().invoke(command).exit_code == 1
     result = CliRunner().invoke(command, ["--json"])
     assert result.exit_code == 1

@@ -54,7 +54,7 @@ def test_what_does_not_fit_stands_at_its_field(given: dict[str, Any], path: str,
     turn, form = filled(form_session, form_session.begin(), given)
     assert turn.outcome == "invalid"
     (problem,) = turn.problems
-    assert problem.path == path
+    assert problem.place == path
     assert problem.message.startswith(message)
     assert form.pages[form_session.page(turn.work)].name == ("more" if path == "/colour" else "main")
 

@@ -10,7 +10,7 @@ from vetro.forms.dynamic import check
 
 
 def found(text: str, **options: object) -> list[tuple[str, str, int, int]]:
-    return [(p.severity, p.code, p.position.line, p.position.column) for p in check(text, "UI/ui.yaml", **options)]  # type: ignore[arg-type]
+    return [(p.severity, p.code, p.place.line, p.place.column) for p in check(text, "UI/ui.yaml", **options)]  # type: ignore[arg-type]
 
 
 def test_nothing_to_say() -> None:
@@ -70,8 +70,8 @@ def test_findings(text: str, problem: tuple[str, str, int, int], words: str) -> 
     problems = check(text, "UI/ui.yaml")
     assert problem[0] in [p.severity for p in problems]
     (match,) = [p for p in problems if words in p.message]
-    line, column = match.position.line, match.position.column
-    assert (match.severity, match.code, line) == problem[:3] and match.position.file == "UI/ui.yaml"
+    line, column = match.place.line, match.place.column
+    assert (match.severity, match.code, line) == problem[:3] and match.place.file == "UI/ui.yaml"
     assert abs(column - problem[3]) <= 1, column
 
 

@@ -120,7 +120,7 @@ def test_odd_things_are_warnings() -> None:
         sections="Comment: x\nParameters: {_p: 1}",
     )
     found = load(text + "    two: {fields: []}\n")
-    said = [(p.position.line, p.message) for p in found.warnings]
+    said = [(p.place.line, p.message) for p in found.warnings]
     for line, words in (
         (2, "section 'Comment' means nothing"),
         (3, "parameter '_p' is left out"),

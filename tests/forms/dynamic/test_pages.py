@@ -66,7 +66,7 @@ def test_names_with_slashes_are_escaped_in_paths() -> None:
     session = Session(definition("name: 'a/b~c', type: string"))
     session.send()
     (field,) = session.page().fields()
-    assert field.problems[0].path == "/a~1b~0c"
+    assert field.problems[0].place == "/a~1b~0c"
 
 
 def test_pages_are_json_and_do_not_change_each_other() -> None:

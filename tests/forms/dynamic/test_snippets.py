@@ -76,7 +76,7 @@ def test_containers_keep_expressions_and_their_places() -> None:
 def test_repeated_keys_are_a_warning_and_the_last_counts() -> None:
     reader = Reader("a: 1\na: 2\n", "ui.yaml")
     assert reader.snippet(reader.root()) == {"a": 2}
-    assert [(p.severity, p.position.line) for p in reader.problems] == [("warning", 2)]
+    assert [(p.severity, p.place.line) for p in reader.problems] == [("warning", 2)]
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_reload_after_an_error_shows_it_again() -> None:
     page = session.page()
     (field,) = page.fields()
     assert [p.message for p in field.problems] == ["This field is required."]
-    assert field.problems[0].path == "/a" and field.value == ""
+    assert field.problems[0].place == "/a" and field.value == ""
 
 
 def test_tentative_answers_compute_without_complaints() -> None:

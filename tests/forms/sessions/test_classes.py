@@ -53,10 +53,10 @@ def test_a_new_object_gets_its_id_and_goes_through_the_checks() -> None:
     work = form_session.begin()
     assert work["value"] == {"?": {"type": "t.Shop/1.2.0@t", "id": "n0"}}
     turn = form_session.submit(work, {"name": "4"})
-    assert (turn.outcome, {p.path for p in turn.problems}) == ("invalid", {"/name", "/host"}) and not asked
+    assert (turn.outcome, {p.place for p in turn.problems}) == ("invalid", {"/name", "/host"}) and not asked
     assert [p.message for p in fields(form_session, turn.work)["name"].problems] == ["letters and blanks only"]
     turn = form_session.submit(turn.work, {"name": "Shop", "host": "h", "label": "x"})
-    assert [(p.path, p.message) for p in turn.problems] == [("/name", "It is taken.")]
+    assert [(p.place, p.message) for p in turn.problems] == [("/name", "It is taken.")]
     assert not form_session.ready(turn.work)
     turn = form_session.submit(turn.work, {"name": "Shop", "host": "h", "label": "x"})
     assert turn.outcome == "ready" and form_session.ready(turn.work)
@@ -137,7 +137,7 @@ def test_a_builder_loads_its_result() -> None:
 
     work = form_session.begin(STORED)
     bad = form_session.start_from(work, schemas["small"], {}, call)
-    assert ([p.path for p in bad.problems], bad.work, called) == (["/name"], work, [])
+    assert ([p.place for p in bad.problems], bad.work, called) == (["/name"], work, [])
     begun = form_session.start_from(work, schemas["small"], {"name": "Kiosk"}, call)
     assert called == [{"model": STORED, "name": "Kiosk"}]
     assert begun.work["value"] == {"?": STORED["?"], "name": "Kiosk", "kind": "small"}
@@ -165,7 +165,10 @@ def test_arguments_are_filled_in_the_same_way() -> None:
     work = form_session.begin()
     assert not form_session.ready(work)
     turn = form_session.submit(work, {"name": ""})
-    assert (turn.outcome, {p.path for p in turn.problems}) == ("invalid", {"/loudly"} | {p.path for p in turn.problems})
+    assert (turn.outcome, {p.place for p in turn.problems}) == (
+        "invalid",
+        {"/loudly"} | {p.place for p in turn.problems},
+    )
     kept = form_session.evaluate(work, {"name": "Kiosk"})
     assert fields(form_session, kept)["name"].value == "Kiosk"
     turn = form_session.submit(kept, {"loudly": True}, partial=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vetro.forms.model import Problem
+from vetro.forms.model import flaw
 from vetro.forms.queries import answerer
 from vetro.forms.sessions import DefinitionFormSession, FormFailed
 from vetro.muranopl.runtime.effects import EffectFailed
@@ -73,7 +73,7 @@ def test_pages_follow_each_other_to_an_object() -> None:
         with pytest.raises(FormFailed, match="Page 2 can be shown once"):
             call(work, 1)
     bad = form_session.submit(work, {"name": "9"})
-    assert bad.outcome == "invalid" and [p.path for p in bad.problems] == ["/name"]
+    assert bad.outcome == "invalid" and [p.place for p in bad.problems] == ["/name"]
     following = form_session.submit(bad.work, {"name": "shop", "open": True})
     assert (following.outcome, form_session.page(following.work), form_session.done(following.work)) == ("next", 1, [0])
     typed = form_session.evaluate(following.work, {"count": "5", "pin": "Pa$$w0rd"})
@@ -124,7 +124,7 @@ def test_answers_that_were_kept_come_back() -> None:
 
 
 def test_what_contracts_refuse_is_told_on_the_last_page() -> None:
-    problems = [Problem("", "name: It is taken.", "contract", "x")]
+    problems = [flaw("", "name: It is taken.", "contract", "x")]
     form_session = make(check=lambda model: problems)
     work = form_session.submit(form_session.begin(), {"name": "shop", "open": True}).work
     work = form_session.submit(work, {"count": "1"}).work

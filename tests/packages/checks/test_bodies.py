@@ -30,7 +30,7 @@ def findings(
     body = "".join(f"      {line}\n" for line in lines or ["- Return: 1"])
     text = CLASS.format(body=body, default=default, argument=argument, extends=extends)
     package = memory_package({"name": "t", "format": format, "classes": {"t.Main": text}})
-    return [(p.position.line, p.position.column, p.message, p.hint) for p in check_classes(package)]
+    return [(p.place.line, p.place.column, p.message, p.hint) for p in check_classes(package)]
 
 
 def test_unknown_functions() -> None:
@@ -48,7 +48,7 @@ def test_steps_of_contracts_that_nobody_has() -> None:
         "  word: {Contract: $.string().toLower().check($.a())}\n"
     )
     package = memory_package({"name": "t", "format": "1.4", "classes": {"Main": text}})
-    assert [(p.position.line, p.message, p.hint) for p in check_classes(package)] == [
+    assert [(p.place.line, p.message, p.hint) for p in check_classes(package)] == [
         (3, "there is no step 'sting' for contracts", "did you mean 'string'?")
     ]
 

@@ -24,7 +24,7 @@ def findings(line: str = "Return: 1", more: str = "", **classes: str) -> Found:
     texts = {"t.Main": CLASS.format(line=line, more=more), **{f"t.{name}": text for name, text in classes.items()}}
     package = memory_package({"name": "t", "format": "1.4", "classes": texts})
     found = check_classes(package)
-    return [(p.position.line, p.position.column, p.code, p.message, p.hint) for p in found]
+    return [(p.place.line, p.place.column, p.code, p.message, p.hint) for p in found]
 
 
 @pytest.mark.parametrize(

@@ -286,7 +286,7 @@ def test_templates_that_cannot_be_offered_are_refused_with_the_line(
 def test_a_check_finds_the_place_in_the_template() -> None:
     tree = MemoryTree({"manifest.yaml": MANIFEST, "template.yaml": parameter("type: Number")}, "/packages/hot")
     problems = check_tree(tree, registry=FormatRegistry(discover=False))
-    assert [(str(p.position), p.code) for p in problems] == [("/packages/hot/template.yaml:3:13", "PKG170")]
+    assert [(str(p.place), p.code) for p in problems] == [("/packages/hot/template.yaml:3:13", "PKG170")]
     assert problems[0].message.startswith("parameter 'p' has the type 'Number'")
     assert problems[0].hint == "did you mean 'number'?"
 

@@ -98,7 +98,7 @@ def test_answers_that_make_no_sense_are_refused(ann: Any, shop: Any) -> None:
     plain = form_session.begin(me, package=shop.id, source="class")
     odd = {**odd, "host": {"?": {"type": "no.Such", "id": 3}}, "friend": "nobody", "seats": "many", "pin": [1]}
     shown = form_session.submit(me, plain.id, odd)
-    assert shown.outcome == "invalid" and {"/friend", "/seats", "/host"} <= {p.path for p in shown.problems}
+    assert shown.outcome == "invalid" and {"/friend", "/seats", "/host"} <= {p.place for p in shown.problems}
     assert form_session.evaluate(me, plain.id, odd).outcome == "shown"
     marker = {"secret": "kept", "at": "/../x"}
     assert form_session.submit(me, plain.id, {"name": "a", "seats": 1, "pin": marker}).outcome in ("ready", "invalid")

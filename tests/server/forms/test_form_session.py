@@ -38,7 +38,7 @@ def test_a_definition_becomes_an_object_that_is_deployed(
     assert [page.name for page in shown.form.pages] == ["sign", "room", "workflowManagement"]
     bad = form_session.submit(me, shown.id, {"name": "corner", "size": "small"})
     assert (bad.outcome, bad.page) == ("invalid", 0)
-    assert [(p.path, p.message) for p in bad.problems] == [("/name", "Begin with a capital")]
+    assert [(p.place, p.message) for p in bad.problems] == [("/name", "Begin with a capital")]
     room = form_session.submit(me, shown.id, {"name": "Corner", "size": "large"})
     assert (room.outcome, room.page, room.pages_done) == ("next", 1, [0])
     last = form_session.submit(me, shown.id, {"seats": "12", "tables": "3", "pin": "Pa$$w0rd!"})
@@ -72,7 +72,7 @@ def test_what_depends_on_other_answers_is_computed_anew_and_kept(ann: Any, shop:
     assert (again.page, fields_of(again)["seats"].value) == (1, 7)
     assert "Pa$$w0rd" not in str(again.form.as_json())
     found = form_session.validate(me, shown.id, {"seats": "100"})
-    assert [(p.path, p.message) for p in found] == [("", "That is no corner shop")]
+    assert [(p.place, p.message) for p in found] == [("", "That is no corner shop")]
     assert form_session.validate(me, shown.id, {"seats": "100"}, path="/seats") == []
     with pytest.raises(Invalid, match="There is no page 7"):
         form_session.describe(me, shown.id, 7)
@@ -90,7 +90,7 @@ def test_a_class_form_makes_objects_in_objects(ann: Any, shop: Any, environment:
     host = {"?": {"type": "test.Host"}, "key": "k"}
     bad = begin_class(ann, environment, shop, {"name": "A name that is much too long", "seats": -1, "host": host})
     assert bad.outcome == "invalid"
-    assert {p.path for p in bad.problems} >= {"/name", "/seats", "/host/address"}
+    assert {p.place for p in bad.problems} >= {"/name", "/seats", "/host/address"}
     (held,) = [f for f in bad.form.pages[0].fields() if f.name == "host"]
     assert held.value["?"]["id"] and [f.name for s in held.sections for f in s.fields] == ["address", "key"]
     good = {"name": "Corner", "seats": 2, "host": {**held.value, "address": "10.0.0.1"}, "pin": "wonder"}
@@ -112,7 +112,7 @@ def test_what_only_contracts_know_is_shown_at_the_field(
     old = "    Contract: $.string().notNull().check(len($) < 20, 'too long for a sign')"
     package = publish(ann, shop=SHOP.replace(old, contract))
     bad = begin_class(ann, environment, package, {"name": "Bank", "seats": 1})
-    assert [(p.path, p.message, p.code) for p in bad.problems] == [("/name", "Taken.", "contract")]
+    assert [(p.place, p.message, p.code) for p in bad.problems] == [("/name", "Taken.", "contract")]
     assert begin_class(ann, environment, package, {"name": "Shop", "seats": 1}).outcome == "ready"
 
 
@@ -233,7 +233,7 @@ def test_model_builders_begin_a_form(ann: Any, shop: Any, environment: str) -> N
     assert [(b.value, b.label) for b in shown.builders] == [("large", "A large shop")]
     assert [f.name for f in form_session.builder_form(me, shown.id, "large").pages[0].fields()] == ["like", "seats"]
     bad = form_session.start_from(me, shown.id, "large", {})
-    assert (bad.outcome, [p.path for p in bad.problems]) == ("invalid", ["/seats"])
+    assert (bad.outcome, [p.place for p in bad.problems]) == ("invalid", ["/seats"])
     (like,) = form_session.choices(me, shown.id, "/like", builder="large", what="types").items
     assert like.value == "test.Shop/1.0.0@test.Shop"
     begun = form_session.start_from(me, shown.id, "large", {"seats": 80})
@@ -273,7 +273,7 @@ def test_actions_are_called_with_their_arguments(
     deployed(ann, environment, made.session_id, drain)
     shown = form_session.begin(me, environment_id=environment, action=f"{made.object_id}_rename")
     assert (shown.purpose, shown.source, shown.title, shown.session_id) == ("action", "method", "Rename", None)
-    assert [p.path for p in form_session.submit(me, shown.id, {}).problems] == ["/name"]
+    assert [p.place for p in form_session.submit(me, shown.id, {}).problems] == ["/name"]
     with pytest.raises(Invalid, match="not complete"):
         form_session.finish(me, shown.id)
     called = fill(ann, shown.id, {"name": "Kiosk"})

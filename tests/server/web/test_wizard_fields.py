@@ -93,7 +93,7 @@ def test_nested_inputs() -> None:
         "hosts": ["b", {"?": {"type": "H", "id": "a"}, "name": "zero"}],
         "map": {"own": "fixed", "k": 1, "k 2": 2},
     }
-    assert [(p.path, p.code) for p in told.problems] == [("/map", "unique")] and not told.picked
+    assert [(p.place, p.code) for p in told.problems] == [("/map", "unique")] and not told.picked
     # Buttons name items as the page did, in whatever order they came.
     assert changed(told, "remove", "hosts/1", None)["hosts"][0]["name"] == "zero"
     assert changed(told, "remove", "map/+0", None)["map"] == {"own": "fixed", "k 2": 2}

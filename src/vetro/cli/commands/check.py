@@ -57,7 +57,7 @@ def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, .
     if output == "text":
         _print_text([p for _, p in findings])
     elif output == "table":
-        rows = [(out.shown(str(p.position)), p.severity, p.code, out.shown(p.message)) for _, p in findings]
+        rows = [(out.shown(str(p.place)), p.severity, p.code, out.shown(p.message)) for _, p in findings]
         if rows:
             out.print_table(("place", "severity", "code", "message"), rows)
     else:
@@ -84,9 +84,9 @@ def _print_text(problems: list[Any]) -> None:
 def _plain(path: str, p: Any) -> dict[str, Any]:
     return {
         "path": path,
-        "file": out.shown(p.position.file),
-        "line": p.position.line,
-        "column": p.position.column,
+        "file": out.shown(p.place.file),
+        "line": p.place.line,
+        "column": p.place.column,
         "severity": p.severity,
         "code": p.code,
         "message": out.shown(p.message),

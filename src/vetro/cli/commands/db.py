@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from vetro.cli import output as out
-from vetro.cli.commands.db_backup import backup, restore
+from vetro.cli.commands.db_backup import backup, plain, restore
 from vetro.cli.commands.serve import settings_options
 from vetro.cli.groups import Commands
 from vetro.cli.installation import installation
@@ -87,15 +87,15 @@ def check(
         found = examine(settings, everything=everything)
     if output == "table":
         colors = {"ok": "green", "warning": "yellow", "error": "red"}
-        topics = max(len(finding.topic) for finding in found)
+        topics = max(len(finding.code) for finding in found)
         for finding in found:
-            level = out.style(finding.level.ljust(7), fg=colors[finding.level])
-            out.echo(f"{level}  {finding.topic.ljust(topics)}  {finding.text}")
+            level = out.style(finding.severity.ljust(7), fg=colors[finding.severity])
+            out.echo(f"{level}  {finding.code.ljust(topics)}  {finding.message}")
             if finding.hint:
                 out.echo(f"{' ' * (topics + 11)}{finding.hint}")
     else:
-        out.print_data([finding.as_json() for finding in found], output)
-    if any(finding.level == "error" for finding in found):
+        out.print_data([plain(finding) for finding in found], output)
+    if any(finding.severity == "error" for finding in found):
         raise SystemExit(out.FAILED)
 
 

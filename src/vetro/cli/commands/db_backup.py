@@ -91,16 +91,16 @@ def restore(file: str, dry_run: bool, data: str | None, config: str | None, data
             found, problems = _restored(opened_file, data, config, database)
     if output != "table":
         shown = {**found, "seconds": round(found["seconds"], 2), "file": file, "dry_run": dry_run}
-        out.print_data({**shown, "findings": [finding.as_json() for finding in problems]}, output)
+        out.print_data({**shown, "findings": [plain(finding) for finding in problems]}, output)
     else:
         word = "are whole" if dry_run else "were restored"
         out.echo(f"a database of {_size(found['database_bytes'])} and {out.plural(found['blobs'], 'archive')}"
                  f" of {found['made']}, Vetro {found['version']}, {word}")  # fmt: skip
-        for text in (*found["notes"], *(f"{finding.level}: {finding.text}" for finding in problems)):
+        for text in (*found["notes"], *(f"{finding.severity}: {finding.message}" for finding in problems)):
             out.note(text)
         if dry_run:
             out.note("the keys are in it" if found["keys"] else "the keys are not in it: bring the file of keys along")
-    if any(finding.level == "error" for finding in problems):
+    if any(finding.severity == "error" for finding in problems):
         raise SystemExit(out.FAILED)
 
 
@@ -127,7 +127,12 @@ def _restored(file: Any, data: str | None, config: str | None, database: str | N
         from vetro.server.operations.database.check import examine
 
         found = restoring.restore(settings, file, fresh_keys=fresh, say=out.note)
-        return asdict(found), [finding for finding in examine(settings) if finding.level != "ok"]
+        return asdict(found), [finding for finding in examine(settings) if finding.severity != "ok"]
+
+
+def plain(found: Any) -> dict[str, str]:
+    """A finding of `vetro db check` for programs."""
+    return {"topic": found.code, "level": found.severity, "text": found.message, "hint": found.hint or ""}
 
 
 def _size(count: int) -> str:

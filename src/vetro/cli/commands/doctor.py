@@ -5,33 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
 from vetro.cli.commands.serve import settings_options
+from vetro.diagnostics import ERROR, WARNING, Diagnostic
 
 #: Exit status when something does not work; 1: it works, but is not as it should be.
 PROBLEM = 2
 _COLORS = {"ok": "green", "note": "yellow", "warning": "yellow", "error": "red"}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One finding. ``about``: machine, installation or server; ``level``: ok, note, warning or error."""
-
-    about: str
-    topic: str
-    name: str
-    level: str
-    text: str
-    hint: str
-
-    def as_json(self) -> dict[str, str]:
-        """Plain data."""
-        return {name: getattr(self, name) for name in ("about", "topic", "name", "level", "text", "hint")}
 
 
 @click.command("doctor")
@@ -63,41 +47,32 @@ def command(
       sudo -u vetro vetro doctor --config /etc/vetro/vetro.toml -o json
       vetro doctor --server https://vetro.example.org
     """
-    lines: list[Line] = []
+    lines: list[tuple[str, Diagnostic]] = []
     if url:
-        lines += _server(url)
+        from vetro.server.operations.doctor.remote import ask
+
+        lines += [("server", found) for found in ask(url)]
     else:
-        lines += _machine()
+        from vetro.engine.doctor import examine
+
+        lines += [("machine", found) for found in examine()]
         if not only_machine and _installed(data, config, database):
             from vetro.server.operations.doctor.installation import findings
 
-            found = findings(data, config, {"database.url": database})
-            lines += [Line("installation", f.topic, "", f.level, f.text, f.hint) for f in found]
+            lines += [("installation", found) for found in findings(data, config, {"database.url": database})]
     if as_json or output != "table":
-        out.print_data([line.as_json() for line in lines], "json" if as_json else output)
+        out.print_data(
+            [
+                {"about": about, "topic": found.code, "name": found.subject or "", "level": found.severity}
+                | {"text": found.message, "hint": found.hint or ""}
+                for about, found in lines
+            ],
+            "json" if as_json else output,
+        )
     else:
         _print(lines)
-    levels = {line.level for line in lines}
-    sys.exit(PROBLEM if "error" in levels else out.FAILED if "warning" in levels else 0)
-
-
-def _machine() -> list[Line]:
-    """A layer of the sandbox that is missing makes tasks less safe; everything else is a choice."""
-    from vetro.engine.doctor import examine
-
-    return [
-        Line(
-            "machine", found.topic, found.name, "ok" if found.ok else "warning" if found.needed else "note",
-            found.detail, found.advice or "",
-        )
-        for found in examine()
-    ]  # fmt: skip
-
-
-def _server(url: str) -> list[Line]:
-    from vetro.server.operations.doctor.remote import ask
-
-    return [Line("server", found.topic, "", found.level, found.text, found.hint) for found in ask(url)]
+    levels = {found.severity for _, found in lines}
+    sys.exit(PROBLEM if ERROR in levels else out.FAILED if WARNING in levels else 0)
 
 
 def _installed(
@@ -113,20 +88,20 @@ def _installed(
     return any(os.path.exists(os.path.join(place, name)) for name in ("vetro.toml", "vetro.db"))
 
 
-def _print(lines: list[Line]) -> None:
-    width = max((len(line.name) for line in lines if line.about == "machine"), default=0)
-    topics = max((len(line.topic) for line in lines if line.about != "machine"), default=0)
+def _print(lines: list[tuple[str, Diagnostic]]) -> None:
+    width = max((len(found.subject or "") for about, found in lines if about == "machine"), default=0)
+    topics = max((len(found.code) for about, found in lines if about != "machine"), default=0)
     before: Any = None
-    for line in lines:
-        machine = line.about == "machine"
-        title = line.topic if machine else line.about
+    for about, found in lines:
+        machine = about == "machine"
+        title = found.code if machine else about
         if title != before:
             before = title
             out.echo(out.style(title, bold=True))
-        words = {"warning": "missing", "note": "missing", "ok": "active" if line.topic == "sandbox" else "found"}
-        word = words[line.level] if machine else line.level
-        color = "red" if machine and line.level == "warning" else _COLORS[line.level]
-        label = line.name.ljust(width) if machine else line.topic.ljust(topics)
-        out.echo(f"  {out.style(word.ljust(7), fg=color)}  {label}  {line.text}")
-        if line.hint:
-            out.echo(f"  {' ' * (len(label) + 11)}{line.hint}")
+        words = {"warning": "missing", "note": "missing", "ok": "active" if found.code == "sandbox" else "found"}
+        word = words[found.severity] if machine else found.severity
+        color = "red" if machine and found.severity == WARNING else _COLORS[found.severity]
+        label = (found.subject or "").ljust(width) if machine else found.code.ljust(topics)
+        out.echo(f"  {out.style(word.ljust(7), fg=color)}  {label}  {found.message}")
+        if found.hint:
+            out.echo(f"  {' ' * (len(label) + 11)}{found.hint}")

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vetro.diagnostics import ERROR, Diagnostic
 from vetro.forms.dynamic import check
 from vetro.muranopl.declarations.tree import Position
 from vetro.packages.checks.paths import package_paths
 from vetro.packages.directory import open_tree
-from vetro.packages.errors import PackageError, Problem
+from vetro.packages.errors import PackageError
 from vetro.packages.index import read_manifest
 from vetro.packages.paths import MANIFEST
 
@@ -20,7 +21,7 @@ def is_definition(path: str) -> bool:
     return path.endswith((".yaml", ".yml")) and os.path.basename(path) != MANIFEST and os.path.isfile(path)
 
 
-def check_definitions(paths: Iterable[str], media: Sequence[str] = ()) -> list[tuple[str, Problem]]:
+def check_definitions(paths: Iterable[str], media: Sequence[str] = ()) -> list[tuple[str, Diagnostic]]:
     """(path, finding) for the definition of every package at ``paths``, and for those that are named themselves.
 
     ``media``: folders with files for ``widgetMedia``, besides those that come with Vetro. What is wrong with a package
@@ -31,14 +32,14 @@ def check_definitions(paths: Iterable[str], media: Sequence[str] = ()) -> list[t
     def exists(name: str) -> bool:
         return find_in(media, name) is not None
 
-    findings: list[tuple[str, Problem]] = []
+    findings: list[tuple[str, Diagnostic]] = []
     for given in paths:
         for path in [given] if is_definition(given) else package_paths(given):
             try:
                 found = _definition(path)
             except OSError as error:
                 findings.append(
-                    (path, Problem(f"cannot be read: {error.strerror}", Position(path, 1, 1), code="PKG101"))
+                    (path, Diagnostic("PKG101", ERROR, f"cannot be read: {error.strerror}", place=Position(path, 1, 1)))
                 )
                 continue
             if found is not None:

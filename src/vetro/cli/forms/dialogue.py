@@ -9,7 +9,8 @@ from vetro.cli.forms.answers import Given, check_pages, of_page
 from vetro.cli.forms.prompts import Asking
 from vetro.cli.forms.questions import Question, questions, within
 from vetro.cli.forms.terminal import COMMANDS, GoBack, Talk, entered
-from vetro.forms.model import Form, Page, Problem
+from vetro.diagnostics import Diagnostic
+from vetro.forms.model import Form, Page
 from vetro.forms.placement import problems_in
 from vetro.forms.sessions import FormSession, Turn, Work, review
 
@@ -76,7 +77,7 @@ class Dialogue(Asking):
             if due != number:  # an answer to an earlier page does not hold any more
                 number = due
                 self._head(now, number)
-            wrong = [problem.path for problem in turn.problems]
+            wrong = [problem.place for problem in turn.problems]
             done = {q.key for q in self._questions(now.pages[due]) if not any(within(p, q.path) for p in wrong)}
             if len(done) == len(self._questions(now.pages[due])):
                 done = set()
@@ -116,11 +117,11 @@ class Dialogue(Asking):
         for text in page.intro:
             self._talk.say(text)
 
-    def _complain(self, problems: Sequence[Problem]) -> None:
+    def _complain(self, problems: Sequence[Diagnostic]) -> None:
         page = self.form_session.form(self.work).pages[self.form_session.page(self.work)]
         labels = {q.path: q.label for q in questions(page)}
         for problem in problems:
-            label = labels.get(problem.path)
+            label = labels.get(problem.place)
             self._wrong(f"{label}: {problem.message}" if label else problem.message)
 
     # -- the end -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from vetro.cli.forms.answers import Given, of_page, page_answers
 from vetro.cli.forms.input import current, explanation
 from vetro.diagnostics import Text
 from vetro.forms.entry import choice_key, shown
-from vetro.forms.model import Choice, Field, Form, Page, Problem, Section
+from vetro.forms.model import Choice, Field, Form, Page, Section, flaw
 from vetro.forms.sessions import FormFailed, FormSession, Work
 
 #: Choices that are shown of a field.
@@ -41,9 +41,7 @@ def whole(form_session: FormSession, work: Work, given: Given | None = None) -> 
             author = error.author or {}
             text = str(author.get("message") or error.message)
             pages.append(
-                replace(
-                    page, sections=(), problems=(Problem("", Text("cannot be shown: {text}", text=text), "failed"),)
-                )
+                replace(page, sections=(), problems=(flaw("", Text("cannot be shown: {text}", text=text), "failed"),))
             )
             continue
         if number + 1 < len(form.pages):
@@ -63,7 +61,7 @@ def _acceptable(form_session: FormSession, work: Work, answers: Given, number: i
     """
     fields = {field.name: field for field in page.fields()}
     for text in PLAUSIBLE:
-        wrong = {problem.path[1:] for problem in form_session.validate(work, answers, number)} & fields.keys()
+        wrong = {problem.place[1:] for problem in form_session.validate(work, answers, number)} & fields.keys()
         if not wrong:
             break
         for name in wrong:

@@ -215,10 +215,10 @@ class Asking:
         found = [
             problem
             for problem in self.form_session.validate(self.work, answers)
-            if problem.path == path or (deep and within(problem.path, path))
+            if problem.place == path or (deep and within(problem.place, path))
         ]
         for problem in found:
-            where = problem.path[len(path) :].replace("/", " ").strip()
+            where = problem.place[len(path) :].replace("/", " ").strip()
             number = str(int(where) + 1) if where.isdecimal() else where
             self._wrong(f"{number}: {problem.message}" if where else problem.message)
         return bool(found)

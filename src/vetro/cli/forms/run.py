@@ -14,7 +14,7 @@ from vetro.cli import output as out
 from vetro.cli.forms.answers import Given, filled, free_name, kept_answers, read_answers, write_answers
 from vetro.cli.forms.start import started
 from vetro.cli.forms.subject import Subject, form_session_of, sorted_targets, subject_of, with_environment
-from vetro.forms.model import Problem
+from vetro.diagnostics import Diagnostic
 from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, Work
 
 
@@ -147,8 +147,8 @@ def _taken(form_session: FormSession, work: Work, given: Given) -> Work:
     )
 
 
-def _place(source: str, page: str, problem: Problem) -> str:
-    steps = problem.path.split("/")[1:]
+def _place(source: str, page: str, problem: Diagnostic) -> str:
+    steps = problem.place.split("/")[1:]
     name = ".".join([page, *steps] if source == "definition" else steps)
     return f"{name}: " if steps or source == "definition" else ""
 

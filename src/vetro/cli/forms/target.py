@@ -14,11 +14,11 @@ from vetro.cli.client_local import LocalClient
 from vetro.cli.environments.models import newest, own_draft, present
 from vetro.cli.forms.catalog import LocalCatalog
 from vetro.cli.task_run import chosen_cloud
-from vetro.diagnostics import Text, decode_messages
+from vetro.diagnostics import Diagnostic, Text, decode_messages
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.contracts import told
-from vetro.forms.model import Problem
+from vetro.forms.model import flaw
 from vetro.forms.objects import Objects
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed
 from vetro.model.edit import overwrite
@@ -170,7 +170,7 @@ class LocalPlace:
             return [{**error.error, "objectId": id_of(made), "property": None, "path": []}]
         return [error for error in found if error.get("objectId") is None or str(error["objectId"]) in mine]
 
-    def problems_of(self, made: Mapping[str, Any]) -> Sequence[Problem]:
+    def problems_of(self, made: Mapping[str, Any]) -> Sequence[Diagnostic]:
         """The same as problems of a form as a whole."""
         problems = []
         for error in decode_messages(self.errors_of(made)):
@@ -178,7 +178,7 @@ class LocalPlace:
             where = ".".join(str(step) for step in steps if step is not None)
             text = told(error.get("message") or str(error.get("kind") or "") or Text("It does not fit."))
             problems.append(
-                Problem(
+                flaw(
                     "",
                     Text("{where}: {message}", where=where, message=text) if where else text,
                     "contract",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from vetro.diagnostics import ERROR, WARNING, Diagnostic
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FieldDefinition, FormDefinition
 from vetro.forms.dynamic.errors import DynamicFormError, EncryptionUnavailable
 from vetro.forms.dynamic.evaluation import Evaluation
@@ -14,7 +15,6 @@ from vetro.forms.dynamic.names import calls, data_paths, variables
 from vetro.forms.dynamic.plain_texts import nowhere
 from vetro.forms.dynamic.types import TYPES
 from vetro.forms.dynamic.types.passwords import SUFFIX
-from vetro.packages.errors import Problem
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.environment import Env
 from vetro.yaql.resolve.failures import names as function_names
@@ -24,7 +24,7 @@ from vetro.yaql.resolve.signature import FunctionTable
 MediaExists = Callable[[str], bool]
 
 
-def check(text: str | bytes, origin: str, *, media_exists: MediaExists | None = None) -> list[Problem]:
+def check(text: str | bytes, origin: str, *, media_exists: MediaExists | None = None) -> list[Diagnostic]:
     """Every problem of the definition in ``text``, errors and warnings, in the order of their places. Never raises.
 
     Problems have ``severity``, ``message``, ``position`` (file, line, column), ``code`` and ``hint``. Codes DUI11x are
@@ -34,7 +34,7 @@ def check(text: str | bytes, origin: str, *, media_exists: MediaExists | None = 
     definition, problems = load_all(text, origin)
     if definition is not None:
         problems = [*problems, *_Checker(definition, media_exists).problems()]
-    return sorted(problems, key=lambda p: (p.position.line, p.position.column))
+    return sorted(problems, key=lambda p: (p.place.line, p.place.column))
 
 
 class _Checker:
@@ -48,7 +48,7 @@ class _Checker:
             known.update(form.fields, (name + SUFFIX for name in form.fields))
         self.variables = {"1", *(name for name, _ in definition.parameters)}
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[Diagnostic]:
         """Everything that reading alone does not find."""
         for _, snippet in self.definition.parameters:
             yield from self.snippet(snippet, self.variables, reads_forms=False)
@@ -58,7 +58,7 @@ class _Checker:
         for snippet in (self.definition.application, *self.definition.templates.values()):
             yield from self.snippet(snippet, inner)
 
-    def form(self, form: FormDefinition) -> Iterator[Problem]:
+    def form(self, form: FormDefinition) -> Iterator[Diagnostic]:
         for rule in form.rules:
             if rule.message is None:
                 yield _warning("this validator has no message: nobody learns what is wrong", rule.position)
@@ -67,7 +67,7 @@ class _Checker:
         for field in form.fields.values():
             yield from self.field(field)
 
-    def field(self, field: FieldDefinition) -> Iterator[Problem]:
+    def field(self, field: FieldDefinition) -> Iterator[Diagnostic]:
         for setting in field.moving:
             yield from self.snippet(setting.snippet, self.variables)
         for rule in field.rules:
@@ -103,7 +103,7 @@ class _Checker:
                         "DUI114",
                     )
 
-    def one_value(self, expression: Expression) -> Iterator[Problem]:
+    def one_value(self, expression: Expression) -> Iterator[Diagnostic]:
         """Answers of forms, read where ``$`` is the value of one field alone."""
         read = sorted({path[0] for path in data_paths(expression.node, plain_dialect().table) if path})
         for form in (name for name in read if name in self.forms):
@@ -114,7 +114,7 @@ class _Checker:
                 "DUI113",
             )
 
-    def snippet(self, snippet: Any, known: set[str], *, reads_forms: bool = True) -> Iterator[Problem]:
+    def snippet(self, snippet: Any, known: set[str], *, reads_forms: bool = True) -> Iterator[Diagnostic]:
         for expression in expressions_in(snippet):
             yield from self.expression(expression, known, form_dialect().table)
             if not expression.uses_data:
@@ -122,7 +122,7 @@ class _Checker:
             elif reads_forms:
                 yield from self.paths(expression)
 
-    def expression(self, expression: Expression, known: set[str], table: FunctionTable) -> Iterator[Problem]:
+    def expression(self, expression: Expression, known: set[str], table: FunctionTable) -> Iterator[Diagnostic]:
         for name, style in calls(expression.node):
             if not table.has(name, style) and not table.has(name, "FM"):
                 meant = suggest(name, function_names(table, style))
@@ -143,7 +143,7 @@ class _Checker:
                 "DUI112",
             )
 
-    def paths(self, expression: Expression) -> Iterator[Problem]:
+    def paths(self, expression: Expression) -> Iterator[Diagnostic]:
         """Answers that are read and that nobody is asked for."""
         for path in data_paths(expression.node, form_dialect().table):
             if not path or path[0] == BUILT_IN_FORM:
@@ -166,18 +166,18 @@ def _impassable(field: FieldDefinition) -> bool:
     return bool(wanted) and "initial" not in field.settings and not field.type.moving and field.type.empty is not False
 
 
-def _failing(expression: Expression, trial: Env) -> Iterator[Problem]:
+def _failing(expression: Expression, trial: Env) -> Iterator[Diagnostic]:
     """An expression that reads nothing gives the same every time, so it can be tried."""
     try:
         expression.evaluate(trial)
     except EncryptionUnavailable:
         return
     except DynamicFormError as error:
-        yield Problem(error.message, error.position or expression.position, error.hint, "error", error.code)
+        yield Diagnostic(error.code, ERROR, error.message, error.hint, error.position or expression.position)
 
 
-def _warning(message: str, position: Any, hint: str | None = None, code: str = "DUI110") -> Problem:
-    return Problem(message, position, hint, "warning", code)
+def _warning(message: str, position: Any, hint: str | None = None, code: str = "DUI110") -> Diagnostic:
+    return Diagnostic(code, WARNING, message, hint, position)
 
 
 def _media_files(media: Any) -> Iterator[str]:

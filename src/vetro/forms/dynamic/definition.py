@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms.dynamic.expressions import Expression
 from vetro.forms.dynamic.versions import APPLICATION_NAME, LATEST, Version
 from vetro.muranopl.declarations.tree import Position
-from vetro.packages.errors import Problem
 
 if TYPE_CHECKING:
     from vetro.forms.dynamic.types.base import FieldType
@@ -92,7 +92,7 @@ class Definition:
     parameters_source: str | None = None
     source_position: Position | None = None
     version: Version = LATEST
-    warnings: Sequence[Problem] = ()
+    warnings: Sequence[Diagnostic] = ()
 
     @property
     def names_application(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from yaml.nodes import ScalarNode
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.dynamic.attributes import fold
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FormDefinition
 from vetro.forms.dynamic.errors import DefinitionError
@@ -18,7 +18,6 @@ from vetro.forms.dynamic.snippets import Reader, describe
 from vetro.forms.dynamic.versions import APPLICATION_NAME, LATEST, Version, read_version
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.source.nodes import YNode
-from vetro.packages.errors import Problem
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.values import FDict
 
@@ -39,7 +38,7 @@ def load(text: str | bytes, origin: str = "ui.yaml") -> Definition:
     return _Loader(text, origin, collect=False).definition()
 
 
-def load_all(text: str | bytes, origin: str) -> tuple[Definition | None, list[Problem]]:
+def load_all(text: str | bytes, origin: str) -> tuple[Definition | None, list[Diagnostic]]:
     """The definition as far as it can be read, and everything that is wrong or odd with it."""
     loader = _Loader("", origin, collect=True)
     try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, FormDefinition
 from vetro.forms.dynamic.environment import Surroundings
 from vetro.forms.dynamic.last_step import STAY, STAY_LABEL, STAY_TEXT, asks_to_stay
 from vetro.forms.dynamic.names import ALL
 from vetro.forms.dynamic.types.base import KEPT, Resolved
-from vetro.forms.model import Choice, Field, Page, Problem, Section
+from vetro.forms.model import Choice, Field, Page, Section, flaw
 from vetro.forms.vocabulary import patterns_of
 
 #: Kinds of controls with a place for a placeholder.
@@ -35,16 +35,16 @@ def build_page(
     """
     intro: list[str] = []
     shown: list[Field] = []
-    notices: list[Problem] = []
+    notices: list[Diagnostic] = []
     for field in fields:
         if field.hidden:
             intro += [text for text in (field.description, field.description_title) if text]
         shown.append(_field(field, form.name, answers, errors.get(field.name, ()), reveal))
-        notices += [Problem(f"/{_escaped(field.name)}", text, "notice") for text in dict.fromkeys(field.notices)]
+        notices += [flaw(f"/{_escaped(field.name)}", text, "notice") for text in dict.fromkeys(field.notices)]
     sections = [Section(fields=shown)]
     if form.name == BUILT_IN_FORM and not asks_to_stay(surroundings):
         sections.append(Section(STAY, STAY_LABEL, STAY_TEXT))
-    problems = [*(Problem("", text) for text in form_errors), *notices]
+    problems = [*(flaw("", text) for text in form_errors), *notices]
     return Page(form.name, f"Step {number + 1}", sections, intro, problems)
 
 
@@ -69,9 +69,9 @@ def _field(field: Resolved, form: str, answers: Mapping[str, Any] | None, errors
         answered = (answered and value not in (None, "")) or (initial is not None and not answered)
         if not reveal:
             value, initial = KEPT if answered else None, None
-    problems = [Problem(f"/{_escaped(field.name)}", text) for text in errors]
+    problems = [flaw(f"/{_escaped(field.name)}", text) for text in errors]
     if field.unavailable:
-        problems.append(Problem(f"/{_escaped(field.name)}", field.unavailable, "unavailable"))
+        problems.append(flaw(f"/{_escaped(field.name)}", field.unavailable, "unavailable"))
     choices: Sequence[Choice] = field.choices
     messages = field.messages
     if field.instead:

@@ -12,7 +12,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.forms.dynamic.errors import DefinitionError
 from vetro.forms.dynamic.expressions import DYNAMIC, Expression, ListSnippet, MapSnippet, parsed
 from vetro.muranopl.declarations.tree import Position
@@ -20,7 +20,6 @@ from vetro.muranopl.errors import SourceError
 from vetro.muranopl.source.documents import load_documents
 from vetro.muranopl.source.nodes import PLAIN, TEXT, YAQL, YNode, position
 from vetro.muranopl.source.scalars import construct, implicit_tag
-from vetro.packages.errors import Problem
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import ParsingError
 from vetro.yaql.values import SCALARS, FDict
@@ -38,7 +37,7 @@ class Reader:
     def __init__(self, text: str, origin: str, *, collect: bool = False) -> None:
         self.text = text
         self.origin = origin
-        self.problems: list[Problem] = []
+        self.problems: list[Diagnostic] = []
         #: Whether errors are noted and reading goes on, as `check` wants it.
         self.collect = collect
         #: Scope in which expressions are tried, made by `softening.trial`.
@@ -66,18 +65,18 @@ class Reader:
         return position(node, self.origin)
 
     def _repeated(self, error: SourceError) -> None:
-        self.problems.append(Problem(error.message, error.position, error.hint, "warning", "DUI110"))
+        self.problems.append(Diagnostic("DUI110", WARNING, error.message, error.hint, error.position))
 
     def warn(self, message: str, place: Position, hint: str | None = None, code: str = "DUI110") -> None:
         """Notes something that is odd."""
-        self.problems.append(Problem(message, place, hint, "warning", code))
+        self.problems.append(Diagnostic(code, WARNING, message, hint, place))
 
     def fail(self, error: DefinitionError) -> None:
         """Raises ``error``, or notes it when problems are collected."""
         if not self.collect:
             raise error
         place = error.position or Position(self.origin, 1, 1)
-        self.problems.append(Problem(error.message, place, error.hint, "error", error.code))
+        self.problems.append(Diagnostic(error.code, ERROR, error.message, error.hint, place))
 
     # -- scalars ------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vetro.forms.model import Choice, Form, Picker, Problem
+from vetro.diagnostics import Diagnostic
+from vetro.forms.model import Choice, Form, Picker
 from vetro.yaql.errors import VetroError
 
 Work = dict[str, Any]
@@ -33,7 +34,7 @@ class Turn:
 
     outcome: Literal["next", "invalid", "ready"]
     work: Work
-    problems: Sequence[Problem] = ()
+    problems: Sequence[Diagnostic] = ()
 
 
 class FormSession(ABC):
@@ -70,7 +71,7 @@ class FormSession(ABC):
         """Keeps what was typed so far, and computes anew what depends on it."""
 
     @abstractmethod
-    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
+    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
         """What `submit` would complain about without asking the real contracts. Nothing is kept."""
 
     @abstractmethod

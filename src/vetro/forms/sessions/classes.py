@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms.answers import Merger
 from vetro.forms.builders import builder_arguments, builder_form, builders_of, built
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.contracts import problems_of
 from vetro.forms.keywords import Schema
-from vetro.forms.model import Choice, Form, Problem
+from vetro.forms.model import Choice, Form
 from vetro.forms.objects import Objects
 from vetro.forms.removal import removed_by, still_used
 from vetro.forms.sessions.base import Answers, Turn, Work
@@ -62,7 +63,7 @@ class ClassFormSession(SinglePage):
         value, _, _ = self._merged(work, answers, partial)
         return {"value": value, "stored": work["stored"]}
 
-    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
+    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
         _, read, base = self._merged(work, answers, False)
         return self._problems(work, read, base)
 
@@ -110,7 +111,7 @@ class ClassFormSession(SinglePage):
         value = Merger(self._describer, self._new_id, fixed=self._fixed).merge(self._described, base, read)
         return value, read, base
 
-    def _problems(self, work: Work, read: Answers, base: Mapping[str, Any]) -> list[Problem]:
+    def _problems(self, work: Work, read: Answers, base: Mapping[str, Any]) -> list[Diagnostic]:
         found = self._checker.problems(self._described, read, base)
         stored = work["stored"]
         if stored is not None:

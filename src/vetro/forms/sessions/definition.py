@@ -4,11 +4,10 @@ what is asked of a task process."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from vetro.diagnostics import Text, decode_messages, encode_messages
-from vetro.forms.model import Form, Problem
+from vetro.diagnostics import Diagnostic, Text, decode_messages, encode_messages
+from vetro.forms.model import Form, flaw, flaw_json
 from vetro.forms.placement import problems_in, with_problems
 from vetro.forms.plainform import form_of
 from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Work
@@ -17,7 +16,7 @@ from vetro.model.secrets import is_mark
 #: Puts a question to a task process that has read the definition.
 Ask = Callable[[Mapping[str, Any]], Any]
 #: What the real contracts say of an object model, at the form as a whole.
-Check = Callable[[Mapping[str, Any]], Sequence[Problem]]
+Check = Callable[[Mapping[str, Any]], Sequence[Diagnostic]]
 
 
 class DefinitionFormSession(FormSession):
@@ -72,7 +71,7 @@ class DefinitionFormSession(FormSession):
         else:
             form = form_of(self._question("show", state=work["state"], page=page, typed=typed)["form"])
         if work.get("found") and due == self.page(work):
-            form = with_problems(form, [Problem(**item) for item in decode_messages(work["found"])], due)
+            form = with_problems(form, [flaw(**item) for item in decode_messages(work["found"])], due)
         return form
 
     def pages(self, work: Work) -> Form:
@@ -86,10 +85,10 @@ class DefinitionFormSession(FormSession):
             typed = {**before, **typed}
         return {"state": work["state"], "typed": {**work["typed"], str(due): typed}}
 
-    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
+    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
         due = self._due(work, page)
         found = self._question("validate", state=work["state"], page=due, raw=self._typed(work, answers, due))
-        return [Problem(**item) for item in decode_messages(found["problems"])]
+        return [flaw(**item) for item in decode_messages(found["problems"])]
 
     def submit(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Turn:
         due = self._due(work, page)
@@ -103,7 +102,9 @@ class DefinitionFormSession(FormSession):
             problems = list(self._check(found["model"]))
             if problems:
                 return Turn(
-                    "invalid", {**kept, "found": encode_messages([asdict(problem) for problem in problems])}, problems
+                    "invalid",
+                    {**kept, "found": encode_messages([flaw_json(problem) for problem in problems])},
+                    problems,
                 )
             return Turn("ready", {**kept, "made": found["model"], "stays": found["stays"]})
         if found["outcome"] == "next":

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms.answers import Merger
 from vetro.forms.catalog import Describer
 from vetro.forms.generated import method_form
 from vetro.forms.keywords import Schema
-from vetro.forms.model import Form, Problem
+from vetro.forms.model import Form
 from vetro.forms.objects import Objects
 from vetro.forms.sessions.base import Answers, Turn, Work
 from vetro.forms.sessions.merge import restored
@@ -45,7 +46,7 @@ class MethodFormSession(SinglePage):
     def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
         return {"args": self._args(work, answers, partial)}
 
-    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Problem]:
+    def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
         return self._checker.arguments(self._empty, self._given(work, answers, False))
 
     def submit(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Turn:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 
-from vetro.diagnostics import Text, decode_messages, encode_messages
+from vetro.diagnostics import Diagnostic, Text, decode_messages, encode_messages
 from vetro.forms.catalog import Describer
 from vetro.forms.check import LEVELS, Checker
 from vetro.forms.fill import Filler
-from vetro.forms.model import Choice, Form, Picker, Problem
+from vetro.forms.model import Choice, Form, Picker, flaw, flaw_json
 from vetro.forms.objects import Objects
 from vetro.forms.placement import with_problems
 from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Work
@@ -48,7 +47,7 @@ class SinglePage(FormSession):
         return 0
 
     def form(self, work: Work, page: int | None = None) -> Form:
-        return with_problems(self._filled(work), [Problem(**item) for item in decode_messages(work.get("found") or [])])
+        return with_problems(self._filled(work), [flaw(**item) for item in decode_messages(work.get("found") or [])])
 
     def pages(self, work: Work) -> Form:
         return self.form(work)
@@ -69,10 +68,10 @@ class SinglePage(FormSession):
         return self._filler.existing(picker, search, offset)
 
     @staticmethod
-    def _turn(kept: Work, problems: Sequence[Problem]) -> Turn:
+    def _turn(kept: Work, problems: Sequence[Diagnostic]) -> Turn:
         if problems:
             return Turn(
-                "invalid", {**kept, "found": encode_messages([asdict(problem) for problem in problems])}, problems
+                "invalid", {**kept, "found": encode_messages([flaw_json(problem) for problem in problems])}, problems
             )
         return Turn("ready", {**kept, "ready": True})
 

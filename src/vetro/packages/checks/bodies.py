@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.muranopl.compiler.variables import assigned_variables, expressions_of, walk_instructions
 from vetro.muranopl.contracts.resolver import qualified_name
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
 from vetro.packages.checks.values import text_as_number
-from vetro.packages.errors import Problem
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
@@ -29,7 +28,7 @@ SCOPES = frozenset({"let", "with", "def", "unpack", "as", "lambda", "call", "inj
 CLASS_FUNCTIONS = frozenset({"new"})
 
 
-def check_bodies(kind: Any) -> Iterator[Problem]:
+def check_bodies(kind: Any) -> Iterator[Diagnostic]:
     """Findings in the methods and defaults of the linked class ``kind``."""
     for prop in kind.decl.properties.values():
         for expression in template_expressions(prop.default):
@@ -54,7 +53,7 @@ def template_expressions(template: Any) -> Iterator[d.Expression]:
             yield from template_expressions(value)
 
 
-def _check_method(kind: Any, method: d.MethodDecl) -> Iterator[Problem]:
+def _check_method(kind: Any, method: d.MethodDecl) -> Iterator[Diagnostic]:
     known = {"1", "this", *(a.name for a in method.arguments), *assigned_variables(method.body)}
     for instruction in walk_instructions(method.body):
         yield from _lazy_branches(instruction)
@@ -66,7 +65,7 @@ def _check_method(kind: Any, method: d.MethodDecl) -> Iterator[Problem]:
                 yield from _check_variables(expression, known)
 
 
-def _lazy_branches(instruction: d.Instruction) -> Iterator[Problem]:
+def _lazy_branches(instruction: d.Instruction) -> Iterator[Diagnostic]:
     if not isinstance(instruction, (d.Match, d.Switch)):
         return
     branches = [branch for _, branch in instruction.cases]
@@ -74,10 +73,10 @@ def _lazy_branches(instruction: d.Instruction) -> Iterator[Problem]:
         try:
             branch.parse()
         except MuranoError as error:
-            yield Problem(error.message, error.position or branch.position, error.hint, code=error.code)
+            yield Diagnostic(error.code, ERROR, error.message, error.hint, error.position or branch.position)
 
 
-def _exception_names(kind: Any, instruction: d.Instruction) -> Iterator[Problem]:
+def _exception_names(kind: Any, instruction: d.Instruction) -> Iterator[Diagnostic]:
     names: list[tuple[str, d.Position]] = []
     if isinstance(instruction, d.Try):
         names = [(name, handler.position) for handler in instruction.handlers for name in handler.names]
@@ -89,10 +88,10 @@ def _exception_names(kind: Any, instruction: d.Instruction) -> Iterator[Problem]
         try:
             kind.decl.namespaces.resolve(name)
         except MuranoError as error:
-            yield Problem(error.message, position, error.hint, code=error.code)
+            yield Diagnostic(error.code, ERROR, error.message, error.hint, position)
 
 
-def _check_expression(kind: Any, expression: d.Expression) -> Iterator[Problem]:
+def _check_expression(kind: Any, expression: d.Expression) -> Iterator[Diagnostic]:
     yield from text_as_number(expression, place_of)
     nodes = list(ast.walk(expression.node))
     if not any(isinstance(n, (ast.Call, ast.MethodCall)) and n.name == "def" for n in nodes):
@@ -111,26 +110,27 @@ def _check_expression(kind: Any, expression: d.Expression) -> Iterator[Problem]:
                 yield problem
 
 
-def _check_call(kind: Any, expression: d.Expression, node: ast.Call) -> Iterator[Problem]:
+def _check_call(kind: Any, expression: d.Expression, node: ast.Call) -> Iterator[Diagnostic]:
     table = kind.context.dialect.table
     if node.name.startswith("#") or table.layers(node.name, "F") or node.name in kind.extension_names():
         return
     place = place_of(expression, node)
     if table.layers(node.name, "M"):
         behind = Text("write it behind a value: $value.{name}(...)", name=node.name)
-        yield Problem(Text("'{name}' is a method, not a function", name=node.name), place, behind, code="YAQ201")
+        yield Diagnostic("YAQ201", ERROR, Text("'{name}' is a method, not a function", name=node.name), behind, place)
         return
     if kind.find_method(node.name) is not None:
-        yield Problem(
+        yield Diagnostic(
+            "YAQ201",
+            ERROR,
             Text("there is no function '{name}'", name=node.name),
-            place,
             Text("write $.{name}(...)", name=node.name),
-            code="YAQ201",
+            place,
         )
         return
     close = suggest(node.name, _function_names(table))
     hint = Text("did you mean '{close}'?", close=close) if close else None
-    yield Problem(Text("there is no function '{name}'", name=node.name), place, hint, code="YAQ201")
+    yield Diagnostic("YAQ201", ERROR, Text("there is no function '{name}'", name=node.name), hint, place)
 
 
 def _function_names(table: FunctionTable | None) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _function_names(table: FunctionTable | None) -> Iterator[str]:
         table = table.parent
 
 
-def _check_variables(expression: d.Expression, known: set[str]) -> Iterator[Problem]:
+def _check_variables(expression: d.Expression, known: set[str]) -> Iterator[Diagnostic]:
     nodes = list(ast.walk(expression.node))
     if any(isinstance(n, (ast.Call, ast.MethodCall)) and n.name in SCOPES for n in nodes):
         return
@@ -153,12 +153,12 @@ def _check_variables(expression: d.Expression, known: set[str]) -> Iterator[Prob
                 if close
                 else Text("for a property write $.{name}", name=node.name)
             )
-            yield Problem(
-                Text("nothing gives variable '${name}' a value, it is always null", name=node.name),
-                place_of(expression, node),
-                hint,
-                "warning",
+            yield Diagnostic(
                 "CHK100",
+                WARNING,
+                Text("nothing gives variable '${name}' a value, it is always null", name=node.name),
+                hint,
+                place_of(expression, node),
             )
 
 
@@ -169,10 +169,10 @@ def place_of(expression: d.Expression, node: ast.Node) -> d.Position:
     return d.Position(expression.position.file, line, column, end_line, end_column + 1)
 
 
-def class_problem(kind: Any, name: str, place: d.Position) -> Problem | None:
+def class_problem(kind: Any, name: str, place: d.Position) -> Diagnostic | None:
     """The finding for a class name as written in the file of ``kind``; None when it means a class."""
     try:
         kind.resolve_class(name)
     except VetroError as error:
-        return Problem(error.message, place, error.hint, code=error.code)
+        return Diagnostic(error.code, ERROR, error.message, error.hint, place)
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.muranopl.contracts.model import Contract, OfClass, OtherMethod, StepName, expressions, object_calls
 from vetro.muranopl.contracts.resolver import class_name_of
 from vetro.muranopl.declarations.tree import ClassDecl, Position, SourceFile
@@ -20,35 +20,34 @@ from vetro.muranopl.tools.fixtures import test_engine
 from vetro.muranopl.types.linker import misnamed
 from vetro.packages.checks.bodies import check_bodies, class_problem, place_of
 from vetro.packages.checks.values import check_meta, cut_values
-from vetro.packages.errors import Problem
 from vetro.packages.yamltree import TreeError, read_documents
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 
-def as_problem(error: VetroError, fallback: Position) -> Problem:
+def as_problem(error: VetroError, fallback: Position) -> Diagnostic:
     """A finding from an error."""
     position = getattr(error, "position", None) or fallback
     warning = getattr(error, "severity", "error") == "warning"
-    return Problem(error.message, position, error.hint, "warning" if warning else "error", error.code)
+    return Diagnostic(error.code, WARNING if warning else ERROR, error.message, error.hint, position)
 
 
-def check_classes(package: Any, others: Iterable[Any] = (), *, natives: Any = None) -> list[Problem]:
+def check_classes(package: Any, others: Iterable[Any] = (), *, natives: Any = None) -> list[Diagnostic]:
     """Findings in the classes of ``package``; ``others`` are packages that it may require.
 
     ``natives`` are the native classes there are (default: those of the core library).
     """
-    problems: list[Problem] = []
+    problems: list[Diagnostic] = []
     broken = _check_sources(package, problems)
     told = {p.message for p in problems}
-    linked: list[Problem] = []
+    linked: list[Diagnostic] = []
     _check_links(package, others, linked, natives, broken)
     problems += [p for p in linked if p.message not in told]  # who uses what is broken fails for the same reason
-    unique = {(p.message, str(p.position), p.code): p for p in problems}
-    return sorted(unique.values(), key=lambda p: (p.position.file, p.position.line, p.position.column))
+    unique = {(p.message, str(p.place), p.code): p for p in problems}
+    return sorted(unique.values(), key=lambda p: (p.place.file, p.place.line, p.place.column))
 
 
-def _check_sources(package: Any, problems: list[Problem]) -> set[str]:
+def _check_sources(package: Any, problems: list[Diagnostic]) -> set[str]:
     """Reads every file once; those whose errors make linking pointless."""
     seen: set[str] = set()
     broken: set[str] = set()
@@ -71,14 +70,14 @@ def _check_sources(package: Any, problems: list[Problem]) -> set[str]:
         for declared in (n for n, f in package.classes.items() if f == file):
             if declared not in source.classes and not any(p.severity == "error" for p in said):
                 said.append(
-                    Problem(
+                    Diagnostic(
+                        "PKG114",
+                        ERROR if misnamed(package, source, declared) is None else WARNING,
                         Text(
                             "the file does not define class '{declared}' that the manifest promises", declared=declared
                         ),
-                        Position(file_id, 1, 1),
                         Text("it defines: {classes}", classes=", ".join(source.classes) or "no class"),
-                        code="PKG114",
-                        severity="error" if misnamed(package, source, declared) is None else "warning",
+                        Position(file_id, 1, 1),
                     )
                 )
         if any(p.severity == "error" for p in said):
@@ -88,7 +87,7 @@ def _check_sources(package: Any, problems: list[Problem]) -> set[str]:
 
 
 def _check_links(
-    package: Any, others: Iterable[Any], problems: list[Problem], natives: Any, broken: Collection[str]
+    package: Any, others: Iterable[Any], problems: list[Diagnostic], natives: Any, broken: Collection[str]
 ) -> None:
     session = test_engine([package, *others], natives=natives).session()  # with the functions of test fixtures
     missing = _check_requirements(package, session, problems)
@@ -103,7 +102,7 @@ def _check_links(
         problems += [p for p in _check_class(package, session, name, decl) if not _follows(p, missing)]
 
 
-def _check_requirements(package: Any, session: Any, problems: list[Problem]) -> set[str]:
+def _check_requirements(package: Any, session: Any, problems: list[Diagnostic]) -> set[str]:
     """Names of required packages that are not at hand; each is reported once, where the manifest requires it."""
     missing = set()
     for name, spec in package.requirements.items():
@@ -112,7 +111,7 @@ def _check_requirements(package: Any, session: Any, problems: list[Problem]) -> 
         except VetroError as error:
             missing.add(name)
             hint = Text("name the folder that holds it, too, or give it with --require")
-            problems.append(Problem(error.message, _require_position(package, name), hint, code=error.code))
+            problems.append(Diagnostic(error.code, ERROR, error.message, hint, _require_position(package, name)))
     return missing
 
 
@@ -122,12 +121,12 @@ def _require_position(package: Any, name: str) -> Position:
     return found or Position(manifest.file, 1, 1)
 
 
-def _follows(problem: Problem, missing: set[str]) -> bool:
+def _follows(problem: Diagnostic, missing: set[str]) -> bool:
     """Whether a finding only repeats that a required package is missing."""
     return problem.code in ("MPL300", "MPL301") and any(f"package '{name}'" in problem.message for name in missing)
 
 
-def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iterator[Problem]:
+def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iterator[Diagnostic]:
     try:
         kind = session.types.in_package(package, name)
         kind.properties  # noqa: B018 - raises for ambiguous properties
@@ -185,7 +184,7 @@ def _contracts(decl: ClassDecl) -> Iterator[Contract]:
         yield from (a.contract for a in method.arguments)
 
 
-def _contract_steps(kind: Any) -> Iterator[Problem]:
+def _contract_steps(kind: Any) -> Iterator[Diagnostic]:
     """Steps behind the value of a contract that neither contracts nor the language have."""
     table = kind.context.dialect.table
     for expression in (e for contract in _contracts(kind.decl) for e in expressions(contract)):
@@ -203,7 +202,9 @@ def _contract_steps(kind: Any) -> Iterator[Problem]:
                     else Text("steps are int(), string(), bool(), notNull(), check(), class()…")
                 )
                 place = place_of(expression, step.call)
-                yield Problem(Text("there is no step '{name}' for contracts", name=name), place, hint, code="YAQ201")
+                yield Diagnostic(
+                    "YAQ201", ERROR, Text("there is no step '{name}' for contracts", name=name), hint, place
+                )
 
 
 def _class_names(decl: ClassDecl) -> Iterator[tuple[Position, str]]:

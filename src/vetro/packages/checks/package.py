@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vetro.diagnostics import Text, unplaced
+from vetro.diagnostics import ERROR, Diagnostic, Text, unplaced
 from vetro.muranopl.declarations.tree import Position
-from vetro.packages.errors import ManifestError, PackageError, Problem, UnknownFormat
+from vetro.packages.errors import ManifestError, PackageError, UnknownFormat
 from vetro.packages.files import FileTree
 from vetro.packages.formats import FormatRegistry, default_registry
 from vetro.packages.manifest import MURANOPL, Manifest, parse_manifest
@@ -14,7 +14,7 @@ from vetro.packages.paths import MANIFEST
 from vetro.packages.plugin import check_picture
 
 
-def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> list[Problem]:
+def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> list[Diagnostic]:
     """Every problem of the package with these files, errors and warnings, in the order of the manifest.
 
     Covers the manifest, the format, files that the manifest names, pictures, and plug-ins that refuse the package.
@@ -25,20 +25,20 @@ def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> lis
     try:
         manifest = parse_manifest(tree.read(MANIFEST), file)
     except FileNotFoundError:
-        return [Problem(Text("there is no {manifest}", manifest=MANIFEST), top, code="PKG100")]
+        return [Diagnostic("PKG100", ERROR, Text("there is no {manifest}", manifest=MANIFEST), place=top)]
     except ManifestError as error:
         return list(error.problems)
     except PackageError as error:
-        return [Problem(error.message, top, error.hint, code=error.code)]
+        return [Diagnostic(error.code, ERROR, error.message, error.hint, top)]
     problems = list(manifest.warnings)
     try:
         (registry or default_registry()).load(tree, manifest)
     except UnknownFormat as error:
         problems.append(_at(manifest, "Format", error.message, error.hint, error.code))
     except PackageError as error:
-        problems.append(Problem(_unplaced(error), error.position or top, error.hint, code=error.code))
+        problems.append(Diagnostic(error.code, ERROR, _unplaced(error), error.hint, error.position or top))
     problems += _check_files(tree, manifest)
-    return sorted(problems, key=lambda p: (p.position.line, p.position.column))
+    return sorted(problems, key=lambda p: (p.place.line, p.place.column))
 
 
 def _unplaced(error: PackageError) -> str:
@@ -46,8 +46,8 @@ def _unplaced(error: PackageError) -> str:
     return unplaced(error.message)
 
 
-def _check_files(tree: FileTree, manifest: Manifest) -> list[Problem]:
-    found: list[Problem] = []
+def _check_files(tree: FileTree, manifest: Manifest) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
     if manifest.format.name == MURANOPL:
         for name, path in manifest.classes.items():
             if not tree.exists(f"Classes/{path}"):
@@ -73,7 +73,7 @@ def _check_files(tree: FileTree, manifest: Manifest) -> list[Problem]:
     return found
 
 
-def _check_logo(tree: FileTree, manifest: Manifest, key: str, stated: str | None, default: str) -> list[Problem]:
+def _check_logo(tree: FileTree, manifest: Manifest, key: str, stated: str | None, default: str) -> list[Diagnostic]:
     path = stated or default
     if not tree.exists(path):
         if stated is None:
@@ -94,6 +94,6 @@ def _check_logo(tree: FileTree, manifest: Manifest, key: str, stated: str | None
     return []
 
 
-def _at(manifest: Manifest, key: str, message: str, hint: str | None, code: str) -> Problem:
+def _at(manifest: Manifest, key: str, message: str, hint: str | None, code: str) -> Diagnostic:
     position = manifest.positions.get(key) or Position(manifest.file, 1, 1)
-    return Problem(message, position, hint, code=code, key=key)
+    return Diagnostic(code, ERROR, message, hint, position, subject=key)

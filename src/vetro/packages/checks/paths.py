@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from vetro.diagnostics import ERROR, Diagnostic
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import MuranoError
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.directory import open_tree
-from vetro.packages.errors import PackageError, Problem
+from vetro.packages.errors import PackageError
 from vetro.packages.extensions.plugins import required_extensions
 from vetro.packages.load import load_path, open_package
 from vetro.packages.paths import MANIFEST
@@ -32,19 +33,19 @@ def package_paths(path: str) -> list[str]:
     return found
 
 
-def check_paths(paths: Iterable[str], others: Iterable[str] = ()) -> list[tuple[str, Problem]]:
+def check_paths(paths: Iterable[str], others: Iterable[str] = ()) -> list[tuple[str, Diagnostic]]:
     """(path, finding) for every package at ``paths``; they and ``others`` may require each other.
 
     Extensions that they require are imported when they are installed (PACKAGES 6).
     """
-    findings: list[tuple[str, Problem]] = []
+    findings: list[tuple[str, Diagnostic]] = []
     loaded: list[tuple[str, Any]] = []
     for given in paths:
         below = package_paths(given)
         if not below:
             text = "there is no package here"
             hint = f"a package is a folder with {MANIFEST}, or a ZIP of such a folder's contents"
-            findings.append((given, Problem(text, Position(given, 1, 1), hint, code="PKG101")))
+            findings.append((given, Diagnostic("PKG101", ERROR, text, hint, Position(given, 1, 1))))
         for path in below:
             package = _load(path, findings)
             if package is not None:
@@ -60,7 +61,7 @@ def check_paths(paths: Iterable[str], others: Iterable[str] = ()) -> list[tuple[
     return findings
 
 
-def _load(path: str, findings: list[tuple[str, Problem]]) -> Any:
+def _load(path: str, findings: list[tuple[str, Diagnostic]]) -> Any:
     """The package, or None; what its manifest and files get wrong is added to ``findings``."""
     try:
         problems = check_tree(open_tree(path))
@@ -70,7 +71,9 @@ def _load(path: str, findings: list[tuple[str, Problem]]) -> Any:
         return open_package(path)
     except (PackageError, MuranoError) as error:
         position = error.position or Position(path, 1, 1)
-        findings.append((path, Problem(error.message, position, error.hint, code=error.code)))
+        findings.append((path, Diagnostic(error.code, ERROR, error.message, error.hint, position)))
     except OSError as error:
-        findings.append((path, Problem(f"cannot be read: {error.strerror}", Position(path, 1, 1), code="PKG101")))
+        findings.append(
+            (path, Diagnostic("PKG101", ERROR, f"cannot be read: {error.strerror}", place=Position(path, 1, 1)))
+        )
     return None

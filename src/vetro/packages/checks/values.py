@@ -11,13 +11,12 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.source.documents import load_documents
 from vetro.muranopl.source.nodes import PLAIN, position
 from vetro.muranopl.types.meta import MetaObjects, Slot
-from vetro.packages.errors import Problem
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
@@ -29,7 +28,7 @@ STANDARD = frozenset({"io.murano", "io.murano.applications"})
 _NUMERIC = ("-", "/")
 
 
-def cut_values(text: str, file: str) -> Iterator[Problem]:
+def cut_values(text: str, file: str) -> Iterator[Diagnostic]:
     """Values in flow mappings and lists (``{…}``, ``[…]``) that YAML ends at a comma inside brackets, and ``a => b``
     where it sees a key."""
     try:
@@ -55,32 +54,32 @@ def cut_values(text: str, file: str) -> Iterator[Problem]:
         stack.extend(reversed(parts))
 
 
-def _arrows(node: MappingNode, file: str) -> Iterator[Problem]:
+def _arrows(node: MappingNode, file: str) -> Iterator[Diagnostic]:
     for key, value in node.value:
         empty = isinstance(value, ScalarNode) and value.tag is PLAIN and not value.value
         if empty and isinstance(key, ScalarNode) and key.tag is PLAIN and "=>" in key.value:
             name, _, rest = (part.strip() for part in key.value.partition("=>"))
-            yield Problem(
+            yield Diagnostic(
+                "CHK102",
+                WARNING,
                 Text(
                     "'{value}' is a key without a value: '=>' makes a mapping only inside an expression",
                     value=key.value,
                 ),
-                position(key, file),
                 Text("write {name}: {rest}", name=name, rest=rest),
-                "warning",
-                "CHK102",
+                position(key, file),
             )
 
 
-def _open_brackets(parts: list[Any], file: str) -> Iterator[Problem]:
+def _open_brackets(parts: list[Any], file: str) -> Iterator[Diagnostic]:
     for part in parts:
         if isinstance(part, ScalarNode) and part.tag is PLAIN and _unclosed(part.value):
-            yield Problem(
-                Text("YAML ends the value '{value}' at the comma, in the middle of brackets", value=part.value),
-                position(part, file),
-                Text("quote what has brackets and commas, or write the mapping in lines of its own"),
-                "warning",
+            yield Diagnostic(
                 "CHK101",
+                WARNING,
+                Text("YAML ends the value '{value}' at the comma, in the middle of brackets", value=part.value),
+                Text("quote what has brackets and commas, or write the mapping in lines of its own"),
+                position(part, file),
             )
 
 
@@ -100,7 +99,7 @@ def _unclosed(text: str) -> bool:
     return bool(open_)
 
 
-def text_as_number(expression: d.Expression, place: Any) -> Iterator[Problem]:
+def text_as_number(expression: d.Expression, place: Any) -> Iterator[Diagnostic]:
     """Words that are joined by ``-`` or ``/``: no text can be subtracted or divided, so it fails when it runs.
 
     ``place(expression, node)`` says where a node stands.
@@ -112,7 +111,7 @@ def text_as_number(expression: d.Expression, place: Any) -> Iterator[Problem]:
             hint = (
                 Text("quote it if it is text: '{text}'", text=expression.text) if meant else Text("quote what is text")
             )
-            yield Problem(text, place(expression, node), hint, code="CHK103")
+            yield Diagnostic("CHK103", ERROR, text, hint, place(expression, node))
             return
 
 
@@ -125,7 +124,7 @@ def _words_only(node: ast.Node) -> bool:
     return all(isinstance(one, (ast.Constant, ast.Binary, ast.Attribute)) for one in ast.walk(node))
 
 
-def check_meta(kind: Any, session: Any) -> Iterator[Problem]:
+def check_meta(kind: Any, session: Any) -> Iterator[Diagnostic]:
     """Properties of Meta that its class does not have, and values that the standard ones refuse."""
     objects = MetaObjects(session)
     for decl in _attached(kind.decl):
@@ -136,14 +135,14 @@ def check_meta(kind: Any, session: Any) -> Iterator[Problem]:
             known = ", ".join(sorted(meta_type.properties)) or "none"
             hint = Text("did you mean '{close}'?", close=close) if close else Text("there are: {known}", known=known)
             text = Text("meta-class {name} has no property '{name2}', it is ignored", name=meta_type.name, name2=name)
-            yield Problem(text, value.position, hint, "warning", "CHK104")
+            yield Diagnostic("CHK104", WARNING, text, hint, value.position)
         plain = all(isinstance(value, d.Literal) for value in decl.properties.values())
         # Contracts of the standard classes run no code of a package.
         if not unknown and plain and meta_type.package.name in STANDARD:
             try:
                 objects.object_of(Slot(decl, meta_type, kind))
             except VetroError as error:
-                yield Problem(error.message, decl.position, error.hint, code=error.code)
+                yield Diagnostic(error.code, ERROR, error.message, error.hint, decl.position)
 
 
 def _attached(decl: d.ClassDecl) -> Iterator[d.MetaDecl]:

@@ -23,7 +23,7 @@ process, and none of this may be called inside of a transaction::
     form_session.describe(caller, id, page=None) -> Shown           the page that is due, or a look at another one
     form_session.evaluate(caller, id, answers, *, page=None, partial=False) -> Shown
         keeps unsent answers (autosave) and computes anew what depends on them. Complains about nothing.
-    form_session.validate(caller, id, answers, *, page=None, path=None) -> Sequence[Problem]     keeps nothing
+    form_session.validate(caller, id, answers, *, page=None, path=None) -> Sequence[Diagnostic]     keeps nothing
     form_session.submit(caller, id, answers, *, page=None, partial=False) -> Shown
         outcome "invalid": problems stand at the fields, on the page and in `Shown.problems`; "next": the next page;
         "ready": everything is answered and the real contracts agree: show `review`, then `finish`.

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
-from vetro.diagnostics import Text
-from vetro.forms.model import Choice, Form, Problem
+from vetro.diagnostics import Diagnostic, Text
+from vetro.forms.model import Choice, Form
 from vetro.forms.placement import field_at
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed, ReviewPage, ReviewWords, Work
 from vetro.forms.sessions import review as reviewed
@@ -104,14 +104,14 @@ def evaluate(caller: Caller, id: str, answers: Answers, *, page: int | None = No
 
 def validate(
     caller: Caller, id: str, answers: Answers, *, page: int | None = None, path: str | None = None
-) -> Sequence[Problem]:
+) -> Sequence[Diagnostic]:
     """What is wrong with answers, all of it or at a field and below it."""
     check_answers(answers)
     form = opened(caller, id)
     check_page(form, page)
     found = form.form_session.validate(form.work, answers, page)
     if path:
-        found = [problem for problem in found if problem.path == path or problem.path.startswith(path + "/")]
+        found = [problem for problem in found if problem.place == path or problem.place.startswith(path + "/")]
     return found
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.builders import builder_form as empty_builder_form
 from vetro.forms.fill import Filler
-from vetro.forms.model import Choice, Form, Problem
+from vetro.forms.model import Choice, Form
 from vetro.forms.placement import problems_in
 from vetro.forms.sessions import ClassFormSession, FormSession, Work
 from vetro.muranopl.runtime.stacks import deep_calls
@@ -62,7 +62,7 @@ def opened(caller: Caller, id: str) -> Opened:
 
 
 def show(
-    form: Opened, outcome: Any = "shown", *, page: int | None = None, problems: Sequence[Problem] | None = None
+    form: Opened, outcome: Any = "shown", *, page: int | None = None, problems: Sequence[Diagnostic] | None = None
 ) -> Shown:
     """The form with the page that is due, or another. ``problems``: those to show instead of the page's own."""
     check_page(form, page)

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from vetro.diagnostics import Text, decode_messages
+from vetro.diagnostics import Diagnostic, Text, decode_messages
 from vetro.engine.host.answer import Request
 from vetro.engine.host.encryption import Seal
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.contracts import told
 from vetro.forms.form_source import Kept
-from vetro.forms.model import Problem
+from vetro.forms.model import flaw
 from vetro.forms.objects import Objects
 from vetro.model.edit import overwrite
 from vetro.model.environment import applications_of, deployed_objects
@@ -199,7 +199,7 @@ class Place:
             found = [error for error in found if error not in others or _mark(error) not in known]
         return found
 
-    def problems_of(self, made: Mapping[str, Any]) -> Sequence[Problem]:
+    def problems_of(self, made: Mapping[str, Any]) -> Sequence[Diagnostic]:
         """The same as problems of a form as a whole."""
         problems = []
         for error in decode_messages(self.errors_of(made)):
@@ -207,7 +207,7 @@ class Place:
             where = ".".join(str(part) for part in (name, *(error.get("path") or ())) if part is not None)
             text = told(error.get("message") or str(error.get("kind") or "") or Text("It does not fit."))
             problems.append(
-                Problem(
+                flaw(
                     "",
                     Text("{where}: {message}", where=where, message=text) if where else text,
                     "contract",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from vetro.forms.model import Choice, Form, Problem
+from vetro.diagnostics import Diagnostic
+from vetro.forms.model import Choice, Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Shown:
     page: int
     outcome: Literal["shown", "next", "invalid", "ready"]
     #: Those of the page that is shown, also at its fields; for a builder that refused its arguments, theirs.
-    problems: Sequence[Problem] = ()
+    problems: Sequence[Diagnostic] = ()
     #: Other sources that the form may be switched to, and why the definition is not among them.
     sources: Sequence[str] = ()
     reason: str = ""

@@ -15,9 +15,9 @@ from tests.agent.broker import missing_broker, start_broker
 from tests.plugins.openstack.fake import Fake
 from tests.server.accounts.test_keystone import OPTIONS, Keystone
 from tests.server.operations.doctor.test_here import problems
+from vetro.diagnostics import Diagnostic
 from vetro.server import setup
 from vetro.server.config.config import Config
-from vetro.server.operations.database.findings import Finding
 from vetro.server.operations.doctor import broker, checks, cloud, keystone, remote
 from vetro_openstack import link
 
@@ -38,7 +38,7 @@ def openstack(url: str, **more: Any) -> dict[str, Any]:
 
 def test_the_local_cloud(settings: Make, monkeypatch: Any) -> None:
     (found,) = cloud.examine(settings(cloud_driver="record"))
-    assert found.level == "ok"
+    assert found.severity == "ok"
     monkeypatch.setattr("vetro.clouds.nspawn.kind.missing", lambda _: "it needs root")
     monkeypatch.setattr("vetro.clouds.proot.kind.missing", lambda _: "proot is not installed")
     ((level, text),) = problems(cloud.examine(settings(cloud_driver="nspawn")))
@@ -51,7 +51,7 @@ def test_an_openstack(settings: Make) -> None:
     with Fake("compute") as fake:
         fake.lists = {"nova": {"/limits": {"limits": {"absolute": {"totalCoresUsed": 19, "maxTotalCores": 20}}}}}
         found = list(cloud.examine(settings(**openstack(f"{fake.url}/v3"))))
-        assert [(f.level, f.text.split(":")[0]) for f in found] == [
+        assert [(f.severity, f.message.split(":")[0]) for f in found] == [
             ("ok", "signed in at http"),
             ("ok", "it offers Heat, Nova; not Neutron, Glance, Cinder"),
             ("ok", "the project uses 19 of 20 cores"),
@@ -106,11 +106,11 @@ def test_quotas_of_an_openstack(settings: Make) -> None:
     with Fake("compute", "block-storage", "network") as fake:
         fake.lists = LIMITS
         found = list(cloud.examine(settings(**openstack(f"{fake.url}/v3"), engine_broker={"host": "mq"})))
-        assert [f.text for f in found if f.level == "ok"][2] == (
+        assert [f.message for f in found if f.severity == "ok"][2] == (
             "the project uses 9 of 10 instances, 17 of 20 cores, 10 of 10 volumes, 899 of 1000 GiB of volumes, "
             "45 of 50 floating IPs, 12 of 100 networks, 3 of 10 security groups"
         )
-        assert [(f.text, f.hint.split(":")[0]) for f in found if f.level != "ok"] == [
+        assert [(f.message, f.hint.split(":")[0]) for f in found if f.severity != "ok"] == [
             ("Nova has 9 of 10 instances in use", "it is nearly used up"),
             ("Cinder has 10 of 10 volumes in use", "what needs one more fails"),
             ("Neutron has 45 of 50 floating IPs in use", "it is nearly used up"),
@@ -123,7 +123,7 @@ def test_quotas_of_regions_and_of_projects_of_environments(settings: Make) -> No
         fake.regions = ["One", "Two"]
         fake.lists = {"neutron": LIMITS["neutron"]}
         config = settings(**openstack(f"{fake.url}/v3", regions=["Two"], projects="environment"))
-        said = [f.text for f in cloud.examine(config)]
+        said = [f.message for f in cloud.examine(config)]
         for region in fake.regions:
             assert f"in region {region}, Neutron has 45 of 50 floating IPs in use" in said
         assert any("stacks are made in those of the environments" in text for text in said)
@@ -144,10 +144,10 @@ def test_an_openstack_that_refuses_or_is_away(settings: Make, monkeypatch: Any) 
     with Fake() as fake:
         config = settings(**openstack(f"{fake.url}/v3", password="wrong"))
         (found,) = checks._tried("cloud", cloud.examine, config)
-        assert found.level == "error" and "wrong" not in found.text
+        assert found.severity == "error" and "wrong" not in found.message
     config = settings(**openstack(f"http://127.0.0.1:{nobody()}/v3"))
     (found,) = checks._tried("cloud", cloud.examine, config)
-    assert found.level == "error" and "127.0.0.1" in found.text
+    assert found.severity == "error" and "127.0.0.1" in found.message
 
 
 @pytest.mark.slow
@@ -166,9 +166,9 @@ def test_a_broker(settings: Make, tmp_path: Path) -> None:
         assert level == "error" and "hunter2" not in text
         management = {"url": f"http://127.0.0.1:{running.management_port}"}
         found = list(broker.examine(settings(engine_broker={**given, "management": management})))
-        assert [f.level for f in found] == ["ok", "ok"] and "make logins" in found[1].text
+        assert [f.severity for f in found] == ["ok", "ok"] and "make logins" in found[1].message
         refused = settings(engine_broker={**given, "management": {**management, "password": "hunter2"}})
-        levels = [f.level for f in checks._tried("broker", broker.examine, refused)]
+        levels = [f.severity for f in checks._tried("broker", broker.examine, refused)]
         assert levels == ["ok", "error"]
 
 
@@ -181,13 +181,13 @@ def test_a_keystone(settings: Make, monkeypatch: Any) -> None:
         config = settings(keystone_url=server.url, keystone_options=OPTIONS)
         monkeypatch.setattr(setup, "_current", config)
         found = list(keystone.examine(config))
-        assert [(f.level, f.text.split(" ", 1)[1]) for f in found] == [
+        assert [(f.severity, f.message.split(" ", 1)[1]) for f in found] == [
             ("ok", "answers to the credentials of the service"),
             ("warning", f"of users go unencrypted to {server.url}"),
         ]
         server.status = 500
         failed = checks._tried("keystone", keystone.examine, config)[0]
-        assert (failed.level, failed.text) == ("error", "Keystone answers 500.")
+        assert (failed.severity, failed.message) == ("error", "Keystone answers 500.")
     finally:
         server.shutdown()
         thread.join()
@@ -233,8 +233,8 @@ def site() -> Iterator[tuple[str, type[Site]]]:
 def test_a_server_by_its_address(site: tuple[str, type[Site]]) -> None:
     url, answers = site
     found = list(remote.ask(url))
-    assert [(f.level, f.text.split(" ")[0]) for f in found] == [("ok", url), ("ok", "it"), ("warning", "its")]
-    assert "clock" in found[2].text
+    assert [(f.severity, f.message.split(" ")[0]) for f in found] == [("ok", url), ("ok", "it"), ("warning", "its")]
+    assert "clock" in found[2].message
     answers.answers["/ready"] = (503, b'{"status": "not ready", "database": "ok", "workers": "none"}')
     assert ("error", "it is not ready (workers: none)") in problems(remote.ask(url))
     answers.answers["/health"] = (404, b"nothing")
@@ -251,19 +251,19 @@ def test_a_server_that_is_none() -> None:
 def test_what_does_not_answer_is_not_waited_for(settings: Make, monkeypatch: Any) -> None:
     over = threading.Event()
 
-    def slow(_: Config) -> list[Finding]:
+    def slow(_: Config) -> list[Diagnostic]:
         over.wait(60)
         return []
 
-    def broken(_: Config) -> list[Finding]:
+    def broken(_: Config) -> list[Diagnostic]:
         raise KeyError("what")
 
     monkeypatch.setattr(checks, "_ELSEWHERE", (("slow", slow), ("broken", broken)))
     monkeypatch.setattr(checks, "_HERE", ())
-    monkeypatch.setattr(checks.check, "examine", lambda _: [Finding("connection", "error", "no", "x")])
+    monkeypatch.setattr(checks.check, "examine", lambda _: [Diagnostic("connection", "error", "no", "x")])
     try:
         found = checks.examine(settings(), patience=0.3)
     finally:
         over.set()
-    assert [(f.topic, f.level) for f in found] == [("connection", "error"), ("slow", "error"), ("broken", "error")]
-    assert found[1].text == "no answer within 0 s" and found[2].text == "KeyError: 'what'"
+    assert [(f.code, f.severity) for f in found] == [("connection", "error"), ("slow", "error"), ("broken", "error")]
+    assert found[1].message == "no answer within 0 s" and found[2].message == "KeyError: 'what'"

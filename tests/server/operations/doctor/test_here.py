@@ -9,25 +9,25 @@ from typing import Any
 
 import pytest
 
+from vetro.diagnostics import Diagnostic
 from vetro.server.config.config import Config
 from vetro.server.errors import Unavailable
-from vetro.server.operations.database.findings import Finding
 from vetro.server.operations.doctor import address, folder, storage, variables
 
 Make = Callable[..., Config]
 
 
-def problems(found: Iterable[Finding]) -> list[tuple[str, str]]:
-    kept = [finding for finding in found if finding.level != "ok"]
+def problems(found: Iterable[Diagnostic]) -> list[tuple[str, str]]:
+    kept = [finding for finding in found if finding.severity != "ok"]
     assert all(finding.hint for finding in kept)
-    return [(finding.level, finding.text) for finding in kept]
+    return [(finding.severity, finding.message) for finding in kept]
 
 
 def test_variables_that_mean_nothing(settings: Make) -> None:
     meant = {"VETRO_DATABASE_URL": "x", "VETRO_SERVR__PORT": "1"}
     environ = {**meant, "VETRO_WORKER__TASKS": "2", "VETRO_WORKSPACE": "/w", "HOME": "/"}
     found = list(variables.examine(settings(), environ))
-    assert [(f.text.split()[2], f.hint) for f in found if f.level == "warning"] == [
+    assert [(f.message.split()[2], f.hint) for f in found if f.severity == "warning"] == [
         ("VETRO_DATABASE_URL", "it is called VETRO_DATABASE__URL"),
         ("VETRO_SERVR__PORT", "it is called VETRO_SERVER__PORT"),
     ]
@@ -82,8 +82,8 @@ def test_things_of_others(settings: Make) -> None:
     config = settings()
     (config.data / "vetro.db-writers").touch()
     os.chown(config.data, 65534, 65534)
-    found = [finding for finding in folder.examine(config) if finding.level == "error"]
-    assert "1 things in it do not belong to nobody" in found[0].text and "vetro.db-writers" in found[0].text
+    found = [finding for finding in folder.examine(config) if finding.severity == "error"]
+    assert "1 things in it do not belong to nobody" in found[0].message and "vetro.db-writers" in found[0].message
     assert found[0].hint == f"chown -R nobody: {config.data}"
     os.chown(config.data, 0, 0)
 

@@ -81,6 +81,6 @@ def test_backups(settings: Make) -> None:
     assert problems(backups.examine(settings())) == [("warning", "'vetro db backup' has never saved this installation")]
     record = AuditRecord.objects.create(project_id="", user_id="system", action=ACTION)
     (found,) = backups.examine(settings())
-    assert (found.level, found.text) == ("ok", "the newest backup is 0 hours old")
+    assert (found.severity, found.message) == ("ok", "the newest backup is 0 hours old")
     AuditRecord.objects.filter(id=record.id).update(at=datetime.now(UTC) - timedelta(days=9))
     assert problems(backups.examine(settings())) == [("warning", "the newest backup is 9 days old")]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Field, Header, Query, Schema
 
+from vetro.forms.model import flaw_json
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
@@ -193,7 +194,7 @@ def form_json(shown: Shown) -> dict[str, Any]:
             **{name: getattr(shown, name) for name in names},
             "sources": list(shown.sources),
             "pages_done": list(shown.pages_done),
-            "problems": [asdict(problem) for problem in shown.problems],
+            "problems": [flaw_json(problem) for problem in shown.problems],
             "form": shown.form.as_json(),
             "builders": [asdict(choice) for choice in shown.builders],
         }
@@ -247,7 +248,7 @@ def evaluate(request: HttpRequest, form_id: str, given: Answers) -> Any:
 def validate(request: HttpRequest, form_id: str, given: ToCheck) -> Any:
     """What is wrong with answers, of a page or one field. Nothing is kept."""
     found = form_session.validate(who(request), form_id, given.answers, page=given.page, path=given.path)
-    return {"problems": translated_data([asdict(problem) for problem in found])}
+    return {"problems": translated_data([flaw_json(problem) for problem in found])}
 
 
 @routes.add("POST", "/forms/{form_id}/submit", "submitForm", "use_forms", FormShown)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from zipfile import ZipInfo
 
-from vetro.diagnostics import Text, edited, encode_messages, unplaced
+from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text, edited, encode_messages, unplaced
 from vetro.muranopl.code_cache import CodeCache
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import DeclarationError, MuranoError
@@ -20,7 +20,7 @@ from vetro.packages.archive import ArchiveLimits, ArchiveTree, require_manifest
 from vetro.packages.build import archive_files
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
-from vetro.packages.errors import ManifestError, PackageError, Problem
+from vetro.packages.errors import ManifestError, PackageError
 from vetro.packages.files import FileTree
 from vetro.packages.formats import HOT, default_registry
 from vetro.packages.hot.values import TemplateError
@@ -58,9 +58,9 @@ class Unpacked(ArchiveTree):
         return super()._check(good)
 
 
-def finding(problem: Problem, location: str) -> dict[str, Any]:
+def finding(problem: Diagnostic, location: str) -> dict[str, Any]:
     """A finding as it is stored and shown. Places are named inside the package."""
-    place = problem.position
+    place = problem.place
     message = edited(problem.message, lambda text: text.replace(f"{location}/", "").replace(f"{location}: ", ""))
     found: dict[str, Any] = encode_messages({"message": message, "hint": problem.hint})
     return {
@@ -89,11 +89,11 @@ def read(data: bytes, location: str, limits: ArchiveLimits, *, strict: bool) -> 
     except ManifestError as error:
         return {"refused": [finding(p, location) for p in error.problems]}, data
     except (PackageError, DeclarationError) as error:
-        problem = Problem(unplaced(error.message), error.position or top, error.hint, code=error.code)
+        problem = Diagnostic(error.code, ERROR, unplaced(error.message), error.hint, error.position or top)
         return {"refused": [finding(problem, location)]}, data
     for name in left_out:
         text = Text("entry {name} leads out of the archive and was left out", name=repr(name))
-        facts["findings"].append(finding(Problem(text, top, severity="warning", code="PKG130"), location))
+        facts["findings"].append(finding(Diagnostic("PKG130", WARNING, text, place=top), location))
     return facts, data
 
 
@@ -109,7 +109,7 @@ def _facts(tree: FileTree, strict: bool) -> dict[str, Any]:
         broken = error
     errors = [
         p for p in problems
-        if p.severity == "error" and (strict or not (p.code in _LATER and (p.key or "").startswith("Classes.")))
+        if p.severity == "error" and (strict or not (p.code in _LATER and (p.subject or "").startswith("Classes.")))
         and not (broken is not None and p.code == broken.code)
     ]  # fmt: skip
     if errors:

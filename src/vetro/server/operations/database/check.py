@@ -9,10 +9,10 @@ from typing import Any
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.engine.version import engine_version
 from vetro.server.config.config import Config, ConfigError
 from vetro.server.operations.database import findings
-from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
 from vetro.server.operations.database.snapshot import snapshot
 from vetro.server.secrets.key_file import KeysUnusable, read_keys
 from vetro.yaql.errors import VetroError
@@ -23,16 +23,16 @@ SAMPLE = 200
 _LONG = timedelta(hours=1)
 
 
-def examine(config: Config, *, everything: bool = False) -> list[Finding]:
+def examine(config: Config, *, everything: bool = False) -> list[Diagnostic]:
     """All findings, in the order in which they should be mended. Changes nothing.
 
     ``everything``: decrypts every value and reads every archive, instead of a sample and their sizes.
     """
     found = findings.connection()
-    if found[0].level == ERROR:
+    if found[0].severity == ERROR:
         return found
     found += findings.tables()
-    if any(finding.topic == "schema" and finding.level == ERROR for finding in found):
+    if any(finding.code == "schema" and finding.severity == ERROR for finding in found):
         return [*found, *_keys(config)]
     with snapshot():
         for part in (_references(), _keys(config), _encrypted(everything), _archives(everything), _work(config)):
@@ -40,7 +40,7 @@ def examine(config: Config, *, everything: bool = False) -> list[Finding]:
     return found
 
 
-def _references() -> Iterator[Finding]:
+def _references() -> Iterator[Diagnostic]:
     """Rows that refer to rows which are gone."""
     broken = 0
     connection = connections[DEFAULT_DB_ALIAS]
@@ -61,24 +61,24 @@ def _references() -> Iterator[Finding]:
                 if count := cursor.fetchone()[0]:
                     broken += 1
                     text = f"{model._meta.db_table}.{field.column}: {count} rows refer to nothing"
-                    yield Finding("references", ERROR, text, "restore a backup; delete these rows if there is none")
+                    yield Diagnostic("references", ERROR, text, "restore a backup; delete these rows if there is none")
     if not broken:
-        yield Finding("references", OK, "all references are whole")
+        yield Diagnostic("references", OK, "all references are whole")
 
 
-def _keys(config: Config) -> Iterator[Finding]:
+def _keys(config: Config) -> Iterator[Diagnostic]:
     path = config.path("secrets.key_file")
     try:
         count = len(read_keys(path, make=False))
     except KeysUnusable as error:
-        yield Finding("keys", ERROR, error.message, str(error.hint or ""))
+        yield Diagnostic("keys", ERROR, error.message, error.hint)
         return
     if path.stat().st_mode & 0o077:
-        yield Finding("keys", WARNING, f"others may read {path}", f"chmod go= {path}")
-    yield Finding("keys", OK, f"{path} holds {count} key{'s' * (count != 1)}")
+        yield Diagnostic("keys", WARNING, f"others may read {path}", f"chmod go= {path}")
+    yield Diagnostic("keys", OK, f"{path} holds {count} key{'s' * (count != 1)}")
 
 
-def _encrypted(everything: bool) -> Iterator[Finding]:
+def _encrypted(everything: bool) -> Iterator[Diagnostic]:
     """Values that no key opens."""
     from vetro.server.secrets.encryption import EncryptedJSON, loads
 
@@ -110,12 +110,12 @@ def _encrypted(everything: bool) -> Iterator[Finding]:
             if bad:
                 lost += bad
                 text = f"{model._meta.db_table}.{field.column}: {bad} values cannot be decrypted, row {first} for one"
-                yield Finding("keys", ERROR, text, "add the key that they were written with to the file of keys")
+                yield Diagnostic("keys", ERROR, text, "add the key that they were written with to the file of keys")
     if not lost:
-        yield Finding("keys", OK, f"{tried} encrypted values were read{'' if everything else ' (a sample)'}")
+        yield Diagnostic("keys", OK, f"{tried} encrypted values were read{'' if everything else ' (a sample)'}")
 
 
-def _archives(everything: bool) -> Iterator[Finding]:
+def _archives(everything: bool) -> Iterator[Diagnostic]:
     """Blobs that rows name and the store does not have."""
     from vetro.server.catalog import blobs
     from vetro.server.catalog.models import Package
@@ -131,13 +131,13 @@ def _archives(everything: bool) -> Iterator[Finding]:
     try:
         there = set(blobs.store().names())
     except (OSError, ConfigError) as error:
-        yield Finding("archives", ERROR, f"the blob store cannot be read: {error}", "see 'storage.blobs'")
+        yield Diagnostic("archives", ERROR, f"the blob store cannot be read: {error}", "see 'storage.blobs'")
         return
     missing = sorted(what for digest, what in named.items() if digest not in there)
     if missing:
         text = f"{len(missing)} of {len(named)} blobs are missing, those of {', '.join(missing[:3])}"
         hint = "is 'storage.blobs' the store of this installation? else restore it, or import the packages again"
-        yield Finding("archives", ERROR, text, hint)
+        yield Diagnostic("archives", ERROR, text, hint)
     damaged = []
     for digest, what in named.items() if everything else ():
         if digest in there:
@@ -147,12 +147,12 @@ def _archives(everything: bool) -> Iterator[Finding]:
                 damaged.append(what)
     if damaged:
         text = f"{len(damaged)} blobs are damaged, those of {', '.join(damaged[:3])}"
-        yield Finding("archives", ERROR, text, "restore them from a backup, or import the packages again")
+        yield Diagnostic("archives", ERROR, text, "restore them from a backup, or import the packages again")
     if not missing and not damaged:
-        yield Finding("archives", OK, f"all {len(named)} blobs are there{' and whole' if everything else ''}")
+        yield Diagnostic("archives", OK, f"all {len(named)} blobs are there{' and whole' if everything else ''}")
 
 
-def _work(config: Config) -> Iterator[Finding]:
+def _work(config: Config) -> Iterator[Diagnostic]:
     """Workers and tasks that are stuck."""
     from vetro.server.tasks import clock, labels
     from vetro.server.tasks.models import Task, WorkerProcess
@@ -162,20 +162,20 @@ def _work(config: Config) -> Iterator[Finding]:
     others = sorted({version for _, version in alive if version != engine_version()})
     if others:
         text = f"workers of other versions: {', '.join(others)} (this is {engine_version()})"
-        yield Finding("work", WARNING, text, "restart them with this version: a task goes on only where it began")
+        yield Diagnostic("work", WARNING, text, "restart them with this version: a task goes on only where it began")
     long = clock.after(-_LONG.total_seconds())
     if count := Task.objects.filter(state=Task.RUNNING, lease_until__lt=clock.after(-3 * lease)).count():
         hint = "a worker takes them over at once" if alive else "start a worker: 'vetro worker', or 'vetro serve'"
-        yield Finding("work", WARNING, f"{count} tasks run without a worker", hint)
+        yield Diagnostic("work", WARNING, f"{count} tasks run without a worker", hint)
     if count := Task.objects.filter(state=Task.QUEUED, created__lt=long).count():
         hint = "start more workers, look at their labels" if alive else "start a worker"
-        yield Finding("work", WARNING, f"{count} tasks have waited for more than an hour", hint)
+        yield Diagnostic("work", WARNING, f"{count} tasks have waited for more than an hour", hint)
     for label in labels.unserved(config):
         text = f"tasks wait for a worker that serves '{label}', and none lives"
-        yield Finding("work", WARNING, text, f"start one: 'vetro worker --label {label}', or one without labels")
+        yield Diagnostic("work", WARNING, text, f"start one: 'vetro worker --label {label}', or one without labels")
     if count := Task.objects.filter(state=Task.NEEDS_PERSON).count():
         text = f"{count} tasks wait for a decision, and hold up what comes after them"
-        yield Finding("work", WARNING, text, "the pages and 'vetro env watch NAME' show what is to be decided")
+        yield Diagnostic("work", WARNING, text, "the pages and 'vetro env watch NAME' show what is to be decided")
     queued = Task.objects.filter(state=Task.QUEUED).count()
     running = Task.objects.filter(state=Task.RUNNING).count()
-    yield Finding("work", OK, f"{len(alive)} workers, {running} tasks running, {queued} waiting")
+    yield Diagnostic("work", OK, f"{len(alive)} workers, {running} tasks running, {queued} waiting")

@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.operations.database import schema
 
-OK, WARNING, ERROR = "ok", "warning", "error"
 #: Seconds by which the clocks of database and machine may differ; leases go by that of the database.
 _CLOCKS = 5.0
 #: Bytes that should be free beside a database file.
 _SPACE = 200 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """``level``: ok, warning, or error (something does not work or is lost). ``hint``: what to do, empty if nothing."""
-
-    topic: str
-    level: str
-    text: str
-    hint: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-
-def connection() -> list[Finding]:
+def connection() -> list[Diagnostic]:
     """Whether the database answers, which one it is, how it is set up. The first is an error if nothing else can be
     looked at."""
     began = time.perf_counter()
@@ -43,16 +28,16 @@ def connection() -> list[Finding]:
             cursor.execute("SELECT 1")
     except (Error, OSError) as error:
         text = str(error).splitlines()[0]
-        return [Finding("connection", ERROR, f"the database does not answer: {text}", "see 'database.url'")]
+        return [Diagnostic("connection", ERROR, f"the database does not answer: {text}", "see 'database.url'")]
     milliseconds = (time.perf_counter() - began) * 1000
     wrapper = connections[DEFAULT_DB_ALIAS]
     found = _postgresql(wrapper) if wrapper.vendor == "postgresql" else _sqlite(wrapper)
     version = ".".join(str(part) for part in wrapper.get_database_version())
     name = "PostgreSQL" if wrapper.vendor == "postgresql" else "SQLite"
-    return [Finding("connection", OK, f"{name} {version} answers after {milliseconds:.0f} ms"), *found]
+    return [Diagnostic("connection", OK, f"{name} {version} answers after {milliseconds:.0f} ms"), *found]
 
 
-def _postgresql(wrapper: Any) -> list[Finding]:
+def _postgresql(wrapper: Any) -> list[Diagnostic]:
     found = []
     with wrapper.cursor() as cursor:
         cursor.execute(
@@ -66,30 +51,30 @@ def _postgresql(wrapper: Any) -> list[Finding]:
         encoding, now, most, used, extension, triggers, index, short = cursor.fetchone()
     if encoding != "UTF8":
         text = f"the encoding is {encoding}"
-        found.append(Finding("connection", ERROR, text, "make a database with ENCODING 'UTF8' and move there"))
+        found.append(Diagnostic("connection", ERROR, text, "make a database with ENCODING 'UTF8' and move there"))
     apart = abs((datetime.now(UTC) - now).total_seconds())
     if apart > _CLOCKS:
         text = f"the clocks of this machine and the database differ by {apart:.0f} s"
-        found.append(Finding("connection", WARNING, text, "let both follow a time server"))
+        found.append(Diagnostic("connection", WARNING, text, "let both follow a time server"))
     if used > 0.8 * most:
         text = f"{used} of {most} connections are taken"
-        found.append(Finding("connection", WARNING, text, "lower database.pool, or raise max_connections"))
+        found.append(Diagnostic("connection", WARNING, text, "lower database.pool, or raise max_connections"))
     if schema.state().missing:
         return found
     if not (extension and index):
         hint = "'vetro db check --repair' makes it; docs/database.md, Search, says who may"
-        found.append(Finding("search", WARNING, "searches read every package: no index of substrings", hint))
+        found.append(Diagnostic("search", WARNING, "searches read every package: no index of substrings", hint))
     if not short:
         hint = "'vetro db check --repair' makes it; in a catalog of 100,000 packages that takes about a minute"
         text = "searches for one or two characters read every package: no index of short words"
-        found.append(Finding("search", WARNING, text, hint))
+        found.append(Diagnostic("search", WARNING, text, hint))
     if triggers < 4:
         hint = "triggers named vetro_… are gone: 'vetro db check --repair'; until then it is only slower"
-        found.append(Finding("events", WARNING, "the database tells nobody what happens; everybody polls", hint))
+        found.append(Diagnostic("events", WARNING, "the database tells nobody what happens; everybody polls", hint))
     return found
 
 
-def _sqlite(wrapper: Any) -> list[Finding]:
+def _sqlite(wrapper: Any) -> list[Diagnostic]:
     found = []
     path = Path(str(wrapper.settings_dict["NAME"]))
     with wrapper.cursor() as cursor:
@@ -97,7 +82,7 @@ def _sqlite(wrapper: Any) -> list[Finding]:
         damage = [row[0] for row in cursor.fetchall() if row[0] != "ok"]
     if damage:
         hint = "restore a backup, or save what can be read: sqlite3 vetro.db .recover"
-        found.append(Finding("connection", ERROR, f"the file is damaged: {damage[0]}", hint))
+        found.append(Diagnostic("connection", ERROR, f"the file is damaged: {damage[0]}", hint))
         return found
     with wrapper.cursor() as cursor:
         cursor.execute("PRAGMA journal_mode")
@@ -106,35 +91,35 @@ def _sqlite(wrapper: Any) -> list[Finding]:
         (index,) = cursor.fetchone()
     if mode != "wal":
         hint = "keep it on a local disk: the journal WAL works on no network file system"
-        found.append(Finding("connection", WARNING, f"the journal mode is {mode}: readers and writers wait", hint))
+        found.append(Diagnostic("connection", WARNING, f"the journal mode is {mode}: readers and writers wait", hint))
     if not index and not schema.state().missing:
         hint = "'vetro db check --repair' makes it, where SQLite has FTS5 with trigrams"
-        found.append(Finding("search", WARNING, "searches read every package: no index of substrings", hint))
+        found.append(Diagnostic("search", WARNING, "searches read every package: no index of substrings", hint))
     if path.exists():
         if path.stat().st_mode & 0o077:
             hint = f"chmod go= {path}"
             if path.parent.stat().st_mode & 0o077:
-                found.append(Finding("connection", WARNING, f"others may read {path}", hint))
+                found.append(Diagnostic("connection", WARNING, f"others may read {path}", hint))
         disk = os.statvfs(path.parent)
         free = disk.f_bavail * disk.f_frsize
         if free < _SPACE:
-            found.append(Finding("connection", WARNING, f"{free >> 20} MiB are free in {path.parent}", "make room"))
+            found.append(Diagnostic("connection", WARNING, f"{free >> 20} MiB are free in {path.parent}", "make room"))
     return found
 
 
-def tables() -> list[Finding]:
+def tables() -> list[Diagnostic]:
     """Whether tables and program fit."""
     found = schema.state()
     if found.moved:
         hint = "set 'database.url' to it; 'vetro db reopen' makes this one the installation again"
-        return [Finding("schema", ERROR, f"the installation was moved to {found.moved}", hint)]
+        return [Diagnostic("schema", ERROR, f"the installation was moved to {found.moved}", hint)]
     if found.restoring:
         hint = "begin it again: 'vetro db restore FILE'"
-        return [Finding("schema", ERROR, "restoring a backup into this database has not ended", hint)]
+        return [Diagnostic("schema", ERROR, "restoring a backup into this database has not ended", hint)]
     if found.unknown:
         text = f"a newer Vetro changed the tables: {', '.join(found.unknown)}"
-        return [Finding("schema", ERROR, text, "use the newer version here, too")]
+        return [Diagnostic("schema", ERROR, text, "use the newer version here, too")]
     if found.missing:
         text = f"changes of this version are missing: {', '.join(found.missing)}"
-        return [Finding("schema", ERROR, text, "make a backup, then run 'vetro db migrate'")]
-    return [Finding("schema", OK, f"all {len(found.done)} migrations are there")]
+        return [Diagnostic("schema", ERROR, text, "make a backup, then run 'vetro db migrate'")]
+    return [Diagnostic("schema", OK, f"all {len(found.done)} migrations are there")]

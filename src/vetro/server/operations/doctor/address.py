@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from urllib.parse import urlsplit
 
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.accounts import policy
 from vetro.server.config.config import Config
-from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
 from vetro.server.requests.host_names import Hosts, is_loopback, names
 from vetro.server.requests.proxies import Proxies
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """All of it."""
     policy.describe()
     Proxies(config["server.trusted_proxies"])
@@ -21,31 +21,33 @@ def examine(config: Config) -> Iterator[Finding]:
     parts = urlsplit(public)
     wrong = bool(public) and (parts.scheme not in ("http", "https") or not parts.hostname)
     if wrong:
-        yield Finding(
+        yield Diagnostic(
             "address", ERROR, f"'server.public_url' is no address: {public}", "https://NAME, as users type it"
         )
     elif parts.scheme == "http" and not is_loopback(str(parts.hostname)):
         hint = "put a proxy with TLS before it, and https:// into 'server.public_url'; docs/operations/many-machines.md"
-        yield Finding("address", WARNING, f"passwords go unencrypted to {public}", hint)
+        yield Diagnostic("address", WARNING, f"passwords go unencrypted to {public}", hint)
     elif not public and not is_loopback(host):
         hint = "set 'server.public_url' to https://NAME, with a proxy that speaks TLS; docs/operations/many-machines.md"
         text = f"it listens on {host} without TLS, and links name whatever host a request names"
-        yield Finding("address", WARNING, text, hint)
+        yield Diagnostic("address", WARNING, text, hint)
     trusted = [str(entry) for entry in config["server.trusted_proxies"]]
     if parts.scheme == "https" and not trusted:
         hint = "set 'server.trusted_proxies' to the address of the proxy"
         text = "the proxy is not believed: all clients seem to have its address, and share its limit of wrong passwords"
-        yield Finding("address", WARNING, text, hint)
+        yield Diagnostic("address", WARNING, text, hint)
     if wide := [entry for entry in trusted if ip_network(entry, strict=False).prefixlen == 0]:
         hint = "name the proxies only"
-        yield Finding("address", ERROR, f"{wide[0]} lets every client say where it comes from", hint)
+        yield Diagnostic("address", ERROR, f"{wide[0]} lets every client say where it comes from", hint)
     allowed = names(config)
     if parts.hostname and not Hosts(config).allow(parts.hostname):
         text = f"'server.allowed_hosts' ({', '.join(allowed)}) does not hold the name in 'server.public_url'"
-        yield Finding("address", ERROR, text, f"add {parts.hostname}")
+        yield Diagnostic("address", ERROR, text, f"add {parts.hostname}")
     if "*" in allowed:
         hint = "name those by which users call it, or leave 'server.allowed_hosts' empty"
-        yield Finding("address", WARNING, "it answers to any name, also to one that a stranger lets lead here", hint)
+        yield Diagnostic("address", WARNING, "it answers to any name, also to one that a stranger lets lead here", hint)
     if not wrong:
-        yield Finding("address", OK, f"it listens on {host}:{config['server.port']}, for users {public or 'the same'}")
-        yield Finding("address", OK, f"it answers to {', '.join(allowed)}")
+        yield Diagnostic(
+            "address", OK, f"it listens on {host}:{config['server.port']}, for users {public or 'the same'}"
+        )
+        yield Diagnostic("address", OK, f"it answers to {', '.join(allowed)}")

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from vetro.diagnostics import OK, WARNING, Diagnostic
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.operations.database.backup import ACTION
-from vetro.server.operations.database.findings import OK, WARNING, Finding
 
 #: How old it may be before it is mentioned.
 _OLD = timedelta(days=7)
 _OTHERWISE = "'vetro db backup FILE'; never mind if you save the database and the archives by other means"
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """One finding: the audit knows."""
     made = AuditRecord.objects.filter(action=ACTION).order_by("-id").values_list("at", flat=True).first()
     if made is None:
         if Environment.objects.exists():
-            yield Finding("backup", WARNING, "'vetro db backup' has never saved this installation", _OTHERWISE)
+            yield Diagnostic("backup", WARNING, "'vetro db backup' has never saved this installation", _OTHERWISE)
         return
     age = datetime.now(UTC) - made
     text = f"the newest backup is {_shown(age)} old"
-    yield Finding("backup", WARNING, text, _OTHERWISE) if age > _OLD else Finding("backup", OK, text)
+    yield Diagnostic("backup", WARNING, text, _OTHERWISE) if age > _OLD else Diagnostic("backup", OK, text)
 
 
 def _shown(age: timedelta) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
-from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
 
 #: No environment has this id.
 _NOBODY = "doctor"
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """Connects and opens a channel."""
     if not config["engine.broker"]:
         return
@@ -28,21 +28,21 @@ def examine(config: Config) -> Iterator[Finding]:
     except Exception as error:  # the library raises errors of its transport, of sockets, of TLS
         text = f"{where} does not answer to {broker.login}: {str(error).splitlines()[0][:200] or type(error).__name__}"
         hint = "see 'engine.broker': host, port, login, password, virtual_host, ssl, and the log of RabbitMQ"
-        yield Finding("broker", ERROR, text, hint)
+        yield Diagnostic("broker", ERROR, text, hint)
         return
     finally:
         connection.release()
-    yield Finding("broker", OK, f"{where} answers to {broker.login}")
+    yield Diagnostic("broker", OK, f"{where} answers to {broker.login}")
     if not broker.ssl and broker.host not in ("localhost", "127.0.0.1", "::1"):
         hint = "set 'ssl = true' in 'engine.broker', and have RabbitMQ speak TLS"
-        yield Finding("broker", WARNING, "passwords, plans and their results go to it unencrypted", hint)
+        yield Diagnostic("broker", WARNING, "passwords, plans and their results go to it unencrypted", hint)
     if management is not None:
         # Removing an account that there is not takes the same right as making one.
         accounts = BrokerAccounts(broker, management, config.path("engine.signing_key"))
         accounts.remove(Owner(_NOBODY, _NOBODY))
-        yield Finding("broker", OK, f"{management.url} lets {management.login} make logins of environments")
+        yield Diagnostic("broker", OK, f"{management.url} lets {management.login} make logins of environments")
     able = cloud_settings.capabilities(config)
     if management is None and able is not None and able.agents == "broker":
         hint = "set 'engine.broker.management': docs/openstack.md, Agents"
         text = "all servers share one login: whoever has one may read what the others are told"
-        yield Finding("broker", WARNING, text, hint)
+        yield Diagnostic("broker", WARNING, text, hint)

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from vetro.diagnostics import ERROR, Diagnostic
 from vetro.server.config.config import Config
 from vetro.server.operations.database import check
-from vetro.server.operations.database.findings import ERROR, Finding
 from vetro.server.operations.doctor import (
     address,
     backups,
@@ -24,7 +24,7 @@ from vetro.server.operations.doctor import (
 )
 from vetro.yaql.errors import VetroError
 
-Part = Callable[[Config], Iterable[Finding]]
+Part = Callable[[Config], Iterable[Diagnostic]]
 #: What is on this machine, in the order in which it should be mended.
 _HERE: Final[tuple[tuple[str, Part], ...]] = (
     ("settings", variables.examine),
@@ -48,7 +48,7 @@ _ELSEWHERE: Final[tuple[tuple[str, Part], ...]] = (
 PATIENCE = 30.0
 
 
-def examine(config: Config, *, patience: float = PATIENCE) -> list[Finding]:
+def examine(config: Config, *, patience: float = PATIENCE) -> list[Diagnostic]:
     """All findings. Changes nothing but a probe that is written to the store of archives and removed again.
 
     ``patience``: seconds for what is elsewhere; what has not answered by then is an error.
@@ -58,7 +58,7 @@ def examine(config: Config, *, patience: float = PATIENCE) -> list[Finding]:
     found = [finding for topic, part in _HERE for finding in _tried(topic, part, config)]
     database = check.examine(config)
     found += database
-    if not any(finding.level == ERROR and finding.topic in ("connection", "schema") for finding in database):
+    if not any(finding.severity == ERROR and finding.code in ("connection", "schema") for finding in database):
         found += [finding for topic, part in _ROWS for finding in _tried(topic, part, config)]
     clock = threading.Event()
     timer = threading.Timer(patience, clock.set)
@@ -77,31 +77,31 @@ class _Asked:
 
     def __init__(self, topic: str, part: Part, config: Config) -> None:
         self._topic = topic
-        self._found: list[Finding] | None = None
+        self._found: list[Diagnostic] | None = None
         self._thread = threading.Thread(target=self._run, args=(part, config), name=f"doctor-{topic}", daemon=True)
         self._thread.start()
 
     def _run(self, part: Part, config: Config) -> None:
         self._found = _tried(self._topic, part, config)
 
-    def answer(self, over: threading.Event, patience: float) -> list[Finding]:
+    def answer(self, over: threading.Event, patience: float) -> list[Diagnostic]:
         """The findings; that there are none in time is one."""
         while self._thread.is_alive() and not over.is_set():
             self._thread.join(0.1)
         if self._found is None:
             text = f"no answer within {patience:.0f} s"
-            return [Finding(self._topic, ERROR, text, "see whether this machine reaches it: name, port, firewall")]
+            return [Diagnostic(self._topic, ERROR, text, "see whether this machine reaches it: name, port, firewall")]
         return self._found
 
 
-def _tried(topic: str, part: Part, config: Config) -> list[Finding]:
+def _tried(topic: str, part: Part, config: Config) -> list[Diagnostic]:
     """A part that fails is a finding, too; libraries of others raise what they like."""
-    found: list[Finding] = []
+    found: list[Diagnostic] = []
     try:
         found.extend(part(config))
     except VetroError as error:
-        found.append(Finding(topic, ERROR, error.message, str(error.hint or "")))
+        found.append(Diagnostic(topic, ERROR, error.message, error.hint))
     except Exception as error:
         text = f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else 'no reason given'}"
-        found.append(Finding(topic, ERROR, text, "mend what it says, then ask again"))
+        found.append(Diagnostic(topic, ERROR, text, "mend what it says, then ask again"))
     return found

@@ -7,8 +7,8 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.config.config import PRIVATE, Config
-from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
 
 #: Bytes below which room is short, and below which things fail.
 SHORT, NONE = 1 << 30, 200 << 20
@@ -18,51 +18,51 @@ _FILES = 20_000
 _FAR = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "fuse.sshfs"})
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """All of it."""
     data = config.data
     if not data.is_dir():
-        yield Finding("folder", ERROR, f"there is no data directory {data}", "start 'vetro serve', or see --data")
+        yield Diagnostic("folder", ERROR, f"there is no data directory {data}", "start 'vetro serve', or see --data")
         return
     yield from _owners(data)
     if data.stat().st_mode & 0o077:
-        yield Finding("folder", WARNING, f"others may look into {data}", f"chmod go= {data}")
+        yield Diagnostic("folder", WARNING, f"others may look into {data}", f"chmod go= {data}")
         for name, others in PRIVATE.items():
             path = data / name
             if path.exists() and path.stat().st_mode & 0o077 & ~(others or 0):
                 hint = f"chmod go= {path}, as the user that it belongs to"
-                yield Finding("folder", ERROR, f"others may read or replace {path}", hint)
+                yield Diagnostic("folder", ERROR, f"others may read or replace {path}", hint)
     yield from _settings_file(config)
     yield from room(data)
     kind = file_system(data)
     if kind in _FAR and not str(config["database.url"]).startswith("postgres"):
         hint = "put the database on a local disk, or use PostgreSQL"
-        yield Finding("folder", ERROR, f"SQLite in {data} is on a file system over the network ({kind})", hint)
+        yield Diagnostic("folder", ERROR, f"SQLite in {data} is on a file system over the network ({kind})", hint)
 
 
-def _owners(data: Path) -> Iterator[Finding]:
+def _owners(data: Path) -> Iterator[Diagnostic]:
     """The service must own what is in it: a command that root ran in it may have left files that it cannot write."""
     owner = data.stat().st_uid
     if os.geteuid() not in (0, owner):
         hint = f"run this as {_name(owner)}: sudo -u {_name(owner)} vetro doctor"
-        yield Finding("folder", WARNING, f"{data} belongs to {_name(owner)}, you are {_name(os.geteuid())}", hint)
+        yield Diagnostic("folder", WARNING, f"{data} belongs to {_name(owner)}, you are {_name(os.geteuid())}", hint)
     others = []
     for path in (data, data / "blobs", data / "cache"):
         if path.is_dir():
             others += [entry.path for entry in os.scandir(path) if entry.stat(follow_symlinks=False).st_uid != owner]
     if others:
         text = f"{len(others)} things in it do not belong to {_name(owner)}, {others[0]} for one"
-        yield Finding("folder", ERROR, text, f"chown -R {_name(owner)}: {data}")
+        yield Diagnostic("folder", ERROR, text, f"chown -R {_name(owner)}: {data}")
 
 
-def _settings_file(config: Config) -> Iterator[Finding]:
+def _settings_file(config: Config) -> Iterator[Diagnostic]:
     file = config.file
     if file is None or not file.exists() or not _open_to_others(file, config.data.stat().st_gid):
         return
     secret = [v.setting.name for v in config.values() if v.setting.secret and v.source == str(file) and v.value]
     if secret:
         text = f"others may read {file}, in which {', '.join(secret)} may hold passwords"
-        yield Finding("settings", WARNING, text, f"chmod go= {file}; the service must still be able to read it")
+        yield Diagnostic("settings", WARNING, text, f"chmod go= {file}; the service must still be able to read it")
 
 
 def _open_to_others(file: Path, group: int) -> bool:
@@ -72,19 +72,19 @@ def _open_to_others(file: Path, group: int) -> bool:
     return bool(everybody or (about.st_mode & 0o040 and about.st_gid != group))
 
 
-def room(path: Path) -> Iterator[Finding]:
+def room(path: Path) -> Iterator[Diagnostic]:
     """How much fits into the file system of a folder."""
     disk = os.statvfs(path)
     free = disk.f_bavail * disk.f_frsize
     text = f"{free / (1 << 30):.1f} GiB are free in {path}"
     if free < SHORT:
         hint = "make room: without it nothing can be deployed, and what runs stops"
-        yield Finding("folder", ERROR if free < NONE else WARNING, text, hint)
+        yield Diagnostic("folder", ERROR if free < NONE else WARNING, text, hint)
     elif disk.f_files and disk.f_favail < _FILES:
         hint = "make room: delete files, or make a file system with more inodes"
-        yield Finding("folder", WARNING, f"only {disk.f_favail} more files can be made in {path}", hint)
+        yield Diagnostic("folder", WARNING, f"only {disk.f_favail} more files can be made in {path}", hint)
     else:
-        yield Finding("folder", OK, text)
+        yield Diagnostic("folder", OK, text)
 
 
 def file_system(path: Path, mounts: str = "/proc/mounts") -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection
 
+from vetro.diagnostics import OK, WARNING, Diagnostic
 from vetro.server.config.config import Config
-from vetro.server.operations.database.findings import OK, WARNING, Finding
 from vetro.server.tasks.models import JournalTask, Report, Task
 
 #: Days over which growth is counted, and for which there should be room.
@@ -22,7 +22,7 @@ _LOG = 1 << 30
 _SMALL = 50 << 20
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """All of it."""
     now = datetime.now(UTC)
     size = _size()
@@ -31,34 +31,34 @@ def examine(config: Config) -> Iterator[Finding]:
     lately = Report.objects.filter(created__gte=week).count()
     tasks = Task.objects.filter(created__gte=week).count()
     daily = size * lately / reports / _WEEK if reports else 0.0
-    yield Finding(
+    yield Diagnostic(
         "growth", OK, f"the database has {_shown(size)}; {tasks} tasks and {lately} reports in the last {_WEEK} days"
     )
     old = now - timedelta(days=int(config["retention.journal_days"]) + 2)
     kept = JournalTask.objects.filter(task__state__in=Task.FINAL, task__finished__lt=old).count()
     if kept:
         text = f"{kept} journals are older than retention.journal_days"
-        yield Finding("growth", WARNING, text, "workers drop them: see whether one lives, and what it logs")
+        yield Diagnostic("growth", WARNING, text, "workers drop them: see whether one lives, and what it logs")
     if not int(config["retention.states"]):
         text = "all states of environments are kept for ever (retention.states = 0)"
-        yield Finding("growth", WARNING, text, "set a number, unless that is what you want")
+        yield Diagnostic("growth", WARNING, text, "set a number, unless that is what you want")
     if connection.vendor == "sqlite":
         yield from _disk(Path(str(connection.settings_dict["NAME"])), size, daily)
 
 
-def _disk(path: Path, size: int, daily: float) -> Iterator[Finding]:
+def _disk(path: Path, size: int, daily: float) -> Iterator[Diagnostic]:
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size > _LOG:
         text = f"the write-ahead log has {_shown(log.stat().st_size)}"
         hint = "a program holds a transaction open, or the service was killed often: restart it"
-        yield Finding("growth", WARNING, text, hint)
+        yield Diagnostic("growth", WARNING, text, hint)
     if not path.exists():
         return
     disk = os.statvfs(path.parent)
     free = disk.f_bavail * disk.f_frsize
     if size > _SMALL and daily * _MONTHS > free:
         text = f"it grows by about {_shown(daily)} a day; the disk is full in about {free / daily:.0f} days"
-        yield Finding("growth", WARNING, text, "make room, lower retention.*, or move to PostgreSQL elsewhere")
+        yield Diagnostic("growth", WARNING, text, "make room, lower retention.*, or move to PostgreSQL elsewhere")
 
 
 def _size() -> int:

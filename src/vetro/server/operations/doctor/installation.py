@@ -7,33 +7,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vetro.diagnostics import ERROR, Diagnostic
 from vetro.server.config.config import Config
-from vetro.server.operations.database.findings import ERROR, Finding
 from vetro.yaql.errors import VetroError
 
 
-def findings(data: str | None, config: str | None, overrides: Mapping[str, Any]) -> list[Finding]:
+def findings(data: str | None, config: str | None, overrides: Mapping[str, Any]) -> list[Diagnostic]:
     """All of them. Makes nothing where there is nothing: neither data directory nor database nor keys."""
     try:
         settings = Config.load(data, config, overrides)
     except VetroError as error:
-        return [Finding("settings", ERROR, error.message, str(error.hint or ""))]
+        return [Diagnostic("settings", ERROR, error.message, error.hint)]
     from vetro.server.operations.doctor import folder, variables
 
     keys = settings.path("secrets.key_file")
     database = _file(settings)
     missing = []
     if not settings.data.is_dir():
-        missing.append(Finding("folder", ERROR, f"there is no data directory {settings.data}", "see --data"))
+        missing.append(Diagnostic("folder", ERROR, f"there is no data directory {settings.data}", "see --data"))
     if database is not None and not database.exists():
         text = f"there is no database {database}"
-        missing.append(Finding("connection", ERROR, text, "'vetro serve' makes it; see 'database.url'"))
+        missing.append(Diagnostic("connection", ERROR, text, "'vetro serve' makes it; see 'database.url'"))
     if not keys.exists():
         hint = "restore it: without it nothing encrypted can be read; a new installation makes one at its first start"
-        missing.append(Finding("keys", ERROR, f"there is no file of keys {keys}", hint))
+        missing.append(Diagnostic("keys", ERROR, f"there is no file of keys {keys}", hint))
     elif not os.access(keys, os.R_OK):
         hint = "run this as the user of the service, to whom it must belong"
-        missing.append(Finding("keys", ERROR, f"{keys} cannot be read by this user", hint))
+        missing.append(Diagnostic("keys", ERROR, f"{keys} cannot be read by this user", hint))
     if missing:
         here = list(folder.examine(settings)) if settings.data.is_dir() else []
         return [*variables.examine(settings), *here, *missing]
@@ -42,7 +42,7 @@ def findings(data: str | None, config: str | None, overrides: Mapping[str, Any])
     try:
         setup(settings)
     except VetroError as error:
-        return [Finding("settings", ERROR, error.message, str(error.hint or ""))]
+        return [Diagnostic("settings", ERROR, error.message, error.hint)]
     from django.db import connections
 
     from vetro.server.operations.doctor.checks import examine

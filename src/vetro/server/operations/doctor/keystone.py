@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 
+from vetro.diagnostics import OK, WARNING, Diagnostic
 from vetro.server.accounts.keystone import caller_of_keystone, checked_settings
 from vetro.server.config.config import Config
 from vetro.server.errors import NotSignedIn
-from vetro.server.operations.database.findings import OK, WARNING, Finding
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """Shows it a token that nobody has."""
     url = str(config["keystone.url"])
     if not url:
@@ -20,7 +20,7 @@ def examine(config: Config) -> Iterator[Finding]:
     try:
         caller_of_keystone(f"vetro-doctor-{secrets.token_hex(8)}")
     except NotSignedIn:
-        yield Finding("keystone", OK, f"{url} answers to the credentials of the service")
+        yield Diagnostic("keystone", OK, f"{url} answers to the credentials of the service")
     if url.startswith("http://"):
         hint = "use https:// in 'keystone.url'"
-        yield Finding("keystone", WARNING, f"tokens of users go unencrypted to {url}", hint)
+        yield Diagnostic("keystone", WARNING, f"tokens of users go unencrypted to {url}", hint)

@@ -8,15 +8,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from vetro.diagnostics import ERROR, OK, Diagnostic
 from vetro.server.catalog import blobs
 from vetro.server.config.config import Config
-from vetro.server.operations.database.findings import ERROR, OK, Finding
 from vetro.yaql.errors import VetroError
 
 _HINT = "see AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, and the bucket's rights"
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """Puts something small there, reads it and removes it."""
     address = str(config["storage.blobs"])
     began = time.monotonic()
@@ -29,18 +29,18 @@ def examine(config: Config) -> Iterator[Finding]:
         there = blobs.get(digest) == data
         blobs.store().remove(digest)
     except VetroError as error:
-        yield Finding("storage", ERROR, f"{address}: {error.message}", _HINT)
+        yield Diagnostic("storage", ERROR, f"{address}: {error.message}", _HINT)
         return
     if not there:
-        yield Finding("storage", ERROR, f"{address} gives back something else than was put there", _HINT)
+        yield Diagnostic("storage", ERROR, f"{address} gives back something else than was put there", _HINT)
         return
-    yield Finding("storage", OK, f"{address} can be written and read ({(time.monotonic() - began) * 1000:.0f} ms)")
+    yield Diagnostic("storage", OK, f"{address} can be written and read ({(time.monotonic() - began) * 1000:.0f} ms)")
 
 
-def _folder(place: Path) -> Iterator[Finding]:
+def _folder(place: Path) -> Iterator[Diagnostic]:
     """A file beside the archives: the folders between are the service's, whoever runs this."""
     if not place.exists():
-        yield Finding("storage", OK, f"{place} is made with the first package")
+        yield Diagnostic("storage", OK, f"{place} is made with the first package")
         return
     try:
         with tempfile.TemporaryFile(dir=place) as file:
@@ -49,6 +49,6 @@ def _folder(place: Path) -> Iterator[Finding]:
             os.fsync(file.fileno())
     except OSError as error:
         hint = "the user of the service must own this folder, and its disk must have room"
-        yield Finding("storage", ERROR, f"{place} cannot be written: {error.strerror}", hint)
+        yield Diagnostic("storage", ERROR, f"{place} cannot be written: {error.strerror}", hint)
         return
-    yield Finding("storage", OK, f"{place} can be written")
+    yield Diagnostic("storage", OK, f"{place} can be written")

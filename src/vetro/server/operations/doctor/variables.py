@@ -6,14 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.engine.class_configs import rows_of
 from vetro.server.config.config import Config, variable_of
-from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 
-def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterator[Finding]:
+def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterator[Diagnostic]:
     """The sources; names that mean nothing; files that settings name and that are not there."""
     environ = os.environ if environ is None else environ
     names = {variable_of(value.setting.name): value.setting.name for value in config.values()}
@@ -24,20 +24,20 @@ def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterato
         meant = merged.get(variable.replace("__", "_")) or ("__" in variable and suggest(variable, names))
         if meant or "__" in variable:
             hint = f"it is called {meant}" if meant else "'vetro config show' lists the settings"
-            yield Finding("settings", WARNING, f"the variable {variable} is no setting, and does nothing", hint)
+            yield Diagnostic("settings", WARNING, f"the variable {variable} is no setting, and does nothing", hint)
     for name in ("accounts.policy_file", "engine.class_configs", "networking.config_file", "cloud.script"):
         if isinstance(config[name], str) and config[name] and not config.path(name).exists():
             hint = f"put it there, or change '{name}'"
-            yield Finding("settings", ERROR, f"'{name}' names {config.path(name)}, which does not exist", hint)
+            yield Diagnostic("settings", ERROR, f"'{name}' names {config.path(name)}, which does not exist", hint)
     given = config["engine.class_configs"]
     if not isinstance(given, str) or (given and config.path("engine.class_configs").exists()):
         try:
             rows_of(given, config.data)
         except VetroError as error:
-            yield Finding("settings", ERROR, f"'engine.class_configs': {error.message}", "correct it")
+            yield Diagnostic("settings", ERROR, f"'engine.class_configs': {error.message}", "correct it")
     sources = Counter(_kind(value.source) for value in config.values())
     said = [f"{count} from {source}" for source, count in sorted(sources.items()) if source != "default"]
-    yield Finding("settings", OK, ", ".join(said) or f"all have their defaults; the data directory is {config.data}")
+    yield Diagnostic("settings", OK, ", ".join(said) or f"all have their defaults; the data directory is {config.data}")
 
 
 def _kind(source: str) -> str:

@@ -9,36 +9,36 @@ from collections.abc import Iterator
 
 from django.db import connection
 
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config, http_processes
-from vetro.server.operations.database.findings import ERROR, OK, WARNING, Finding
 from vetro.server.tasks import clock
 from vetro.server.tasks.backends import backend
 from vetro.server.tasks.claim import LEASES
 from vetro.server.tasks.models import WorkerProcess
 
 
-def examine(config: Config) -> Iterator[Finding]:
+def examine(config: Config) -> Iterator[Diagnostic]:
     """All of it."""
     heard = clock.after(-LEASES * float(config["worker.lease_seconds"]))
     living = list(WorkerProcess.objects.filter(seen__gte=heard).order_by("started"))
     ready = [worker for worker in living if not worker.draining]
     if not living:
         hint = "start 'vetro serve' with 'worker.embedded' above 0, or 'vetro worker'"
-        yield Finding("work", WARNING, "no worker lives: nothing is deployed", hint)
+        yield Diagnostic("work", WARNING, "no worker lives: nothing is deployed", hint)
     elif not ready:
         text = f"all {len(living)} workers drain: nothing is begun"
-        yield Finding("work", WARNING, text, "start another worker, or restart these")
+        yield Diagnostic("work", WARNING, text, "start another worker, or restart these")
     machines = {worker.host.partition("/")[0] for worker in living}
     if len(machines) > 1 and _bound(config):
         places = ", ".join(sorted(machines))
         text = f"the cloud makes servers on the machine of the worker, and workers are on {places}"
-        yield Finding("work", ERROR, text, "run workers on one machine, or use another cloud")
+        yield Diagnostic("work", ERROR, text, "run workers on one machine, or use another cloud")
     if connection.vendor == "postgresql":
         yield from _connections(config, len(living))
     elif len(machines) > 1:
         hint = "use PostgreSQL for workers on several machines: docs/database.md"
-        yield Finding("work", ERROR, f"workers on {len(machines)} machines share a file of SQLite", hint)
+        yield Diagnostic("work", ERROR, f"workers on {len(machines)} machines share a file of SQLite", hint)
 
 
 def _bound(config: Config) -> bool:
@@ -47,7 +47,7 @@ def _bound(config: Config) -> bool:
     return kind is not None and kind.bound
 
 
-def _connections(config: Config, workers: int) -> Iterator[Finding]:
+def _connections(config: Config, workers: int) -> Iterator[Diagnostic]:
     """Those of the servers of this configuration and of all workers, when all are busy (docs/database.md)."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -57,7 +57,7 @@ def _connections(config: Config, workers: int) -> Iterator[Finding]:
         most, version = cursor.fetchone()
     if version < 140000:
         text = f"PostgreSQL {version // 10000} is too old"
-        yield Finding("connection", ERROR, text, "Vetro needs 14 or newer: upgrade it, or move to another one")
+        yield Diagnostic("connection", ERROR, text, "Vetro needs 14 or newer: upgrade it, or move to another one")
     tasks = int(config["worker.tasks"])
     pool = int(config["database.pool"]) or int(config["server.threads"]) + int(config["server.streams"])
     plugin = backend(config)
@@ -65,6 +65,8 @@ def _connections(config: Config, workers: int) -> Iterator[Finding]:
     wanted = http_processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
     if wanted > most:
         text = f"one server and {max(workers, 1)} workers may want {wanted} connections; the database grants {most}"
-        yield Finding("connection", WARNING, text, "raise max_connections, or lower database.pool and worker.tasks")
+        yield Diagnostic("connection", WARNING, text, "raise max_connections, or lower database.pool and worker.tasks")
     else:
-        yield Finding("connection", OK, f"at most {wanted} of {most} connections for one server and {workers} workers")
+        yield Diagnostic(
+            "connection", OK, f"at most {wanted} of {most} connections for one server and {workers} workers"
+        )

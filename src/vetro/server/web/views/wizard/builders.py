@@ -52,7 +52,7 @@ def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> Http
         "builder": next((choice for choice in shown.builders if choice.value == builder), None),
         "asked": asked,
         "groups": groups,
-        "problems": [(p, element_id(p.path) if p.path in known else "") for p in problems_in(asked.pages[0])],
+        "problems": [(p, element_id(p.place) if p.place in known else "") for p in problems_in(asked.pages[0])],
         **around(shown),
         "texts": json.dumps(script_texts()),
     }

@@ -13,8 +13,9 @@ from typing import Any, Final
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms import entry
-from vetro.forms.model import Field, Kind, Problem
+from vetro.forms.model import Field, Kind, flaw
 from vetro.model.paths import ABSENT, child, pointer, steps_of
 from vetro.model.secrets import is_mark
 from vetro.server.errors import Invalid
@@ -46,7 +47,7 @@ class Read:
 
     answers: dict[str, Any]
     tree: Node
-    problems: Sequence[Problem] = ()
+    problems: Sequence[Diagnostic] = ()
     picked: bool = False
 
 
@@ -133,7 +134,7 @@ class _Reader:
 
     def __init__(self, final: bool) -> None:
         self._final = final
-        self.problems: list[Problem] = []
+        self.problems: list[Diagnostic] = []
         self.picked = False
 
     def fields(self, node: Node, path: str) -> dict[str, Any]:
@@ -181,7 +182,7 @@ class _Reader:
             if self._final and key == "" and value in (ABSENT, None, ""):
                 continue
             if key in made:
-                self.problems.append(Problem(path, _("There are two entries with the name “%s”.") % key, "unique"))
+                self.problems.append(flaw(path, _("There are two entries with the name “%s”.") % key, "unique"))
                 key = _free(key, made)
             made[key] = None if value is ABSENT else value
         if not made and marker != SET:

@@ -174,7 +174,7 @@ def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
         "needs": any(control.field.required for control in controls),
         "empty": not controls,
         "problems": [
-            (problem, element_id(problem.path) if problem.path in known else "") for problem in shown.problems
+            (problem, element_id(problem.place) if problem.place in known else "") for problem in shown.problems
         ],
         **around(shown),
         "out": begin.way_out(shown, told),
