@@ -23,7 +23,6 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
-from vetro.diagnostics import Diagnostic
 from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ClassNotFound
 from vetro.muranopl.source.documents import load_documents
@@ -141,7 +140,7 @@ class PackageFormatConformance:
     def test_the_code_is_clean(self) -> None:
         """Manifest, files and classes have no errors and no warnings."""
         tree = MemoryTree(self.files(), "/sample")
-        found: list[Diagnostic] = check_tree(tree, registry=self._registry())
+        found = check_tree(tree, registry=self._registry())
         found += check_classes(self._load(tree), self.others())
         assert not found, "\n".join(map(str, found))
 

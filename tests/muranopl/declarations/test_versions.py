@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -58,21 +55,6 @@ def test_what_is_no_version_is_refused(text: str) -> None:
     with pytest.raises(DeclarationError, match="is no version") as caught:
         parse_version(text)
     assert caught.value.hint
-
-
-def test_versions_are_those_of_the_library() -> None:
-    import semantic_version
-
-    assert Version is semantic_version.Version
-
-
-def test_import_does_not_pay_for_the_rest_of_the_library() -> None:
-    code = (
-        "import sys, vetro.muranopl.declarations.versions; "
-        "print('importlib.metadata' in sys.modules, 'zipfile' in sys.modules)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["False", "False"]
 
 
 # -- specs ------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,31 @@
-"""One condition of a version spec: read, and turned into an interval of versions (SEMANTICS 3.3)."""
+"""One condition of a version spec: read, and turned into an interval of versions (SEMANTICS 3.3); keys of versions."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from semantic_version import Version
 
 from vetro.diagnostics import Text
-from vetro.muranopl.declarations.semver import Key, Version, version_key
+
+#: What versions are compared by: major, minor, patch, 1 for releases, pre-release identifiers.
+Key: TypeAlias = tuple[int, int, int, int, tuple[tuple[int, int, str], ...]]
+
+
+@lru_cache(maxsize=8192)
+def version_key(version: Version) -> Key:
+    """The tuple by which ``version`` is ordered (SemVer precedence; build metadata is not part of it)."""
+    pre = version.prerelease
+    return (
+        version.major,
+        version.minor,
+        version.patch,
+        0 if pre else 1,
+        tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in pre) if pre else (),
+    )
+
 
 _CLAUSE = re.compile(
     r"""(?P<op>~=|<=|>=|==|!=|<|>|=|\^|~)?
