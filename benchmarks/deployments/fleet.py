@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.deployments.clocks import process_seconds, reaped_seconds
+from benchmarks.deployments.clocks import process_seconds
 from vetro.cli.client_local import open_local
 from vetro.clouds.overview import clean
 from vetro.engine.host import HostProcess
+from vetro.engine.host.forker import HostForker
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
@@ -94,11 +95,8 @@ class MeteredHost(HostProcess):
     def stop(self) -> None:
         """Ends it."""
         if self.pid is not None:
-            before = reaped_seconds()
-            super().stop()
-            self.used += reaped_seconds() - before - self.begun
-        else:
-            super().stop()
+            self.used += process_seconds(self.pid) - self.begun
+        super().stop()
 
 
 @dataclass(slots=True)
@@ -131,16 +129,19 @@ class Bench(AbstractContextManager["Bench"]):
         self.folder = folder
         self.driver = driver
         self._launcher = Launcher()
+        self._forker = HostForker(driver)
         self._client = open_local(str(folder / "workspace"))
 
     def __enter__(self) -> Bench:
         self._client.__enter__()
         self._client.workspace.keep()
         self._launcher.start().close()
+        self._forker.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._launcher.close()
+        self._forker.close()
         self._client.__exit__(*error)
 
     def journal(self, name: str) -> Any:
@@ -163,7 +164,7 @@ class Bench(AbstractContextManager["Bench"]):
     ) -> Run:
         """Deploys ``start`` with the cloud and journal ``name``; ``more`` are options of the worker."""
         found: list[tuple[float, Mapping[str, Any]]] = []
-        host = MeteredHost(self._config(name))
+        host = MeteredHost(self._config(name), self._forker)
         journal = self.journal(name)
         began, before = time.monotonic(), time.process_time()
 

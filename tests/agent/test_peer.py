@@ -330,7 +330,7 @@ def test_garbage_without_end_costs_no_memory(world: World, seconds: float) -> No
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     descriptors = len(os.listdir("/proc/self/fd"))
     until, rounds = time.monotonic() + seconds, 0
-    while time.monotonic() < until:
+    while time.monotonic() < until or rounds <= 20:
         guest = RawPeer(path)
         try:
             if chance.random() < 0.7:
@@ -347,7 +347,6 @@ def test_garbage_without_end_costs_no_memory(world: World, seconds: float) -> No
     still_works(channel, path, QUEUE)
     wait_for(lambda: len(os.listdir("/proc/self/fd")) <= descriptors + 1)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10  # KiB
-    assert rounds > 20
 
 
 def _garbage(chance: random.Random) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from vetro.cli.main import main
+from vetro.server import sandboxed_workers
+from vetro.server.tasks import effect_hosts
 
 MANIFEST = """\
 Format: {format}
@@ -54,6 +57,46 @@ def own_database(django_db_blocker: Any) -> Iterator[None]:
     """Commands about this machine bring a database of their own, whichever Django has in this process."""
     with django_db_blocker.unblock():
         yield
+
+
+#: Variables that the processes were started with which are kept for the next command.
+_started_with: dict[str, str] = {}
+#: Those that are for commands only: the processes get folders by their settings.
+_OF_COMMANDS = frozenset({"PYTEST_CURRENT_TEST", "VETRO_WORKSPACE", "VETRO_CACHE", "XDG_CONFIG_HOME", "XDG_DATA_HOME"})
+
+
+@pytest.fixture(autouse=True)
+def kept_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each command on this machine starts for itself is kept for the commands after it: it takes a second.
+
+    It is started anew for a command with other variables.
+    """
+    ends = (sandboxed_workers.close, effect_hosts.close)
+
+    def kept(made: Callable[..., Any]) -> Callable[..., Any]:
+        def get(*args: Any) -> Any:
+            now = {name: value for name, value in os.environ.items() if name not in _OF_COMMANDS}
+            if _started_with != now:
+                for end in ends:
+                    end()
+                _started_with.clear()
+                _started_with.update(now)
+            return made(*args)
+
+        return get
+
+    monkeypatch.setattr(sandboxed_workers, "launcher", kept(sandboxed_workers.launcher))
+    monkeypatch.setattr(effect_hosts, "host", kept(effect_hosts.host))
+    monkeypatch.setattr(sandboxed_workers, "close", lambda: None)
+    monkeypatch.setattr(effect_hosts, "close", lambda: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ended_processes() -> Iterator[None]:
+    """Ends them after all tests."""
+    yield
+    sandboxed_workers.close()
+    effect_hosts.close()
 
 
 @pytest.fixture(scope="session")

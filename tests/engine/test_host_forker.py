@@ -54,9 +54,8 @@ def until_gone(pid: int) -> None:
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize("forked", [True, False])
 def test_ctrl_c_is_not_for_the_host(
-    forked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """From its first moment: while Python starts, the code loads, and later. The worker cancels in order."""
     begun = []
@@ -68,7 +67,7 @@ def test_ctrl_c_is_not_for_the_host(
             os.kill(self.pid, signal.SIGINT)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    with HostForker() as made, HostProcess(config(tmp_path), made if forked else None) as host:
+    with HostForker() as made, HostProcess(config(tmp_path), made) as host:
         host.start()
         assert host.pid is not None
         for pid in {*begun, host.pid}:

@@ -19,6 +19,7 @@ from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldCloud
 from vetro.clouds.kinds import KindMissing
 from vetro.engine.host import HostConfigError, HostProcess, build_host
+from vetro.engine.host.forker import HostForker
 from vetro.engine.worker.ports import HostUnavailable
 from vetro.engine.worker.stream import Stream
 
@@ -45,7 +46,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.fixture
 def process(config: dict[str, Any]) -> Iterator[HostProcess]:
-    with HostProcess(config) as made:
+    with HostForker() as forker, HostProcess(config, forker) as made:
         yield made
 
 
@@ -91,7 +92,8 @@ def test_it_ends_with_its_worker(config: dict[str, Any], tmp_path: Path) -> None
     program = (
         "import json, os, sys\n"
         "from vetro.engine.host import HostProcess\n"
-        "host = HostProcess(json.loads(sys.argv[1]))\n"
+        "from vetro.engine.host.forker import HostForker\n"
+        "host = HostProcess(json.loads(sys.argv[1]), HostForker())\n"
         "host.start()\n"
         "print(host.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
@@ -132,8 +134,9 @@ def test_settings_that_are_wrong_are_named(config: dict[str, Any], change: dict[
 
 
 def test_a_host_that_cannot_begin_says_why(config: dict[str, Any]) -> None:
-    process = HostProcess({**config, "cloud": {"kind": "moon"}})
-    with pytest.raises(HostUnavailable, match="no cloud of kind 'moon'"):
-        process.start()
-    assert process.pid is None
-    process.stop()
+    with HostForker() as forker:
+        process = HostProcess({**config, "cloud": {"kind": "moon"}}, forker)
+        with pytest.raises(HostUnavailable, match="no cloud of kind 'moon'"):
+            process.start()
+        assert process.pid is None
+        process.stop()

@@ -109,6 +109,8 @@ class LocalClient(Client):
         ask = sys.modules.get("vetro.server.tasks.package_queries")
         (ask or sandboxed_workers).close()
         sandboxed_workers.read_compiled(None)
+        if hosts := sys.modules.get("vetro.server.tasks.effect_hosts"):
+            hosts.close()
         self.workspace.__exit__(*error)
 
     def ask(self, method: str, path: str, body: Any = None, **params: Any) -> Any:

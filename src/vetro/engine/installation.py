@@ -60,8 +60,10 @@ def prepare(
     """Loads the engine and compiles the standard packages. Runs no code of other packages.
 
     ``natives`` are ``module:function`` of functions that get the `NativeRegistry` and add classes to it.
-    ``cache_folder`` is a compile cache, which is only read. ``answering`` are ``name=module:function``: layers above
-    the engine add questions that way, and a task can only name what is there. Raises `ImportError`, `AttributeError`.
+    ``cache_folder`` is a compile cache. Tasks only read it; what is missing of the standard packages is written here,
+    before there are any: compiling them takes ten times as long as reading them. ``answering`` are
+    ``name=module:function``: layers above the engine add questions that way, and a task can only name what is there.
+    Raises `ImportError`, `AttributeError`.
     """
     preload()
     from vetro.packages.formats import default_registry
@@ -70,19 +72,20 @@ def prepare(
     for name in natives:
         register(name)(registry)
     default_registry()
-    disk = DiskCache(cache_folder) if cache_folder is not None else None
     compiled = MemoryCache()
-    session = Engine((), natives=registry, code_cache=_Filling(compiled, disk)).session()
+    writable = DiskCache(cache_folder, writable=True) if cache_folder is not None else None
+    session = Engine((), natives=registry, code_cache=_Filling(compiled, writable)).session()
     try:
         precompile(session, core_packages())
     finally:
         session.close()
     named = (item.partition("=") for item in answering)
+    disk = DiskCache(cache_folder) if cache_folder is not None else None
     return Installation(registry, Layered(compiled, disk), {name: register(target) for name, _, target in named})
 
 
 class _Filling(Layered):
-    """Reads both and keeps in the near one."""
+    """Keeps in both what it is given, and in the near one what it finds in the other."""
 
     def get(self, key: str) -> bytes | None:
         """The value in either; from now on it is near."""
@@ -92,8 +95,10 @@ class _Filling(Layered):
         return found
 
     def put(self, key: str, data: bytes) -> None:
-        """Keeps ``data`` near."""
+        """Keeps ``data`` in both."""
         self._near.put(key, data)
+        if self._far is not None:
+            self._far.put(key, data)
 
 
 def preload() -> None:

@@ -18,8 +18,8 @@ ANSWERING = ("form=vetro.forms.queries:answerer", "examine=vetro.server.sandboxe
 _lock = threading.Lock()
 #: The folder of compiled code, where it is not that of the installation.
 _compiled: str | None = None
-#: By process: what a forked process inherits is not its own.
-_launchers: dict[int, Launcher] = {}
+#: By process: what a forked process inherits is not its own. Each with the folder that was chosen for it.
+_launchers: dict[int, tuple[str | None, Launcher]] = {}
 
 
 def compiled_folder(config: Config) -> str:
@@ -33,7 +33,10 @@ def compiled_folder(config: Config) -> str:
 
 
 def read_compiled(folder: str | None) -> None:
-    """Has processes that are started from now on read compiled code here; None: in the installation's folder."""
+    """Has processes that are started from now on read compiled code here; None: in the installation's folder.
+
+    Those that run are left alone, and replaced when somebody asks the next time.
+    """
     global _compiled
     _compiled = folder
 
@@ -41,19 +44,21 @@ def read_compiled(folder: str | None) -> None:
 def launcher() -> Launcher:
     """The one of this process; its zygote starts with the first question."""
     with _lock:
-        found = _launchers.get(os.getpid())
+        folder, found = _launchers.get(os.getpid(), (None, None))
+        if found is not None and folder != _compiled:
+            found.close()
+            found = None
         if found is None:
             if not _launchers:
                 atexit.register(close)
-            found = _launchers[os.getpid()] = Launcher(
-                cache=_compiled or compiled_folder(config()), answering=ANSWERING
-            )
+            found = Launcher(cache=_compiled or compiled_folder(config()), answering=ANSWERING)
+            _launchers[os.getpid()] = (_compiled, found)
         return found
 
 
 def close() -> None:
     """Ends the zygote of this process."""
     with _lock:
-        found = _launchers.pop(os.getpid(), None)
+        _, found = _launchers.pop(os.getpid(), (None, None))
     if found is not None:
         found.close()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 
 from tests.server.tasks import shop
-from vetro.engine.host import HostProcess
+from vetro.server import sandboxed_workers
 from vetro.server.setup import config
-from vetro.server.tasks import clock, task_runner, worker
+from vetro.server.tasks import clock, task_runner
 from vetro.server.tasks.claim import Lease, claim
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.task_runner import TaskRunner
@@ -24,8 +22,7 @@ LEASE = 600.0
 
 
 def runner(step: Any) -> TaskRunner:
-    here = worker._here.setdefault(os.getpid(), worker._Here(config()))
-    return TaskRunner(config(), here.launcher, partial(HostProcess, forker=here.forker), step)
+    return TaskRunner(config(), sandboxed_workers.launcher(), step=step)
 
 
 def begin(ann: Any) -> Lease:

@@ -10,8 +10,9 @@ import pytest
 
 from tests.server.tasks import shop
 from vetro.engine.host import HostProcess
+from vetro.server import sandboxed_workers
 from vetro.server.setup import config
-from vetro.server.tasks import pool, worker
+from vetro.server.tasks import effect_hosts, pool
 from vetro.server.tasks.claim import Lease, claim, renew
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.pool import WorkerPool
@@ -42,13 +43,11 @@ def test_a_run_ends_when_its_lease_is_found_to_be_lost(ann: Any) -> None:
                 steal()
                 runner.lose(renew(runner.held()))
 
-    here = worker._here.setdefault(os.getpid(), worker._Here(config()))
-
     def host(given: Any) -> HostProcess:
-        hosts.append(HostProcess(given, here.forker))
+        hosts.append(effect_hosts.host(given))
         return hosts[0]
 
-    runner = TaskRunner(config(), here.launcher, host, step)
+    runner = TaskRunner(config(), sandboxed_workers.launcher(), host, step)
     assert runner.run(lease) is None
     (pid,) = pids
     assert pid is not None and not os.path.exists(f"/proc/{pid}")

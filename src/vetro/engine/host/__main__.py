@@ -1,7 +1,7 @@
 """``python -m vetro.engine.host``: the effects host's own process.
 
-``--fd N --parent PID`` serves one worker over a socket (`HostProcess`). ``--control N --parent PID`` forks such
-processes (`HostForker`); ``--cloud KIND`` says for which kind of cloud.
+``--control N --parent PID`` forks hosts (`HostForker`), each of which serves one task over a socket (`HostProcess`);
+``--cloud KIND`` says for which kind of cloud.
 """
 
 from __future__ import annotations
@@ -28,15 +28,12 @@ def _send(fd: int, message: dict[str, Any]) -> None:
 def main() -> int:
     """Serves until the worker says that the task is over, or has gone; the exit status."""
     parser = argparse.ArgumentParser(prog="vetro.engine.host")
-    parser.add_argument("--fd", type=int)
-    parser.add_argument("--control", type=int)
+    parser.add_argument("--control", type=int, required=True)
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--cloud", default="")
     options = parser.parse_args()
     die_with(options.parent)
     interrupts.ignored()  # the worker cancels in order
-    if options.control is None:
-        return serve_worker(options.fd)
     os.set_inheritable(options.control, False)
     fd = serve(options.control, options.cloud)
     return 0 if fd is None else serve_worker(fd)

@@ -7,14 +7,12 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.engine.host.forker import HostForker, environment
+from vetro.engine.host.forker import HostForker
 from vetro.engine.host.frame_server import GRACE
-from vetro.engine.task import interrupts
 from vetro.engine.task.frames import Decoder, FrameError, encode
 from vetro.engine.worker.ports import HostUnavailable
 
@@ -45,32 +43,17 @@ class _Forked:
             pass
 
 
-def _spawn() -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """A new process with code of its own, and our end of its socket pair. Raises `HostUnavailable`."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        number = theirs.fileno()
-        command = [sys.executable, "-P", "-m", "vetro.engine.host", "--fd", str(number), "--parent", str(os.getpid())]
-        try:
-            with interrupts.held_back():
-                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(number,), env=environment())
-        except OSError as error:
-            ours.close()
-            raise HostUnavailable(f"the effects host cannot be started: {error}") from error
-    return ours, process
-
-
 class HostProcess:
     """``config`` is what `vetro.engine.host.config.build_host` takes; it goes over the pipe, never by arguments.
 
-    With ``forker`` the process is forked by it, which takes milliseconds; else Python is started. A context manager
-    that stops the process at its end. Use it from one thread.
+    ``forker`` forks the process, which takes milliseconds once it runs itself. A context manager that stops the process
+    at its end. Use it from one thread.
     """
 
-    def __init__(self, config: Mapping[str, Any], forker: HostForker | None = None) -> None:
+    def __init__(self, config: Mapping[str, Any], forker: HostForker) -> None:
         self._config = dict(config)
         self._forker = forker
-        self._process: subprocess.Popen[bytes] | _Forked | None = None
+        self._process: _Forked | None = None
         self._ours: socket.socket | None = None
 
     def __enter__(self) -> HostProcess:
@@ -87,11 +70,8 @@ class HostProcess:
     def start(self) -> None:
         """Starts it, after its end again. Raises `HostUnavailable` with what it said."""
         self.stop()
-        if self._forker is not None:
-            self._ours, pid, descriptor = self._forker.fork()
-            self._process = _Forked(pid, descriptor)
-        else:
-            self._ours, self._process = _spawn()
+        self._ours, pid, descriptor = self._forker.fork()
+        self._process = _Forked(pid, descriptor)
         try:
             self._ours.sendall(encode({"t": "config", "config": self._config}))
             answer = self._first()

@@ -20,7 +20,6 @@ from django.db import Error as DatabaseFailed
 from django.db.models import F
 
 from vetro.diagnostics import Text, encode_messages
-from vetro.engine.host import HostProcess
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import LauncherError
 from vetro.engine.task.method_spans import MOST as MOST_SPANS
@@ -33,7 +32,7 @@ from vetro.server.config.config import Config
 from vetro.server.errors import Unavailable
 from vetro.server.observe import traces
 from vetro.server.secrets.key_file import KeysUnusable
-from vetro.server.tasks import reports, spec, wakeup
+from vetro.server.tasks import effect_hosts, reports, spec, wakeup
 from vetro.server.tasks.claim import Lease, release
 from vetro.server.tasks.completion import break_off, finish
 from vetro.server.tasks.errors import BegunTooOften, Stumbled
@@ -70,7 +69,8 @@ def no_event(event: Mapping[str, Any]) -> None:
 
 
 class TaskRunner:
-    """``hosts`` makes effects hosts out of their settings; ``step`` is for tests (`vetro.engine.worker.worker`).
+    """``hosts`` makes effects hosts out of their settings, by default those of this process; ``step`` is for tests
+    (`vetro.engine.worker.worker`).
 
     ``events`` is called with what the tasks report, as they report it. ``timeout``: seconds after which a task is
     cancelled, in place of setting ``worker.timeout``.
@@ -80,7 +80,7 @@ class TaskRunner:
         self,
         config: Config,
         launcher: ProcessLauncher,
-        hosts: Hosts = HostProcess,
+        hosts: Hosts | None = None,
         step: Step = no_step,
         events: Callable[[Mapping[str, Any]], None] = no_event,
         timeout: float | None = None,
@@ -88,7 +88,7 @@ class TaskRunner:
         self._config = config
         self._timeout = config["worker.timeout"] if timeout is None else timeout
         self._launcher = launcher
-        self._hosts = hosts
+        self._hosts = hosts or effect_hosts.host
         self._step = step
         self._events = events
         self._lock = threading.RLock()  # handlers of signals cancel, in the thread that runs

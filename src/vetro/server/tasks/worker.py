@@ -7,7 +7,6 @@ once. Whoever asked for a drain in the database (`vetro.server.tasks.drain`) say
 
 from __future__ import annotations
 
-import atexit
 import logging
 import math
 import os
@@ -20,14 +19,12 @@ from functools import partial
 
 from django.db import Error as DatabaseFailed
 
-from vetro.engine.host import HostProcess
-from vetro.engine.host.forker import HostForker
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.ports import Step
+from vetro.server import sandboxed_workers
 from vetro.server.config.config import Config
-from vetro.server.sandboxed_workers import compiled_folder
 from vetro.server.setup import config as current
-from vetro.server.tasks import members, telemetry
+from vetro.server.tasks import effect_hosts, members, telemetry
 from vetro.server.tasks.claim import claim
 from vetro.server.tasks.dispatcher import dispatcher, wake
 from vetro.server.tasks.members import Wanted
@@ -86,11 +83,10 @@ def main(
     members.remove_left_over(config)
     with ExitStack() as stack:
         if hosts is None:
-            forker = stack.enter_context(HostForker(config["cloud.kind"]))
-            forker.start()
-            hosts = partial(HostProcess, forker=forker)
+            stack.callback(effect_hosts.close)
+            effect_hosts.forker(config["cloud.kind"]).start()
         if launcher is None:
-            launcher = stack.enter_context(Launcher(cache=compiled_folder(config)))
+            launcher = stack.enter_context(Launcher(cache=sandboxed_workers.compiled_folder(config)))
             launcher.start().close()
         runner = TaskRunner(config, launcher, hosts, step)
         pool = WorkerPool(config, runner, stop.wanted)
@@ -124,33 +120,13 @@ def _leave(member: members.Member) -> None:
         _log.error("the tasks of this worker are taken over when their leases lapse, the database failed: %s", error)
 
 
-class _Here:
-    """What `run_queued` keeps: it is called often, and starting it takes a second."""
-
-    def __init__(self, config: Config) -> None:
-        self.launcher = Launcher(cache=compiled_folder(config))
-        self.forker = HostForker(config["cloud.kind"])
-        atexit.register(self.close)
-
-    def close(self) -> None:
-        """Ends the processes."""
-        self.launcher.close()
-        self.forker.close()
-
-
-_here: dict[int, _Here] = {}
-
-
 def run_queued(config: Config | None = None, *, most: int = 1000) -> int:
     """Runs what is queued in this thread, one after the other, until nothing is left (or ``most`` have run); how many.
 
     For tests and commands without a worker. Tasks whose lease lapsed are run, too.
     """
     config = config or current()
-    here = _here.get(os.getpid())
-    if here is None:
-        here = _here[os.getpid()] = _Here(config)
-    runner = TaskRunner(config, here.launcher, partial(HostProcess, forker=here.forker))
+    runner = TaskRunner(config, sandboxed_workers.launcher())
     count = 0
     while count < most and (lease := claim(f"here-{os.getpid()}", float(config["worker.lease_seconds"]))) is not None:
         runner.run(lease)

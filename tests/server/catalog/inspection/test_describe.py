@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.server.catalog.archives import archive
 from vetro.packages.archive import ArchiveLimits
-from vetro.server.catalog.inspection.describe import describe, highlight
+from vetro.server.catalog.inspection.describe import describe, highlight, language_of
 
 _CLASSES = {
     "com.example.App": """\
@@ -136,3 +138,20 @@ def test_source_keeps_every_character_whatever_it_is() -> None:
         assert ["".join(part for _, part in line) for line in lines] == text.rstrip("\n").split("\n")
     kinds = {part: kind for line in highlight(text, "a.yaml") for kind, part in line}
     assert (kinds["Name"], kinds["# so"]) == ("k", "c")
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("Classes/App.yaml", "yaml"),
+        ("Resources/run.SH", "bash"),
+        ("query.sql", "sql"),
+        ("a/Dockerfile", "docker"),
+        ("unit.service", "systemd"),
+        ("LICENSE", "text"),
+        ("odd.", "text"),
+        ("", "text"),
+    ],
+)
+def test_the_language_of_a_file_follows_from_its_name(path: str, language: str) -> None:
+    assert language_of(path) == language

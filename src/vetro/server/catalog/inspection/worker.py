@@ -66,10 +66,8 @@ def answerer(installation: Installation) -> Callable[[int], None]:
 def preload() -> None:
     """Loads what would be loaded for each question anew."""
     importlib.import_module("vetro.forms.dynamic.load")
-    from pygments.lexers import get_lexer_for_filename
-
     for name in ("x.yaml", "x.json", "x.py", "x.sh", "x.md"):
-        get_lexer_for_filename(name)
+        describing.highlight("", name)
 
 
 def _answer(

@@ -1,0 +1,40 @@
+"""The effects hosts of this process: one process loads their code, with the first of them, and forks them all."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.engine.host import HostProcess
+from vetro.engine.host.forker import HostForker
+
+_lock = threading.Lock()
+#: By process: what a forked process inherits is not its own.
+_forkers: dict[int, HostForker] = {}
+
+
+def forker(kind: str = "") -> HostForker:
+    """What forks the hosts of this process. ``kind``: of the cloud that most of them are for, as settings name it."""
+    with _lock:
+        found = _forkers.get(os.getpid())
+        if found is None:
+            if not _forkers:
+                atexit.register(close)
+            found = _forkers[os.getpid()] = HostForker(kind)
+        return found
+
+
+def host(settings: Mapping[str, Any]) -> HostProcess:
+    """A new effects host, which has not begun; ``settings`` as `vetro.engine.host.config.build_host` takes them."""
+    return HostProcess(settings, forker((settings.get("cloud") or {}).get("kind", "")))
+
+
+def close() -> None:
+    """Ends all hosts of this process."""
+    with _lock:
+        found = _forkers.pop(os.getpid(), None)
+    if found is not None:
+        found.close()
