@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import configparser
 import json
+import queue
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +21,9 @@ from tests.library.deploying import Deployed, server
 from tests.plugins.openstack.fake import Fake
 from vetro.agent.broker_accounts import BrokerAccounts, broker_of
 from vetro.agent.hidden_password import PLACEHOLDER
+from vetro.agent.sockets import results_prefix
 from vetro.clouds.interface import Owner
-from vetro.engine.host.answer import BadRequest
+from vetro.engine.host.answer import BadRequest, Request
 from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
 from vetro.library.natives.agent_logins import server_mark
@@ -30,6 +32,8 @@ from vetro.server.config.config import Config
 from vetro.server.tasks import spec
 
 OWNER = Owner("project", "env")
+#: Stands for the password of the environment where tests are collected.
+PASSWORD = "(the password)"
 TASK: Any = SimpleNamespace(id="t", project_id="project", environment_id="env", user_id="u", spec={})
 
 
@@ -132,6 +136,47 @@ def test_a_console_does_not_show_it(config: Config, fake: Fake, host: EffectsHos
     stack["resources"] = [{"resource_name": "web", "resource_type": "OS::Nova::Server", "physical_resource_id": "n1"}]
     fake.answers["nova", "/servers/n1/action"] = {"output": f"login with {password(config)} failed"}
     assert host.cloud.console(OWNER, "n1") == f"login with {PLACEHOLDER} failed"
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "words"),
+    [
+        ("no more space on device\npip: no matching distribution", 200, "its console ends with:\nno more space on"),
+        (f"{PASSWORD} is wrong", 200, f"its console ends with:\n{PLACEHOLDER} is wrong"),
+        ("", 200, "the agent of server 'web' has not come for "),
+        ("", 404, "the console of its server cannot be read: Nova has no server 'n1' any more"),
+    ],
+)
+def test_an_agent_that_never_comes_is_told_with_what_nova_shows(
+    config: Config,
+    fake: Fake,
+    host: EffectsHost,
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+    status: int,
+    words: str,
+) -> None:
+    deadlines = "vetro.engine.host.call_deadlines."
+    monkeypatch.setattr(deadlines + "GLANCE", 0.05)
+    monkeypatch.setattr(deadlines + "WAITS", 0.1)
+    made = Deployed(server(), settings=spec.engine_settings(config, OWNER.environment))
+    for number, push in enumerate(made.host.performed("stack.push")):
+        host.perform(f"0/{number}", "stack.push", {**push, "known": None})
+    (stack,) = fake.stacks.values()
+    stack["resources"] = [{"resource_name": "web", "resource_type": "OS::Nova::Server", "physical_resource_id": "n1"}]
+    if status == 200:
+        fake.answers["nova", "/servers/n1/action"] = {"output": output.replace(PASSWORD, password(config))}
+    told: queue.Queue[Any] = queue.Queue()
+    plan = body_plan("return 'here'")
+    args = {"queue": "eenv-hsrv", "listener": results_prefix(OWNER) + "x", "id": plan["ID"], "plan": plan}
+    request = Request("2/0", "agent.call", {**args, "timeout": 600, "login": True}, progress=told.put)
+    host.begin(request, lambda *end: told.put(end))
+    first = told.get(timeout=60)["report"]
+    assert first["level"] == "info" and first["text"].startswith("waits for the agent ")
+    assert ("of server 'web'" in first["text"]) == (status == 200)
+    monkeypatch.setattr(deadlines + "TOO_LONG", 0.2)
+    last = told.get(timeout=60)["report"]
+    assert last["level"] == "warning" and words in last["text"]
 
 
 def test_a_plan_knows_the_placeholder_only(config: Config, host: EffectsHost) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,29 +120,68 @@ def test_the_cloud_tells_servers_that_ended(tmp_path: Path, monkeypatch: pytest.
     world.cloud.close()
 
 
-def test_an_agent_that_never_comes_is_told_with_the_console_of_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in {"GLANCE": 0.01, "WAITS": 0.03, "TOO_LONG": 0.1}.items():
-        monkeypatch.setattr(f"vetro.engine.host.call_deadlines.{name}", seconds)
+def _broken(queue: str, lines: int) -> tuple[str, str]:
+    raise CloudError("Nova is away")
+
+
+@pytest.mark.parametrize(
+    ("console", "whose", "ends"),
+    [
+        (
+            lambda queue, lines: ("web", "line 1\nKernel panic\n"),
+            "of server 'web'",
+            "ends with:\nline 1\nKernel panic\n",
+        ),
+        (_broken, "with the queue 'eenv-hone'", "the console of its server cannot be read: Nova is away"),
+    ],
+)
+def test_an_agent_that_never_comes_is_told_with_the_console_of_its_server(
+    monkeypatch: pytest.MonkeyPatch, console: Callable[[str, int], tuple[str, str]], whose: str, ends: str
+) -> None:
+    deadlines = "vetro.engine.host.call_deadlines."
+    monkeypatch.setattr(deadlines + "GLANCE", 0.01)
+    monkeypatch.setattr(deadlines + "WAITS", 0.03)
     servers = Unwatched()
-    monkeypatch.setattr(servers, "connected", lambda queue: queue == "there", raising=False)
-    monkeypatch.setattr(servers, "console", lambda queue, lines: ("web", "line 1\nKernel panic\n"), raising=False)
+    asked = queue.Queue[str]()
+    monkeypatch.setattr(servers, "connected", lambda name: asked.put(name) or name == "there", raising=False)
+    monkeypatch.setattr(servers, "console", console, raising=False)
     agents = Agents(Silence(), servers=servers)
     try:
-        for queue in ("eenv-hone", "there"):
-            told: list[Any] = []
-            request = Request("1", "agent.call", {**ARGS, "queue": queue, "timeout": 0.4}, progress=told.append)
-            assert agents.handlers()["agent.call"](request) == {"timeout": 0.4}
-            reports = [news["report"] for news in told]
-            if queue == "there":
-                assert not reports
-                continue
-            first, second = reports
-            assert first == {"id": "one", "level": "info", "text": "waits for the agent of server 'web'"}
-            assert second["level"] == "warning"
-            assert second["text"].startswith("the agent of server 'web' has not come for 0 s; its console ends with:")
-            assert second["text"].endswith("Kernel panic\n")
+        told = queue.Queue[Any]()
+        request = Request("1", "agent.call", {**ARGS, "queue": "eenv-hone", "timeout": 600}, progress=told.put)
+        agents.starters()["agent.call"](request, lambda answer, error: None)
+        first = told.get(timeout=60)["report"]
+        assert first == {"id": "one", "level": "info", "text": f"waits for the agent {whose}"}
+        monkeypatch.setattr(deadlines + "TOO_LONG", 0.1)
+        second = told.get(timeout=60)["report"]
+        assert second["level"] == "warning"
+        assert second["text"].startswith(f"the agent {whose} has not come for ")
+        assert second["text"].endswith(ends)
+        met = Request("2", "agent.call", {**ARGS, "queue": "there", "id": "2", "timeout": 600}, progress=told.put)
+        agents.starters()["agent.call"](met, lambda answer, error: None)
+        while asked.get(timeout=60) != "there":
+            pass
+        assert told.empty()
     finally:
         agents.close()
+
+
+def test_who_waits_long_for_news_of_a_server_keeps_nobody_else_waiting(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[..., object]
+) -> None:
+    """A cloud may take minutes to say that it is away; calls end at their time."""
+    monkeypatch.setattr("vetro.engine.host.call_deadlines.WAITS", 0.0)
+    asked, over = threading.Event(), threading.Event()
+
+    def connected(queue: str) -> bool:
+        asked.set()
+        return over.wait(60)
+
+    try:
+        assert call(lambda queue: None, 0.5, connected=connected) == {"timeout": 0.5}
+        assert asked.is_set()
+    finally:
+        over.set()
 
 
 def test_the_recorded_cloud_shows_consoles_and_when_agents_come(tmp_path: Path) -> None:

@@ -153,6 +153,17 @@ class ShowsResources(Protocol):
 
 
 @runtime_checkable
+class ShowsAgents(Protocol):
+    """A cloud that tells which server has which agent."""
+
+    def console_of(self, owner: Owner, queue: str, lines: int) -> tuple[str, str] | None:
+        """Name and end of the console of the server whose agent has this queue; None where none is known. Raises
+        `CloudError` when the console cannot be read.
+        """
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
 class Cloud(Protocol):
     """One cloud with one or several regions; '' is the home region. May be used from several threads."""
 

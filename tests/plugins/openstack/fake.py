@@ -151,6 +151,11 @@ class Fake(ThreadingHTTPServer):
                 return 200, {"parameters": row["body"]["parameters"]}
             case ["resources"]:
                 return 200, {"resources": row["resources"]}
+            case ["resources", name]:
+                for resource in row["resources"]:
+                    if resource["resource_name"] == name:
+                        return 200, {"resource": resource}
+                return 404, {"error": {"message": f"The Resource ({name}) could not be found in Stack."}}
             case ["events"]:
                 return 200, {"events": row["events"]}
         return 404, None

@@ -20,6 +20,7 @@ from vetro.clouds.interface import (
     Veil,
 )
 from vetro_openstack import catalog, resources, servers
+from vetro_openstack.agents import Agents
 from vetro_openstack.link import Link, sign_in
 from vetro_openstack.networking import Networking
 from vetro_openstack.settings import OpenStackSettings
@@ -44,6 +45,7 @@ class OpenStackCloud:
         self._sessions: dict[str, Any] = {}
         self._links: dict[tuple[str, str], Link] = {}
         self._stacks = Stacks(settings)
+        self._agents = Agents(self._stacks)
         self._networking: dict[tuple[str, str], Networking] = {}
 
     def regions(self) -> Sequence[str]:
@@ -91,6 +93,14 @@ class OpenStackCloud:
             if said is not None:
                 return said
         raise NotFound(f"there is no server '{server}'")
+
+    def console_of(self, owner: Owner, queue: str, lines: int) -> tuple[str, str] | None:
+        """See `ShowsAgents.console_of`. The user data in the templates says which server it is."""
+        for region in ("", *self.regions()):
+            said = self._agents.console(self._link(owner, region), owner, queue, lines)
+            if said is not None:
+                return said
+        return None
 
     def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
         """See `Cloud.network`."""

@@ -12,7 +12,8 @@ from vetro_openstack.link import Link
 from vetro_openstack.stack_progress import path_of
 from vetro_openstack.stacks import Stacks
 
-_TYPE = "OS::Nova::Server"
+#: What Heat calls the type.
+SERVER = "OS::Nova::Server"
 _STATES = {"BUILD": "BUILD", "ACTIVE": "ACTIVE", "ERROR": "ERROR", "REBUILD": "BUILD", "SHUTOFF": "SHUTOFF"}
 _MOST_LINES = 10_000
 
@@ -33,6 +34,11 @@ def console(link: Link, stacks: Stacks, owner: Owner, server: str, lines: int) -
     """The end of a server's console; None when the environment has no such server in this region."""
     if not link.offers("compute") or all(id != server for id, _ in _ids(link, stacks, owner)):
         return None
+    return console_output(link, server, lines)
+
+
+def console_output(link: Link, server: str, lines: int) -> str:
+    """The end of the console of a server that is known by its id. Raises `NotFound`, and what Nova refuses."""
     body = {"os-getConsoleOutput": {"length": max(1, min(lines, _MOST_LINES))}}
     answer = link.request("compute", "POST", f"/servers/{server}/action", json=body)
     if answer is None:
@@ -44,9 +50,9 @@ def _ids(link: Link, stacks: Stacks, owner: Owner) -> list[tuple[str, str]]:
     """(id, name of the stack) of each."""
     found = []
     for stack in stacks.ids(link, owner):
-        answer = link.get("orchestration", path_of(stack) + "/resources", type=_TYPE, nested_depth=5)
+        answer = link.get("orchestration", path_of(stack) + "/resources", type=SERVER, nested_depth=5)
         for row in (answer or {}).get("resources") or ():
-            if row.get("resource_type") == _TYPE and row.get("physical_resource_id"):
+            if row.get("resource_type") == SERVER and row.get("physical_resource_id"):
                 found.append((str(row["physical_resource_id"]), marks.name_in(stack)))
     return found
 

@@ -49,7 +49,7 @@ class Stacks:
             found = settled(link, found, self._settings.stack_minutes)
         if found is None or not marks.is_of(found, owner):
             return None
-        parts = self._parts(link, found)
+        parts = self.parts(link, found)
         if parts is None:
             return None
         template, values, _, _ = whole_of(parts)
@@ -108,7 +108,7 @@ class Stacks:
                 raise StaleStack(f"there is no stack '{name}'")
             parts = apply({}, put, ())
         else:
-            there = self._parts(link, found)
+            there = self.parts(link, found)
             if there is None:
                 raise StaleStack(f"the stack '{name}' is gone")
             digest = digest_of(there)
@@ -121,7 +121,7 @@ class Stacks:
             raise TemplateInvalid(f"the digest of the change of stack '{name}' is not that of its content")
         return parts
 
-    def _parts(self, link: Link, found: Stack) -> Parts | None:
+    def parts(self, link: Link, found: Stack) -> Parts | None:
         """The parts that Heat has; None when the stack went meanwhile."""
         with self._lock:
             digest, parts = self._sent.get(found["id"], ("", None))

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from vetro.clouds.guest.agent_queue import queue_prefix
 from vetro.clouds.interface import Message, NotFound, Owner
 from vetro.clouds.record.answers import as_text, result_of, texts_of
 from vetro.clouds.record.store import RecordStore
-from vetro.clouds.stacks.types.agent_queue import queue_prefix
 
 #: Seconds between two looks for results of other processes.
 _LOOK = 0.05

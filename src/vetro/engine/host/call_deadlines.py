@@ -114,6 +114,7 @@ class Watch:
         #: Queues whose agents were there, and what was told of the others.
         self._met: set[str] = set()
         self._told: set[tuple[str, str]] = set()
+        self._teller: threading.Thread | None = None
 
     def add(self, call: Call) -> None:
         """Watches a call from now on; its plan was handed over."""
@@ -174,8 +175,7 @@ class Watch:
                 self._ended(call, None, CloudError(f"the agent does not answer: {why}"))
             call.suspected = why is not None
         waiting = [call for call in waiting if not call.over]
-        for call in waiting:
-            self._tell(call)
+        self._tell_of(waiting)
         try:
             self._missing(waiting)
         except Exception as error:
@@ -199,26 +199,51 @@ class Watch:
             for call, why in zip(waiting, reasons, strict=True):
                 self._ended(call, {"timeout": call.timeout, "why": why}, None)
 
+    def _tell_of(self, waiting: list[Call]) -> None:
+        """Tells of agents that do not come, on a thread of its own: a cloud or a broker may be slow to answer, and
+        other calls shall end in time."""
+        if (self._teller is None or not self._teller.is_alive()) and any(map(self._news, waiting)):
+            self._teller = threading.Thread(
+                target=self._tell_all, args=(waiting,), name="vetro agent news", daemon=True
+            )
+            self._teller.start()
+
+    def _tell_all(self, waiting: list[Call]) -> None:
+        for call in waiting:
+            if not call.over:
+                self._tell(call)
+
+    def _news(self, call: Call) -> tuple[float, str] | None:
+        """For how long its agent is waited for, and the level of what is to be told of that; None: nothing."""
+        waited = time.monotonic() - call.begun
+        level = "warning" if waited >= TOO_LONG else "info"
+        new = waited >= WAITS and call.queue not in self._met and (call.queue, level) not in self._told
+        return (waited, level) if new else None
+
     def _tell(self, call: Call) -> None:
         """Tells once of each agent that was never there that it is waited for, and later what its server says."""
-        waited, queue = time.monotonic() - call.begun, call.queue
-        level = "warning" if waited >= TOO_LONG else "info"
-        if waited < WAITS or queue in self._met or (queue, level) in self._told:
+        news, queue = self._news(call), call.queue
+        if news is None:
             return
+        waited, level = news
         try:
             there = self._servers.connected(queue)
-            if there is not False:
-                if there:
-                    self._met.add(queue)
-                return
-            seen = self._servers.console(queue, _LINES)
         except Exception as error:
             log.debug("whether the agent of %s is there is not known: %s", queue, error)
             return
+        if there is not False:
+            if there:
+                self._met.add(queue)
+            return
+        whose, said = f"the agent with the queue '{queue}'", ""
+        try:
+            seen = self._servers.console(queue, _LINES)
+        except Exception as error:
+            said = f"; the console of its server cannot be read: {error}"
+        else:
+            if seen is not None:
+                whose = f"the agent of server '{seen[0]}'"
+                said = f"; its console ends with:\n{seen[1]}" if seen[1].strip() else ""
         self._told.add((queue, level))
-        whose = f"the agent of server '{seen[0]}'" if seen is not None else f"the agent with the queue '{queue}'"
-        text = f"waits for {whose}"
-        if level == "warning":
-            said = f"; its console ends with:\n{seen[1]}" if seen is not None and seen[1].strip() else ""
-            text = f"{whose} has not come for {waited:.0f} s{said}"
+        text = f"waits for {whose}" if level == "info" else f"{whose} has not come for {waited:.0f} s{said}"
         call.request.progress({"report": {"id": queue.rpartition("-h")[2], "level": level, "text": text}})

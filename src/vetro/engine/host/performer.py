@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from vetro.clouds.interface import Channel, Cloud, Owner
+from vetro.clouds.interface import Channel, Cloud, Owner, ShowsAgents
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request
@@ -62,7 +62,7 @@ class EffectsHost:
             channel,
             signer,
             clock,
-            _Seen(self, channel) if isinstance(cloud, Watchful) else _Heard(channel),
+            _Seen(self, channel) if isinstance(cloud, Watchful) else _Heard(self, channel),
             may_drop=(lambda: True) if pulse is None else pulse.lives,
         )
         self._stacks = Stacks(cloud, owner, conflict_pauses)
@@ -214,36 +214,33 @@ class Watchful(Protocol):
         """Why no server takes plans from this queue as things are; None when one does or will."""
         ...  # pragma: no cover - protocol
 
-    def console_of(self, owner: Owner, queue: str, lines: int) -> tuple[str, str] | None:
-        """Name and end of the console of the server whose agent has this queue; None when there is none."""
-        ...  # pragma: no cover - protocol
-
 
 class _Heard(Unwatched):
-    """What a channel knows of the agents of one environment."""
+    """What a channel and a cloud know of the agents of one environment."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, host: EffectsHost, channel: Channel) -> None:
         self._channel = channel
+        self._owner = host.owner
+        self._shows = host.cloud if isinstance(host.cloud, ShowsAgents) else None
 
     def connected(self, queue: str) -> bool | None:
         return self._channel.connected(queue)
+
+    def console(self, queue: str, lines: int) -> tuple[str, str] | None:
+        return None if self._shows is None else self._shows.console_of(self._owner, queue, lines)
 
 
 class _Seen(_Heard):
     """What a host and its cloud know of the servers of one environment."""
 
     def __init__(self, host: EffectsHost, channel: Channel) -> None:
-        super().__init__(channel)
+        super().__init__(host, channel)
         assert isinstance(host.cloud, Watchful)
         self._cloud = host.cloud
-        self._owner = host.owner
         self._turn = host.turn
 
     def turn(self) -> int | None:
         return self._turn()
-
-    def console(self, queue: str, lines: int) -> tuple[str, str] | None:
-        return self._cloud.console_of(self._owner, queue, lines)
 
     def why_silent(self, queue: str) -> str | None:
         return self._cloud.why_silent(self._owner, queue)

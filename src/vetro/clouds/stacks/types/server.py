@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from vetro.clouds.drivers import values
 from vetro.clouds.drivers.base import ServerSpec
 from vetro.clouds.drivers.needs import Needs
+from vetro.clouds.guest.agent_queue import agent_queue
 from vetro.clouds.interface import Conflict
 from vetro.clouds.stacks.specs import need_network, server_spec, user_data_id
 from vetro.clouds.stacks.state.inventory import Inventory, Record
 from vetro.clouds.stacks.templates.functions import text_of
-from vetro.clouds.stacks.types.agent_queue import agent_queue, hostname
 from vetro.clouds.stacks.types.base import (
     Call,
     Prop,
@@ -217,7 +218,7 @@ class Server(ResourceType):
         return {
             "id": call.id,
             "name": name,
-            "hostname": hostname(name),
+            "hostname": _hostname(name),
             "tenant_id": call.owner.project,
             "user_id": call.owner.user,
             "environment": call.owner.environment,
@@ -432,6 +433,12 @@ def addresses(things: Inventory, server: Record) -> dict[str, list[dict[str, Any
                 }
             )
     return made
+
+
+def _hostname(name: str) -> str:
+    """A name that a server may call itself: letters, digits and hyphens, at most 63."""
+    made = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:63].strip("-")
+    return made or "server"
 
 
 def _user_data(call: Call) -> str:

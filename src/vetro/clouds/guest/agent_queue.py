@@ -59,9 +59,3 @@ def _decoded(text: str) -> str:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
         return ""
-
-
-def hostname(name: str) -> str:
-    """A name that a server may call itself: letters, digits and hyphens, at most 63."""
-    made = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:63].strip("-")
-    return made or "server"

@@ -1,0 +1,121 @@
+"""Which server has which agent: known by the user data that the template of its stack makes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.plugins.openstack.fake import Fake
+from vetro.clouds.interface import Owner, ShowsAgents, StackChange
+from vetro.library.stackdata import FILES, VALUES, Parts, difference, digest_of, parts_of
+from vetro_openstack import OpenStackCloud, OpenStackSettings, stack_progress
+from vetro_openstack import link as links
+from vetro_openstack.agents import queues
+
+OWNER = Owner("project", "Env")
+SERVER = "OS::Nova::Server"
+QUEUE = "eenv-hone"
+CONF = f"[rabbitmq]\ninput_queue = {QUEUE}\n"
+
+
+def server(user_data: Any, **more: Any) -> dict[str, Any]:
+    return {"type": SERVER, "properties": {"user_data": user_data, **more}}
+
+
+def resources(**bodies: Any) -> Parts:
+    return parts_of({"resources": bodies})
+
+
+def config(text: Any) -> dict[str, Any]:
+    return {"type": "OS::Heat::SoftwareConfig", "properties": {"config": text}}
+
+
+SCRIPT = "#!/bin/sh\nunpack 600 agent.conf <<E\n" + base64.b64encode(CONF.encode()).decode() + "\nE\n"
+PARTS = {"type": "OS::Heat::MultipartMime", "properties": {"parts": [{"config": {"get_resource": "boot"}}]}}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        resources(one=server(CONF)),
+        resources(one=server(SCRIPT, name={"get_param": "n"})),
+        resources(one=server({"get_resource": "mime"}, name="one"), mime=PARTS, boot=config(SCRIPT)),
+        resources(one=server({"get_attr": ["boot", "config"]}), boot=config(SCRIPT)),
+        resources(one=server({"Fn::Base64": {"Ref": "boot"}}), boot=config(CONF)),
+        {**resources(one=server({"get_file": "boot.sh"})), (FILES, "boot.sh"): SCRIPT},
+        {**resources(one=server({"str_replace": {"template": "T", "params": {"T": {"get_param": "t"}}}})),
+         (VALUES, "t"): SCRIPT},
+        resources(one=server({"get_resource": "a"}), a=config({"get_resource": "b"}), b=config([{"Ref": "a"}, CONF])),
+    ],
+)  # fmt: skip
+def test_queues_stand_in_user_data(parts: Parts) -> None:
+    assert queues(parts, "Env") == {QUEUE: ("one", "one")}
+    assert queues(parts, "Other") == {}
+
+
+def test_what_names_no_queue_has_none() -> None:
+    parts = resources(one=server(None), two=server({"get_resource": "gone"}), three={"type": SERVER}, four=config(CONF))
+    assert queues(parts, "Env") == {}
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    monkeypatch.setattr(links, "PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(stack_progress, "_FIRST", 0.001)
+    with Fake("compute") as made:
+        made.regions = ["One", "Two"]
+        yield made
+
+
+def opened(fake: Fake) -> OpenStackCloud:
+    sign_in = {"username": "worker", "password": "secret", "project_name": "p"}
+    settings = {"auth_url": fake.url, **sign_in, "region": "One", "regions": ["One", "Two"]}
+    return OpenStackCloud(OpenStackSettings.from_json(settings))
+
+
+def push(cloud: OpenStackCloud, name: str, parts: Parts, region: str = "") -> None:
+    change = StackChange(digest_of(parts), None, *difference({}, parts))
+    cloud.push_stack(OWNER, region, name, change)
+
+
+def test_the_console_of_an_agents_server(fake: Fake) -> None:
+    cloud = opened(fake)
+    assert isinstance(cloud, ShowsAgents) and cloud.console_of(OWNER, QUEUE, 5) is None
+    push(cloud, "other", resources(zero=server(None)))
+    push(cloud, "web", resources(**{"the / server": server(CONF, name="web-1")}), "Two")
+    assert cloud.console_of(OWNER, QUEUE, 5) is None  # Heat has not made it
+    row = next(row for row in fake.stacks.values() if "vetro-name=web" in row["tags"])
+    row["resources"] = [{"resource_name": "the / server", "resource_type": SERVER, "physical_resource_id": "s1"}]
+    fake.answers = {("nova", "/servers/s1/action"): {"output": "login:"}}
+    assert cloud.console_of(OWNER, QUEUE, 5) == ("web-1", "login:")
+    assert fake.posted[-1] == ("nova", "/servers/s1/action", {"os-getConsoleOutput": {"length": 5}})
+    assert cloud.console_of(Owner("project", "Env2"), QUEUE, 5) is None
+    cloud.close()
+
+    # A worker that began later reads the templates once; then it knows.
+    other = opened(fake)
+    fake.asked.clear()
+    for _ in range(3):
+        assert other.console_of(OWNER, QUEUE, 5) == ("web-1", "login:")
+    # Both regions of this double are one Heat with two stacks.
+    assert sum(path.endswith("/template") for _, path in fake.asked) == 2
+    push(other, "web", resources(moved=server(CONF, name="web-2")))
+    row["resources"] = [{"resource_name": "moved", "resource_type": SERVER, "physical_resource_id": "s2"}]
+    fake.answers["nova", "/servers/s2/action"] = {"output": "panic"}
+    assert other.console_of(OWNER, QUEUE, 5) == ("web-2", "panic")
+    other.close()
+
+
+def test_without_nova_there_are_no_consoles() -> None:
+    with Fake() as fake:
+        cloud = OpenStackCloud(
+            OpenStackSettings.from_json(
+                {"auth_url": fake.url, "username": "worker", "password": "secret", "project_name": "p"}
+            )
+        )
+        push(cloud, "web", resources(one=server(CONF)))
+        assert cloud.console_of(OWNER, QUEUE, 5) is None
+        cloud.close()
