@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from tests.server.catalog.archives import archive
 from tests.server.operations.database.conftest import cluster
 from tests.server.operations.database.kit import once
-from tests.server.tasks.fleet import PATIENCE, Fleet, database
+from tests.server.tasks.fleet import PATIENCE, Fleet, database, until
 
 __all__ = ["cluster"]
 pytestmark = [pytest.mark.database, once, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -80,6 +82,37 @@ class WorkerCases:
         fleet.until_asleep(again)
         assert fleet.look("of", id=again)["engine"].startswith("9.2.0+")
         fleet.cancel(again)
+
+    def test_packages_whose_requirements_another_project_brought_are_linked(self, fleet: Fleet) -> None:
+        module = f"{__name__}:"
+        assert fleet.look(module + "bring_what_waits") == [True, True, ["Base", "Lib"]]
+        fleet.work()
+        until(lambda: fleet.look(module + "what_waited") == [True, False, ["Base", "Child", "Lib"]])
+
+
+def bring_what_waits() -> list[Any]:
+    """A package of one project, and then what it requires, by another project; see `what_waited`."""
+    from vetro.server.caller import Caller
+    from vetro.server.catalog.imports import import_packages
+
+    child = archive("com.example.Child", extends="com.example.Lib", Require={"com.example.Lib": None})
+    import_packages(Caller("eve", "eve", "others", "others"), [child], allow_missing=True)
+    root = Caller("root", "root", "operators", "operators", ("admin",), True)
+    base = archive("com.example.Base")
+    library = archive("com.example.Lib", extends="com.example.Base", Require={"com.example.Base": None})
+    import_packages(root, [base, library], is_public=True)
+    return what_waited()
+
+
+def what_waited() -> list[Any]:
+    """Whether that package is usable, whether it has to be linked, and what is known to inherit from its ancestor."""
+    from vetro.server.caller import Caller
+    from vetro.server.catalog.classes import implementations
+    from vetro.server.catalog.models import Package
+
+    row = Package.objects.get(fqn="com.example.Child")
+    offered = implementations(Caller("eve", "eve", "others", "others"), "com.example.Base")
+    return [row.usable, row.unlinked, sorted(one.class_name.rpartition(".")[2] for one in offered)]
 
 
 @pytest.mark.campaign
