@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.models import models
 from vetro.model.header import header_of, id_of
 from vetro.model.paths import at
-from vetro.model.tree import by_id, copied, find, objects, references, walk
+from vetro.model.tree import by_id, copied, find, has_class_keys, objects, references, walk
 
 
 def recursive(value: Any) -> list[Any]:
@@ -77,3 +78,18 @@ def test_frozen_values_are_walked_and_copied_to_plain_ones() -> None:
     value = ({"?": {"id": "a"}, "x": ({"?": {"id": "b"}},)},)
     assert list(by_id(value)) == ["a", "b"]
     assert copied(value) == [{"?": {"id": "a"}, "x": [{"?": {"id": "b"}}]}]
+
+
+@pytest.mark.parametrize(
+    ("value", "may"),
+    [
+        ([{"?": {"type": "a.B"}, "deep": ({"x": [{":Item": {}, "id": "i"}]},)}], True),
+        ({"p:Item": None}, True),
+        ({"?": {}, ":Item": {}}, False),
+        ({":Item": 5, "http://x": {}, 7: {}}, False),
+        ("text", False),
+        (None, False),
+    ],
+)
+def test_trees_that_may_hold_definitions_without_headers(value: Any, may: bool) -> None:
+    assert has_class_keys(value) is may

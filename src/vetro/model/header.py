@@ -2,7 +2,8 @@
 
 A definition has one of two forms (SEMANTICS 11.1): a header under ``?`` with the properties beside it, or one key that
 is the class (``:Item``, ``p:Item/1.0@package``) with the properties below it and the header beside it. Stored models
-have the first form only. The second one stands in packages, where the prefix of a namespace can be resolved.
+have the first form. The second one stands in packages, and in what clients may send: only classes can say what the
+prefix of a namespace means there (`vetro.muranopl.tools.definitions`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from vetro.model.header import header_of, id_of
+from vetro.model.header import header_of, id_of, is_class_key
 from vetro.model.paths import pointer
 
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
@@ -90,6 +90,27 @@ def by_id(value: Any) -> dict[str, Any]:
 def find(value: Any, object_id: str) -> Any | None:
     """The object with an id, itself; None where there is none."""
     return next((obj for obj in objects(value) if id_of(obj) == object_id), None)
+
+
+def has_class_keys(value: Any) -> bool:
+    """Whether there may be a definition in the second form anywhere in a tree; whether there is one its class says."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Mapping):
+            if "?" not in item and any(_defines(key, item[key]) for key in item if key.__class__ is str and ":" in key):
+                return True
+            item = item.values()
+        elif not isinstance(item, (list, tuple)):
+            continue
+        for part in item:
+            if part.__class__ not in SCALARS:
+                stack.append(part)
+    return False
+
+
+def _defines(key: str, value: Any) -> bool:
+    return is_class_key(key) and (value is None or isinstance(value, Mapping))
 
 
 def references(value: Any, known: Container[str]) -> Iterator[str]:

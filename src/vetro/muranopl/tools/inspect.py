@@ -110,17 +110,21 @@ def secret_names(engine: Engine, type_text: str, method: str = "") -> frozenset[
 
     ``type_text`` is the type in the header of an object. Raises `VetroError` where there is no such class.
     """
-    name, version, package = parse_type_text(type_text)
     session = engine.session()
     try:
 
         def find() -> frozenset[str]:
-            if version:
-                type_ = session.type_by_name(name, version, package)
-            else:
-                type_ = session.type_for(name, None, package)
+            type_ = class_of_header(session, type_text)
             return secret_arguments(type_, method) if method else secret_properties(type_)
 
         return session.run(find)
     finally:
         session.close()
+
+
+def class_of_header(session: Session, type_text: str) -> LinkedClass:
+    """The class that a header of a stored model names. Raises `VetroError` where there is none."""
+    name, version, package = parse_type_text(type_text)
+    if version:
+        return session.type_by_name(name, version, package)
+    return session.type_for(name, None, package)

@@ -26,14 +26,14 @@ def secrets_of(digests: Iterable[str]) -> SecretNames:
     """
     known = tuple(sorted(set(digests)))
     # Read once for all types of a model: there may be thousands of them in a package.
-    engine = cache(lambda: _engine(known))
+    engine = cache(lambda: engine_of(known))
     return lambda type_text: _names(type_text, known, engine)
 
 
 def secret_arguments(type_text: str, method: str, digests: Iterable[str]) -> frozenset[str]:
     """The secret arguments of a method, among packages with these digests."""
     known = tuple(sorted(set(digests)))
-    return _names(type_text, known, lambda: _engine(known), method)
+    return _names(type_text, known, lambda: engine_of(known), method)
 
 
 def as_diff(names: SecretNames) -> Secret:
@@ -61,8 +61,8 @@ def _names(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any], 
         return frozenset()
 
 
-def _engine(digests: tuple[str, ...]) -> Any:
-    """What links the classes of these packages. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
+def engine_of(digests: tuple[str, ...]) -> Any:
+    """What links the classes of these packages, to read them. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
     from vetro.muranopl.api import Engine
     from vetro.packages import load_path
     from vetro.server.catalog.blobs import local_path

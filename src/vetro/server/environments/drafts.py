@@ -20,7 +20,7 @@ from vetro.model.header import header_of
 from vetro.model.secrets import conceal
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import limits, redaction, sessions
+from vetro.server.environments import definitions, limits, redaction, sessions
 from vetro.server.environments import queries as reading
 from vetro.server.environments.errors import DraftChanged, refusing
 from vetro.server.environments.models import Session
@@ -85,8 +85,9 @@ def root_for(caller: Caller, found: reading.Found, session_id: str) -> dict[str,
 def root_of(session: Session | None, found: reading.Found) -> dict[str, Any] | None:
     """The root object that a session stands for."""
     draft = session.draft if session is not None else None
-    present: dict[str, Any] | None = ((draft if draft is not None else found.model) or {}).get("Objects")
-    return present
+    present = ((draft if draft is not None else found.model) or {}).get("Objects")
+    root: dict[str, Any] | None = definitions.in_environment(found, present)
+    return root
 
 
 def change(
@@ -160,7 +161,8 @@ def _made(
     if root is None:
         raise NotFound(Text("The environment has no model any more."))
     edit(root)
-    limits.check_ids(root)
+    root = definitions.in_environment(found, root)
+    limits.check_objects(root)
     size = limits.check_model(root)
     if stamped and header_of(root) is not None:
         root["?"]["updated"] = stamp(datetime.now(UTC))

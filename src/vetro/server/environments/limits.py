@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from vetro.diagnostics import Text
+from vetro.model.environment import applications_of
 from vetro.model.header import class_of, id_of
 from vetro.model.tree import objects
 from vetro.muranopl.runtime.stacks import deep_calls
@@ -139,11 +140,21 @@ def check_services(given: Any) -> list[dict[str, Any]]:
                 Text("an application must be an object with a header '?' that names its class"),
                 hint=Text('for example {{"?": {{"type": "com.example.App", "id": "…"}}, "name": "my app"}}'),
             )
-    for obj in objects(services):
+    _check_texts(services)
+    return services
+
+
+def check_objects(root: Mapping[str, Any]) -> None:
+    """Raises `Invalid` for ids in a model's applications that are no texts, and for one id of two objects."""
+    _check_texts(applications_of(root))
+    check_ids(root)
+
+
+def _check_texts(value: Any) -> None:
+    for obj in objects(value):
         own = obj["?"].get("id")
         if own is not None and (not isinstance(own, str) or not own or len(own) > 255):
             raise Invalid(Text("the id of an object must be text of at most 255 characters"))
-    return services
 
 
 def check_ids(root: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from vetro.server.caller import Caller
+from vetro.server.caller import SYSTEM, Caller
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.environments.queries import Found
 
@@ -26,6 +26,13 @@ def chosen(caller: Caller, found: Found, model: Mapping[str, Any]) -> list[Any]:
     from vetro.server.catalog.dependencies import packages_for_model
 
     return list(packages_for_model(caller, model, pinned(found.id), project_id=found.project_id))
+
+
+def of_project(project_id: str, model: Mapping[str, Any]) -> list[Any]:
+    """Rows of the packages for a model that is no environment's, as a project sees them. Raises `Invalid`."""
+    from vetro.server.catalog.dependencies import packages_for_model
+
+    return list(packages_for_model(SYSTEM, model, project_id=project_id))
 
 
 def keep(

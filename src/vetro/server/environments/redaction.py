@@ -31,17 +31,17 @@ def secrets_for(caller: Caller, found: queries.Found, root: Any) -> SecretNames:
 
     What it gives raises `Unavailable` while packages cannot be read: nobody knows then what is secret.
     """
-    return secrets_of(row.digest for row in _packages(lambda model: packages.chosen(caller, found, model), root))
+    return secrets_of(
+        row.digest for row in packages_that_fit(lambda model: packages.chosen(caller, found, model), root)
+    )
 
 
-def secrets_in_project(caller: Caller, project_id: str, root: Any) -> SecretNames:
+def secrets_in_project(project_id: str, root: Any) -> SecretNames:
     """The same for a model that is no environment's, as a project's catalog has its classes.
 
     Of a class that no package has, properties are secret whose names say so: it may be another project that knows it.
     """
-    from vetro.server.catalog.dependencies import packages_for_model
-
-    rows = _packages(lambda model: packages_for_model(caller, model, project_id=project_id), root)
+    rows = packages_that_fit(lambda model: packages.of_project(project_id, model), root)
     known = {name for row in rows for name in row.class_names}
     declared = secrets_of(row.digest for row in rows)
 
@@ -95,7 +95,7 @@ class _CalledSo(frozenset[str]):
 _CALLED_SO = _CalledSo()
 
 
-def _packages(choose: Callable[[Any], Iterable[Any]], root: Any) -> list[Any]:
+def packages_that_fit(choose: Callable[[Any], Iterable[Any]], root: Any) -> list[Any]:
     """Packages of those objects that have one: a class that is missing must not show the secrets of the others."""
     try:
         return list(choose({"Objects": root}))

@@ -13,7 +13,7 @@ from vetro.server import queries
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import limits, networks, search
+from vetro.server.environments import definitions, limits, networks, search
 from vetro.server.environments import queries as reading
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
@@ -41,7 +41,8 @@ def create(caller: Caller, given: Any, cloud: Mapping[str, Any] | None = None) -
         if key in given:
             raise Invalid(Text("'{key}' is given by the service", key=key), hint=Text("leave '{key}' out", key=key))
     id = new_id()
-    model = model_of(id, name, given)
+    model = definitions.in_project(caller.project_id, model_of(id, name, given))
+    limits.check_objects(model)
     with transaction.atomic():
         row = insert(caller, id, name, given, {"Objects": model, "ObjectsCopy": None}, cloud)
         record(caller, "environment.create", row.id, name)

@@ -20,7 +20,7 @@ from vetro.model.secrets import without
 from vetro.model.tree import copied
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import limits, redaction, service, template_secrets
+from vetro.server.environments import definitions, limits, redaction, service, template_secrets
 from vetro.server.environments.errors import NotYours, refusing
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Session, Template
@@ -61,7 +61,8 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
     model = {key: value for key, value in given.items() if key not in ("id", "tenant_id", "created", "updated")}
     if listed is not None:
         limits.check_depth(listed, "the template")
-        model["services"] = template_secrets.kept(caller, caller.project_id, without(listed), is_public)
+        listed = definitions.of_template(caller.project_id, listed)
+        model["services"] = template_secrets.kept(caller.project_id, without(listed), is_public)
     with transaction.atomic():
         row = _insert(
             caller,
@@ -99,7 +100,7 @@ def update(caller: Caller, template_id: str, given: Any) -> dict[str, Any]:
             if row.is_public:
                 row.model = {
                     **row.model,
-                    "services": template_secrets.kept(caller, row.project_id, services_of(row), True),
+                    "services": template_secrets.kept(row.project_id, services_of(row), True),
                 }
             if "description_text" in given:
                 row.description_text = limits.text_of(given["description_text"], "description_text")
@@ -127,7 +128,7 @@ def clone(caller: Caller, template_id: str, given: Any) -> dict[str, Any]:
     if not source.is_public and source.project_id != caller.project_id and not caller.is_admin:
         raise NotYours(Text("User has no access to these resources."))
     is_public = _flag(given.get("is_public", False))
-    listed = template_secrets.kept(caller, source.project_id, template_secrets.given(caller, source), is_public)
+    listed = template_secrets.kept(source.project_id, template_secrets.given(caller, source), is_public)
     if source.project_id == caller.project_id:
         model = {**source.model, "name": name}
     else:  # what else its makers wrote is their own
@@ -266,7 +267,8 @@ def _insert(
 def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = False) -> None:
     limits.check_services(listed)
     limits.check_depth(listed, "the template")
-    listed = template_secrets.kept(caller, row.project_id, redaction.restore(listed, services_of(row)), row.is_public)
+    listed = definitions.of_template(row.project_id, listed)
+    listed = template_secrets.kept(row.project_id, redaction.restore(listed, services_of(row)), row.is_public)
     limits.check_ids({"services": listed})
     model = {**row.model, "services": listed}
     if stamped:

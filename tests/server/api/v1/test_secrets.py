@@ -5,9 +5,63 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.server.api.v2.conftest import archive, upload
 
 CANARY = "v1-canary-47"
+
+
+def grove(**more: Any) -> dict[str, Any]:
+    """A tree with a neighbour, which has one, too; both are written without headers."""
+    ash = {":Tree": {"name": "ash", "pin": CANARY}, "id": "3" * 32}
+    elm = {":Tree": {"name": "elm", "pin": CANARY, "neighbour": ash}, "id": "2" * 32}
+    return {"?": {"type": "test.Tree", "id": "1" * 32}, "name": "oak", "neighbour": elm, **more}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_objects_without_headers_keep_their_secrets_before_they_are_deployed(
+    people: Callable[..., Any], ann: Any, drain: Any, late: bool
+) -> None:
+    """Also those that were written before their package was imported."""
+    from vetro.server.catalog import standard_packages
+    from vetro.server.environments.models import Session
+
+    standard_packages.ensure()
+    if not late:
+        assert upload(ann, archive()).status_code == 201
+    at_once = ann.post("/v1/environments", {"name": "at once", "services": [grove()]}).json()["id"]
+    drafted = ann.post("/v1/environments", {"name": "e"}).json()["id"]
+    session = ann.post(f"/v1/environments/{drafted}/configure").json()["id"]
+    head = {"headers": {"x-configuration-session": session}}
+    assert ann.post(f"/v1/environments/{drafted}/services", grove(), **head).status_code == 200
+    template = ann.post("/v1/templates", {"name": "t", "services": [grove()]}).json()["id"]
+    if late:
+        assert upload(ann, archive()).status_code == 201
+
+    reed = people("reed", "demo", "reader")
+    for path, more in ((f"/v1/environments/{at_once}", {}), (f"/v1/environments/{drafted}", head)):
+        for place in (path, f"{path}/services", f"{path}/services/{'1' * 32}/neighbour", f"{path}/model/services"):
+            full = ann.get(place, **more)
+            # A draft is read by whom it belongs to, also when that is no member any more.
+            Session.objects.filter(id=session).update(user_id=reed.caller.user_id)
+            told = reed.get(place, **more)
+            Session.objects.filter(id=session).update(user_id=ann.caller.user_id)
+            assert told.status_code == full.status_code == 200, place
+            assert told.content.decode().count("kept") == full.content.decode().count(CANARY) == 2, place
+            assert CANARY not in told.content.decode(), place
+    for version in ("v1", "v2"):
+        told = reed.get(f"/{version}/templates/{template}")
+        assert told.status_code == 200 and CANARY not in told.content.decode()
+    assert ann.get(f"/v1/environments/{drafted}/services/{'1' * 32}/neighbour", **head).json() == {
+        "?": {"type": "test.Tree", "id": "2" * 32},
+        "name": "elm",
+        "pin": CANARY,
+        "neighbour": {"?": {"type": "test.Tree", "id": "3" * 32}, "name": "ash", "pin": CANARY},
+    }
+    assert ann.post(f"/v1/environments/{drafted}/sessions/{session}/deploy").status_code == 200
+    drain()
+    assert ann.get(f"/v1/environments/{drafted}").json()["status"] == "ready"
 
 
 def test_readers_are_told_no_secret_by_any_call(people: Callable[..., Any], ann: Any, drain: Any) -> None:

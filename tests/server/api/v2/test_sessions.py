@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.api.v2.conftest import tree
+from tests.server.api.v2.conftest import tree, upload
+from tests.server.catalog.archives import archive as packed
 
 Deploy = Callable[..., Any]
 
@@ -110,6 +111,42 @@ def test_secrets_do_not_come_back_and_stay_when_the_mark_does(ann: Any, session:
     assert stored() is None
     lost = ann.put(f"{session}/components/t1", tree(pin={"secret": "kept"}))
     assert lost.status_code == 400 and "pin" in lost.json()["error"]["message"]
+
+
+def test_objects_without_headers_are_objects(ann: Any, environment: str, session: str) -> None:
+    """Their secrets, their ids and their packages count before they are deployed."""
+    nest = {":Nest": {"eggs": 3}, "id": "n"}
+    added = ann.post(f"{session}/components", tree(neighbour={":Tree": {"name": "ash", "pin": "1234", "nest": nest}}))
+    assert added.status_code == 201, added.content
+    inner = added.json()["object"]["neighbour"]
+    assert inner == {
+        "?": {"type": "test.Tree"},
+        "name": "ash",
+        "pin": {"secret": "kept"},
+        "nest": {"?": {"type": "test.Nest", "id": "n"}, "eggs": 3},
+    }
+    for path in ("/model", "/components", "/components/t1", "/changes"):
+        response = ann.get(session + path)
+        assert response.status_code == 200 and b"1234" not in response.content, path
+    assert ann.get(f"{session}/components/n").json()["object"]["eggs"] == 3
+    for wrong in ({":Nest": {}, "id": "n"}, {":Nest": {}, "id": 5}, {":Nest": {}, "id": "x" * 256}):
+        refused = ann.post(f"{session}/components", tree("t2", nest=wrong))
+        assert refused.status_code == 400 and "id" in refused.json()["error"]["message"], wrong
+    # No object: the contract of this property takes no class.
+    ann.post(f"{session}/components", tree("t2", height={":Tree": {"pin": "1234"}}))
+    assert ann.get(f"{session}/components/t2").json()["object"]["height"] == {":Tree": {"pin": "1234"}}
+
+
+def test_objects_without_headers_bring_their_packages(ann: Any, environment: str, session: str, drain: Any) -> None:
+    owl = "Namespaces: {=: test}\nName: Owl\nExtends: Nest\n"
+    there = packed("test.wood", classes={"test.Owl": owl}, Require={"test.orchard": "1"}, Type="Library")
+    uploaded = upload(ann, there)
+    assert uploaded.status_code == 201, uploaded.content
+    ann.post(f"{session}/components", tree(nest={":Owl@test.wood": {"eggs": 2}}))
+    assert ann.post(f"{session}/deploy").status_code == 202
+    drain()
+    shown = ann.get(f"/v2/environments/{environment}").json()
+    assert shown["status"] == "ready", shown
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Definitions that name their class by a key, written with headers; data that looks like them stays data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vetro.muranopl.api import Engine
+from vetro.muranopl.tools.definitions import with_headers
+from vetro.packages.memory import memory_package
+
+APP = """\
+Namespaces: {=: com.app, l: com.lib}
+Name: App
+Properties:
+  one: {Contract: $.class(Part).notNull()}
+  other: {Contract: $.class(l:Base)}
+  many: {Contract: [$.class(Part)]}
+  named: {Contract: {$.string(): $.class(Part), fixed: [$.string()], own: $.class(l:Base)}}
+  either: {Contract: $.class(Part) or null}
+  mould: {Contract: $.template(Part)}
+  data: {Contract: {}}
+  any: {Contract: $}
+  text: {Contract: {$.string(): {}}}
+"""
+PART = """\
+Namespaces: {=: com.app}
+Name: Part
+Properties:
+  size: {Contract: $.int(), Default: 0}
+  inner: {Contract: $.class(Part)}
+"""
+LIB = """\
+Namespaces: {=: com.lib}
+Name: %s
+%s
+Properties:
+  inner: {Contract: $.class(Derived)}
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    library = {"com.lib.Base": LIB % ("Base", ""), "com.lib.Derived": LIB % ("Derived", "Extends: Base")}
+    app = {"name": "com.app", "classes": {"com.app.App": APP, "com.app.Part": PART}, "require": {"com.lib": "*"}}
+    return Engine([memory_package(app), memory_package({"name": "com.lib", "version": "1.2.0", "classes": library})])
+
+
+def app(**properties: Any) -> dict[str, Any]:
+    return {"?": {"type": "com.app.App", "id": "a"}, **properties}
+
+
+def part(type_text: str = "com.app.Part", /, _header: Any = None, **properties: Any) -> dict[str, Any]:
+    return {"?": {**(_header or {}), "type": type_text}, **properties}
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (
+            {"one": {":Part": {"size": 1}, "id": "p", "name": "P"}},
+            {"one": part(_header={"id": "p", "name": "P"}, size=1)},
+        ),
+        ({"one": {":Part": None}}, {"one": part()}),
+        ({"other": {"l:Derived": {}}}, {"other": part("com.lib.Derived")}),
+        ({"other": {"l:Derived/1.2@com.lib": {}}}, {"other": part("com.lib.Derived/1.2@com.lib")}),
+        ({"other": {"l:Late@com.late": {}}}, {"other": part("com.lib.Late@com.late")}),
+        ({"many": [{":Part": {}}, "an id", None]}, {"many": [part(), "an id", None]}),
+        ({"named": {"a": {":Part": {}}, "own": {"l:Base": {}}}}, {"named": {"a": part(), "own": part("com.lib.Base")}}),
+        ({"either": {":Part": {}}, "mould": {":Part": {"size": 2}}}, {"either": part(), "mould": part(size=2)}),
+        (
+            {"one": {":Part": {"inner": {":Part": {"inner": {":Part": {"size": 3}}}}}}},
+            {"one": part(inner=part(inner=part(size=3)))},
+        ),
+        # The inner one stands in a property of the library, whose names are its own.
+        (
+            {"other": {"l:Base": {"inner": {":Derived": {}}}}},
+            {"other": part("com.lib.Base", inner=part("com.lib.Derived"))},
+        ),
+        ({"one": part(inner={":Part": {}})}, {"one": part(inner=part())}),
+    ],
+)  # fmt: skip
+def test_headers_are_written(engine: Engine, given: dict[str, Any], made: dict[str, Any]) -> None:
+    assert with_headers(engine, app(**given)) == app(**made)
+    assert with_headers(engine, {"deep": [app(**given)]}) == {"deep": [app(**made)]}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"data": {":Part": {"size": 1}}},
+        {"any": {":Part": {}}},
+        {"text": {"web:nginx": {"port": 80}}},
+        {"one": {":Missing": {}}},
+        {"one": {"x:Part": {}}},
+        {"one": {":Part": {}, "l:Base": {}}},
+        {"one": {":Part": 5}},
+        {"one": {"?": {"id": "p"}, ":Part": {}}},
+        {"surplus": {":Part": {}}},
+        {"named": {"fixed": [{":Part": {}}]}},
+    ],
+)
+def test_data_stays_as_it_is(engine: Engine, given: dict[str, Any]) -> None:
+    assert with_headers(engine, app(**given)) == app(**given)
+
+
+def test_classes_that_nobody_has_are_left(engine: Engine) -> None:
+    model = {"?": {"type": "com.other.App", "id": "a"}, "one": {":Part": {}}, "sub": app(one={":Part": {}})}
+    assert with_headers(engine, model) == {**model, "sub": app(one=part())}
+
+
+def test_the_loader_reads_the_same(engine: Engine) -> None:
+    given = app(one={":Part": {"size": 1, "inner": {":Part": {"size": 2}}}}, other={"l:Derived": {}})
+    found = []
+    for model in (given, with_headers(engine, given)):
+        session = engine.session(seed=1)
+        session.load({"Objects": model})
+        found.append(session.serialize())
+        session.close()
+    assert found[0] == found[1]
