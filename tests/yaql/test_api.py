@@ -157,8 +157,26 @@ def test_dialects_by_name_and_as_objects() -> None:
         compile("twice(2)")()
 
 
-def test_delegates_are_off_by_default() -> None:
-    assert compile("let(f => lambda($ + 1)) -> $f(2)", allow_delegates=True)() == 3
+@pytest.mark.parametrize("tier", ["auto", "closure"])
+def test_a_function_of_the_host_stands_for_the_built_in_one(tier: str) -> None:
+    """Also at the end of queries, which are fused where the library's own functions are meant."""
+    table = FunctionTable(parent=named_dialect("standard").table)
+    for name in ("sum", "len"):
+        table.add(Overload(name, lambda xs, name=name: f"{name} of {sorted(xs)}", (Param("xs"),), "FM", False))
+    own = Dialect(name="own", table=table)
+    for text, value in {
+        "sum([1])": "sum of [1]",
+        "[2, 1].sum()": "sum of [1, 2]",
+        "[1, 2, 3].where($ > 1).select($ * 2).sum()": "sum of [4, 6]",
+        "$.select($ + 1).len()": "len of [2]",
+    }.items():
+        assert compile(text, dialect=own, tier=tier)([1]) == value
+
+
+@pytest.mark.parametrize("tier", ["auto", "closure"])
+def test_delegates_are_off_by_default(tier: str) -> None:
+    assert compile("let(f => lambda($ + 1)) -> $f(2)", allow_delegates=True, tier=tier)() == 3
+    assert compile("[1, 2].select(lambda($ + 1)($))", allow_delegates=True, tier=tier)() == [2, 3]
     with pytest.raises(GrammarError):
         compile("$f(2)")
 

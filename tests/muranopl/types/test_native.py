@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.muranopl.world import World
 from vetro.muranopl.types.native import NativeRegistry, camel_case, class_of, infer_params, method, state
-from vetro.yaql.errors import NoMatchingMethod
+from vetro.yaql.errors import NoMatchingMethod, NoMethodRegistered
 from vetro.yaql.resolve.signature import REQUIRED, FunctionTable, Kind, Param, Type
 from vetro.yaql.values import FDict
 
@@ -159,3 +160,39 @@ def test_state_lives_on_the_object() -> None:
     obj = SimpleNamespace()
     state(obj)["n"] = 1
     assert state(obj) == {"n": 1}
+
+
+class Words:
+    @method(extension=True)
+    def shout(this: Any, text: str, times: int = 1) -> str:
+        return text.upper() + "!" * times
+
+
+@pytest.mark.parametrize("tier", ["compiled", "closure"])
+def test_native_classes_extend_values(tier: str) -> None:
+    classes = {
+        "Words": "",
+        "Main": """
+            Import: Words
+            Methods:
+              run: {Scope: Public, Body: [{Return: !yaql "[hey.shout(), 'a'.shout(times => 2)]"}]}
+              number: {Scope: Public, Body: [{Return: !yaql "3.shout()"}]}
+            """,
+        "Other": "Methods: {run: {Scope: Public, Body: [{Return: !yaql 'hey.shout()'}]}}",
+    }
+    natives = NativeRegistry()
+    natives.native_class("t.Words", Words)
+    world = World(classes, natives=natives, tier=tier)
+    world.root("Main", other=None)
+    assert world.session.call("run", object_id="root") == ("HEY!", "A!!")
+    with pytest.raises(NoMethodRegistered):
+        world.session.call("number", object_id="root")
+    other = World(classes, natives=natives, tier=tier)
+    other.root("Other")
+    with pytest.raises(NoMethodRegistered):
+        other.session.call("run", object_id="root")
+
+
+def test_an_extension_needs_a_value() -> None:
+    with pytest.raises(TypeError, match="needs a parameter"):
+        method(extension=True)(lambda: None)

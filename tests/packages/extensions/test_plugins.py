@@ -157,6 +157,17 @@ def test_names_that_have_the_namespace_are_not_doubled(install: Install) -> None
     assert list(package.classes) == ["io.murano.extensions.a.Counter"]
 
 
+def test_the_old_name_of_a_class_leads_to_the_new_one(caplog: pytest.LogCaptureFixture) -> None:
+    """Where an extension became a package with MuranoPL classes."""
+    text = "Name: a.Thing\nMethods: {n: {Usage: Static, Body: [{Return: 5}]}}"
+    there = memory_package({"name": "a", "classes": {"a.Thing": text}})
+    code = "- Return: new('io.murano.extensions.a.%s').n()"
+    assert Host().run(code % "Thing", packages=(there,), require={"a": "0"}) == 5
+    assert "io.murano.extensions.a.Thing is the old name of class a.Thing" in caplog.text
+    with pytest.raises(ClassNotFound, match=r"io\.murano\.extensions\.a\.Nope"):
+        Host().run(code % "Nope", packages=(there,), require={"a": "0"})
+
+
 def test_init_plugin_runs_once_a_process(install: Install) -> None:
     before = Counter.initialised
     install("d", {"a.Counter": Counter})
