@@ -86,6 +86,15 @@ def test_headers_are_written(engine: Engine, given: dict[str, Any], made: dict[s
     assert with_headers(engine, {"deep": [app(**given)]}) == {"deep": [app(**made)]}
 
 
+def test_definitions_get_ids(engine: Engine) -> None:
+    ids = iter(("one", "two"))
+    model = app(many=[{":Part": {"inner": part()}}, {":Part": {}, "id": "own"}, {":Part": {}}], data={":Part": {}})
+    made = with_headers(engine, model, lambda: next(ids))
+    assert sorted(str(item["?"].get("id")) for item in made["many"]) == ["one", "own", "two"]
+    assert "id" not in made["many"][0]["inner"]["?"]  # it had a header
+    assert model["many"][0] == {":Part": {"inner": part()}}
+
+
 @pytest.mark.parametrize(
     "given",
     [

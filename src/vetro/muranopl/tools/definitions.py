@@ -6,7 +6,7 @@ says whether a mapping is an object or data with such a key. Classes are only re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.model.header import header_of, parse_type_text, type_of
@@ -28,22 +28,27 @@ from vetro.yaql.errors import VetroError
 _Task = tuple[Any, Any, Any, "Contract | None", "LinkedClass | None"]
 
 
-def with_headers(engine: Engine, model: Any) -> Any:
-    """A copy of a model. What stands below an object whose class is in no package of the engine stays as it is."""
+def with_headers(engine: Engine, model: Any, new_id: Callable[[], str] | None = None) -> Any:
+    """A copy of a model; ``new_id`` gives ids to definitions that have none and get a header.
+
+    What stands below an object whose class is in no package of the engine stays as it is.
+    """
     session = engine.session()
     try:
-        return session.run(lambda: _rewritten(session, model))
+        return session.run(lambda: _rewritten(session, model, new_id))
     finally:
         session.close()
 
 
-def _rewritten(session: Session, model: Any) -> Any:
+def _rewritten(session: Session, model: Any, new_id: Callable[[], str] | None) -> Any:
     root: list[Any] = [None]
     work: list[_Task] = [(model, root, 0, None, None)]
     while work:
         value, holder, place, contract, context = work.pop()
         if isinstance(value, Mapping):
             made, type_ = _headed(session, value, contract, context)
+            if made is not value and new_id is not None and made["?"].get("id") is None:
+                made["?"]["id"] = new_id()
             holder[place] = copy = dict(made)
             for key, item in made.items():
                 if key != "?" and isinstance(item, (Mapping, list, tuple)):

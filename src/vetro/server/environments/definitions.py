@@ -18,38 +18,42 @@ from vetro.server.catalog.secret_names import engine_of
 from vetro.server.environments import packages, queries
 from vetro.server.environments.redaction import packages_that_fit
 from vetro.server.errors import ServiceError
+from vetro.server.ids import new_id
 from vetro.yaql.errors import VetroError
 
 #: How often a class with a package of its own may hold another such one.
 _ROUNDS = 3
 
 
-def in_environment(found: queries.Found, root: Any) -> Any:
-    """The root object of an environment, or of a draft of it, with headers."""
-    return _with_headers(root, lambda model: packages.chosen(SYSTEM, found, model))
+def in_environment(found: queries.Found, root: Any, *, stored: bool = False) -> Any:
+    """The root object of an environment, or of a draft of it, with headers.
+
+    ``stored``: it is about to be stored, so that new ids stay what they are, and marks of secrets can come back.
+    """
+    return _with_headers(root, lambda model: packages.chosen(SYSTEM, found, model), stored)
 
 
-def in_project(project_id: str, root: Any) -> Any:
+def in_project(project_id: str, root: Any, *, stored: bool = False) -> Any:
     """The same for a model that is no environment's, as a project's catalog has its classes."""
-    return _with_headers(root, lambda model: packages.of_project(project_id, model))
+    return _with_headers(root, lambda model: packages.of_project(project_id, model), stored)
 
 
-def of_template(project_id: str, services: list[Any]) -> list[Any]:
+def of_template(project_id: str, services: list[Any], *, stored: bool = False) -> list[Any]:
     """The applications of a template with headers."""
     if not has_class_keys(services):
         return services
     root = {"?": {"id": "template", "type": ENVIRONMENT}, "applications": services}
-    found: list[Any] = in_project(project_id, root)["applications"]
+    found: list[Any] = in_project(project_id, root, stored=stored)["applications"]
     return found
 
 
-def _with_headers(root: Any, choose: Callable[[Any], Iterable[Any]]) -> Any:
+def _with_headers(root: Any, choose: Callable[[Any], Iterable[Any]], stored: bool) -> Any:
     for _ in range(_ROUNDS):
         if root is None or not has_class_keys(root):
             break
         digests = tuple(sorted({row.digest for row in packages_that_fit(choose, root)}))
         try:
-            made = with_headers(engine_of(digests), root)
+            made = with_headers(engine_of(digests), root, new_id if stored else None)
         except ServiceError:
             raise
         except VetroError:  # a package is gone for good, or damaged

@@ -161,7 +161,7 @@ def _made(
     if root is None:
         raise NotFound(Text("The environment has no model any more."))
     edit(root)
-    root = definitions.in_environment(found, root)
+    root = definitions.in_environment(found, root, stored=True)
     limits.check_objects(root)
     size = limits.check_model(root)
     if stamped and header_of(root) is not None:

@@ -41,7 +41,7 @@ def create(caller: Caller, given: Any, cloud: Mapping[str, Any] | None = None) -
         if key in given:
             raise Invalid(Text("'{key}' is given by the service", key=key), hint=Text("leave '{key}' out", key=key))
     id = new_id()
-    model = definitions.in_project(caller.project_id, model_of(id, name, given))
+    model = definitions.in_project(caller.project_id, model_of(id, name, given), stored=True)
     limits.check_objects(model)
     with transaction.atomic():
         row = insert(caller, id, name, given, {"Objects": model, "ObjectsCopy": None}, cloud)

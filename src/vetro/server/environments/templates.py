@@ -61,7 +61,7 @@ def create(caller: Caller, given: Any) -> dict[str, Any]:
     model = {key: value for key, value in given.items() if key not in ("id", "tenant_id", "created", "updated")}
     if listed is not None:
         limits.check_depth(listed, "the template")
-        listed = definitions.of_template(caller.project_id, listed)
+        listed = definitions.of_template(caller.project_id, listed, stored=True)
         model["services"] = template_secrets.kept(caller.project_id, without(listed), is_public)
     with transaction.atomic():
         row = _insert(
@@ -267,7 +267,7 @@ def _insert(
 def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = False) -> None:
     limits.check_services(listed)
     limits.check_depth(listed, "the template")
-    listed = definitions.of_template(row.project_id, listed)
+    listed = definitions.of_template(row.project_id, listed, stored=True)
     listed = template_secrets.kept(row.project_id, redaction.restore(listed, services_of(row)), row.is_public)
     limits.check_ids({"services": listed})
     model = {**row.model, "services": listed}

@@ -114,13 +114,16 @@ def test_secrets_do_not_come_back_and_stay_when_the_mark_does(ann: Any, session:
 
 
 def test_objects_without_headers_are_objects(ann: Any, environment: str, session: str) -> None:
-    """Their secrets, their ids and their packages count before they are deployed."""
+    """Their secrets and their ids count before they are deployed."""
+    from vetro.server.environments.models import Session
+
     nest = {":Nest": {"eggs": 3}, "id": "n"}
     added = ann.post(f"{session}/components", tree(neighbour={":Tree": {"name": "ash", "pin": "1234", "nest": nest}}))
     assert added.status_code == 201, added.content
     inner = added.json()["object"]["neighbour"]
+    own = inner["?"]["id"]
     assert inner == {
-        "?": {"type": "test.Tree"},
+        "?": {"type": "test.Tree", "id": own},
         "name": "ash",
         "pin": {"secret": "kept"},
         "nest": {"?": {"type": "test.Nest", "id": "n"}, "eggs": 3},
@@ -129,6 +132,10 @@ def test_objects_without_headers_are_objects(ann: Any, environment: str, session
         response = ann.get(session + path)
         assert response.status_code == 200 and b"1234" not in response.content, path
     assert ann.get(f"{session}/components/n").json()["object"]["eggs"] == 3
+    # The mark comes back, and means what is stored.
+    assert ann.put(f"{session}/model", ann.get(f"{session}/model").json()).status_code == 200
+    draft: Any = Session.objects.get(id=session.rpartition("/")[2]).draft
+    assert draft["Objects"]["applications"][0]["neighbour"]["pin"] == "1234"
     for wrong in ({":Nest": {}, "id": "n"}, {":Nest": {}, "id": 5}, {":Nest": {}, "id": "x" * 256}):
         refused = ann.post(f"{session}/components", tree("t2", nest=wrong))
         assert refused.status_code == 400 and "id" in refused.json()["error"]["message"], wrong
