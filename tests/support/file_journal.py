@@ -16,7 +16,7 @@ from typing import Any
 from vetro.engine.worker.journal import (
     Ended,
     Entry,
-    JournalDamaged,
+    JournalError,
     NoSuchTask,
     Note,
     NotOpen,
@@ -25,6 +25,11 @@ from vetro.engine.worker.journal import (
     Progress,
 )
 from vetro.muranopl.runtime.stacks import deep_calls
+
+
+class JournalDamaged(JournalError):
+    """The file is no journal, was written by a newer version, or is damaged."""
+
 
 #: Number of the tables' form, in ``user_version`` of the file.
 FORMAT = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 #: ``done``: it ran to its end. ``failed``: the package or the task process failed. ``cancelled``: somebody (or its
@@ -44,4 +44,3 @@ class Outcome:
     journal_bytes: int = 0
     #: How many task processes this worker started for it.
     runs: int = 0
-    timings: Mapping[str, float] = field(default_factory=dict)

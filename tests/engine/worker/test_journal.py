@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.file_journal import FileJournal
+from tests.support.file_journal import FileJournal, JournalDamaged
 from vetro.engine.worker.decisions import resolve
 from vetro.engine.worker.journal import (
     Ended,
     Entry,
-    JournalDamaged,
     NoSuchTask,
     Note,
     NotOpen,

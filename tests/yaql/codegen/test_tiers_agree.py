@@ -12,7 +12,7 @@ from tests.yaql.generators import DATA, expressions
 from vetro.yaql import compile
 from vetro.yaql.api import grammar_of, named_dialect
 from vetro.yaql.codegen.binding import ALLOWED_NODES
-from vetro.yaql.codegen.standalone import expression_function
+from vetro.yaql.codegen.emitter import expression_function
 from vetro.yaql.errors import VetroError
 from vetro.yaql.parser import parse
 

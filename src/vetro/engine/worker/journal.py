@@ -49,12 +49,6 @@ class NotOpen(JournalError):
     code = "ENG334"
 
 
-class JournalDamaged(JournalError):
-    """The file is no journal, was written by a newer version, or is damaged."""
-
-    code = "ENG335"
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One effect of a task."""

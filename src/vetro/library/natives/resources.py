@@ -6,11 +6,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
 from vetro.library.natives.common import whole
-from vetro.library.natives.plainyaml import load_yaml
+from vetro.muranopl.errors import SourceError
+from vetro.muranopl.source.documents import load_documents
+from vetro.muranopl.source.nodes import PLAIN, STANDARD, position
+from vetro.muranopl.source.scalars import construct, plain_value
 from vetro.muranopl.types.native import method, state
 from vetro.yaql.resolve.signature import Param, Type
-from vetro.yaql.values import freeze
+from vetro.yaql.values import FDict, freeze
 
 RESOURCES = "io.murano.system.Resources"
 
@@ -62,6 +67,31 @@ def _json(text: str, name: str) -> Any:
         raise ValueError(f"resource '{name}' is no JSON: {error}") from None
 
 
+def _yaml(text: str, file: str) -> Any:
+    """The first document of ``text`` as frozen data: safe, bounded, dates as text; null when there is none."""
+    documents = load_documents(text, file, allow_duplicate_keys=True)
+    return _convert(documents[0], file) if documents else None
+
+
+def _scalar(node: ScalarNode, file: str) -> Any:
+    try:
+        if node.tag == PLAIN:
+            return plain_value(node.value)
+        return construct(node.tag, node.value) if node.tag.startswith(STANDARD) else node.value
+    except ValueError as error:
+        raise SourceError(str(error), position=position(node, file)) from None
+
+
+def _convert(node: Node, file: str) -> Any:
+    # The source layer limits the nesting to 200 levels, so recursion is safe.
+    if isinstance(node, MappingNode):
+        return FDict((_convert(key, file), _convert(value, file)) for key, value in node.value)
+    if isinstance(node, SequenceNode):
+        return tuple(_convert(item, file) for item in node.value)
+    assert isinstance(node, ScalarNode)
+    return _scalar(node, file)
+
+
 class Resources:
     """Each method works on an object and on the class."""
 
@@ -83,4 +113,4 @@ class Resources:
     @method("yaml", params=(_NAME, _OWNER), static=True)
     def yaml(cx: Any, this: Any, name: str, owner: Any = None) -> Any:
         """The YAML file as a structure; dates stay text. Raises `SourceError` when it is none."""
-        return _read(cx, package_of(cx, this, owner), "yaml", name, lambda text: load_yaml(text, name))
+        return _read(cx, package_of(cx, this, owner), "yaml", name, lambda text: _yaml(text, name))

@@ -100,9 +100,6 @@ def serialize_value(session: Runtime, value: Any) -> Any:
 class Writer:
     """Writes the tree of one object for the model."""
 
-    #: Types inside values become text.
-    types_as_text = True
-
     def __init__(self, session: Runtime, *, designer: bool) -> None:
         self.session = session
         self.designer = designer

@@ -58,8 +58,6 @@ KINDS: Mapping[str, str] = {
     "workflow": "{region, query: upload {definition} | run {name, timeout, inputs, params}}: the answer of the service",
 }
 
-_CONTAINERS = (dict, list, tuple, set, frozenset)
-
 
 class EffectError(VetroError):
     """An effect could not be performed."""

@@ -10,7 +10,6 @@ so that code can be marshalled, cached, and bound again in another process (`bin
 """
 
 from vetro.yaql.codegen.base import Code, Scope
-from vetro.yaql.codegen.emitter import Emitter
-from vetro.yaql.codegen.standalone import compile_expression
+from vetro.yaql.codegen.emitter import Emitter, compile_expression
 
 __all__ = ["Code", "Emitter", "Scope", "compile_expression"]

@@ -13,7 +13,6 @@ from vetro.yaql.resolve import operator_table
 from vetro.yaql.resolve.signature import FunctionTable
 
 _STANDARD = (
-    "boolean",
     "branching",
     "characters",
     "combining",

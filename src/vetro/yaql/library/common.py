@@ -1,4 +1,4 @@
-"""Type tests and conversions (YAQL.md 4.2)."""
+"""Type tests and conversions (YAQL.md 4.2). The words ``and``, ``or``, ``not`` are operators."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ _VALUE = (Param("value"),)
 _ARG = (Param("arg"),)
 #: Python refuses to parse longer runs of digits at once; a budgeted integer may have some more.
 _DIGITS = 4000
+
+
+@function("isBoolean", params=_VALUE)
+def is_boolean(value: Any) -> bool:
+    """True for true and false only."""
+    return isinstance(value, bool)
 
 
 @function("isInteger", params=_VALUE)
@@ -77,6 +83,12 @@ def is_datetime(value: Any) -> bool:
 def is_timespan(value: Any) -> bool:
     """True for lengths of time."""
     return isinstance(value, timedelta)
+
+
+@function("bool", params=_VALUE)
+def to_bool(value: Any) -> bool:
+    """The truth value; any text but the empty one is true, ``'false'`` too."""
+    return bool(value)
 
 
 @function("int", params=_VALUE)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.library import boolean, combining, common, dicts, folding, lists, queries, strings
+from vetro.yaql.library import combining, common, dicts, folding, lists, queries, strings
 from vetro.yaql.library._support import ENTRY, SLOT, Items, Lambda, freeze_all, frozen, key_of, ticking, varargs, walk
 from vetro.yaql.resolve.signature import Overload, Param, Type, function
 from vetro.yaql.values import FDict, is_sequence
@@ -111,7 +111,7 @@ _BothStyles.__yaql__ = tuple(
     for style, implementations in (
         ("F", (dicts.get, queries.select, queries.where, queries.take_while, combining.join, folding.sum_)),
         ("F", (strings.join_items, strings.join_separator)),
-        ("M", (lists.to_a_list, boolean.to_bool, common.to_int, common.to_float)),
+        ("M", (lists.to_a_list, common.to_bool, common.to_int, common.to_float)),
     )
     for implementation in implementations
     for overload in _in_style(implementation, style)
