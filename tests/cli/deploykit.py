@@ -17,6 +17,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from tests.cli.conftest import write_package
+from tests.support.distribution import install
 from vetro.cli.client import find
 from vetro.cli.client_local import open_local
 from vetro.cli.main import main
@@ -72,6 +73,44 @@ Methods:
     Body:
       - $._environment.reporter.report($this, 'The box is thrown away')
 """
+
+
+#: A plug-in with one effect that must not be done twice. While the file is there, it takes for ever.
+ROCKET = """
+import os, pathlib, time
+from vetro.packages.plugin_api import effect
+
+@effect(policy="unsafe")
+def launch(code):
+    with pathlib.Path(os.environ["LAUNCHES"]).open("a") as file:
+        file.write(code + "\\n")
+    if pathlib.Path(os.environ["SILENT"]).exists():
+        time.sleep(1000)
+    return "launched " + code
+
+class Rocket:
+    @staticmethod
+    def launch(code):
+        return launch(code)
+"""
+
+
+class Rocket:
+    """The plug-in, a distribution below ``folder``. ``environ`` is what processes need to find it; packages name it
+    by ``REQUIRE``."""
+
+    REQUIRE = "Require: {test-rocket: 0}\n"
+
+    def __init__(self, folder: Path) -> None:
+        self.site, self.log, self.silent = folder / "site", folder / "launches", folder / "silent"
+        points = "[io.murano.extensions]\ntest.rocket.Rocket = test_rocket:Rocket\n"
+        install(self.site, "test-rocket", points, {"test_rocket": ROCKET})
+        path = os.pathsep.join(filter(None, [str(self.site), os.environ.get("PYTHONPATH")]))
+        self.environ = {"PYTHONPATH": path, "LAUNCHES": str(self.log), "SILENT": str(self.silent)}
+
+    def launches(self, code: str) -> int:
+        """How often the effect was performed."""
+        return self.log.read_text().split().count(code) if self.log.exists() else 0
 
 
 class Place:

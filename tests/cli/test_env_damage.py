@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import write_package
-from tests.cli.deploykit import PATIENCE, Place, wait_for
+from tests.cli.deploykit import PATIENCE, Place, Rocket, wait_for
 
-#: A plug-in with one effect that must not be done twice. It says in a file that it begins, and waits the first time.
-PLUGIN = """
-import os, pathlib, time
-from vetro.packages.plugin_api import effect, expose
-
-@effect(policy="unsafe")
-def launch(code):
-    log = pathlib.Path(os.environ["LAUNCHES"])
-    with log.open("a") as file:
-        file.write(code + "\\n")
-    if os.environ.get("SILENT"):
-        time.sleep(1000)
-    return "launched " + code
-
-class Rocket:
-    @staticmethod
-    def launch(code):
-        return launch(code)
-"""
 PAD = """\
 Namespaces: {=: t, std: io.murano, rocket: test.rocket}
 Name: Pad
@@ -54,35 +34,29 @@ class Launches:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.place = Place(folder)
-        site = folder / "site"
-        info = site / "test_rocket-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: test-rocket\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[io.murano.extensions]\ntest.rocket.Rocket = test_rocket:Rocket\n")
-        (site / "test_rocket.py").write_text(PLUGIN)
-        self.log = folder / "launches"
-        self.pad = write_package(folder / "pad", {"u.Pad": PAD.replace("=: t", "=: u")}, name="u",
-                                 extra="Require: {test-rocket: 0}\n")  # fmt: skip
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")])))
-        monkeypatch.syspath_prepend(str(site))
-        monkeypatch.setenv("LAUNCHES", str(self.log))
-        monkeypatch.setenv("SILENT", "1")
+        self.rocket = Rocket(folder)
+        text = PAD.replace("=: t", "=: u")
+        self.pad = write_package(folder / "pad", {"u.Pad": text}, name="u", extra=Rocket.REQUIRE)
+        for name, value in self.rocket.environ.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.syspath_prepend(str(self.rocket.site))
+        self.rocket.silent.touch()
         command = ["deploy", str(self.pad), "--env", "e", "--driver", "record"]
         with self.place.start(*command) as process:
 
             def launched() -> bool:
                 assert process.poll() is None, process.communicate()[0]
-                return self.log.exists()
+                return self.rocket.log.exists()
 
             wait_for(launched, "the effect has begun")
             process.kill()
             process.wait(PATIENCE)
             wait_for(lambda: not self.place.processes(), "all processes end")
-        monkeypatch.delenv("SILENT")
+        self.rocket.silent.unlink()
 
     @property
     def count(self) -> int:
-        return len(self.log.read_text().splitlines())
+        return self.rocket.launches("apollo")
 
     def key(self) -> str:
         """Resumes; the key that the command asks about."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import NATIVES
-from vetro.clouds import kinds
+from tests.support.distribution import broken_kind
 from vetro.clouds.drivers import tools
 from vetro.diagnostics import NOTE, OK, WARNING, Diagnostic
 from vetro.engine import doctor
@@ -50,13 +50,11 @@ def test_a_sandbox_that_cannot_be_tried_is_a_finding(monkeypatch: pytest.MonkeyP
     assert "no_such_module" in capfd.readouterr().err
 
 
-def test_a_kind_of_clouds_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find(name: str) -> Any:
-        raise kinds.KindMissing(f"clouds of kind '{name}' cannot be loaded")
-
-    monkeypatch.setattr(kinds, "find", find)
-    found = {finding.subject: finding for finding in doctor.clouds()}
-    assert (found["record"].severity, found["record"].message) == (NOTE, "clouds of kind 'record' cannot be loaded")
+def test_a_kind_of_clouds_that_does_not_load_is_named(tmp_path: Path) -> None:
+    with broken_kind(tmp_path) as said:
+        found = {finding.subject: finding for finding in doctor.clouds()}
+    assert (found["sun"].severity, found["sun"].message) == (NOTE, said)
+    assert found["record"].severity == OK
 
 
 def test_drivers_are_found_by_their_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

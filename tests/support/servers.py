@@ -11,7 +11,7 @@ from vetro.clouds.drivers.base import NetworkSpec, NicSpec, ServerSpec, SubnetSp
 from vetro.clouds.images.build import build
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Owner
-from vetro.clouds.nspawn.kind import missing as nspawn_missing
+from vetro.clouds.nspawn.kind import KIND as NSPAWN
 from vetro.clouds.nspawn.links import taken
 
 OWNER = Owner("project", "e1f2")
@@ -28,7 +28,7 @@ def image_store() -> ImageStore:
 
 def real_servers() -> ImageStore:
     """The images, where nspawn servers can run."""
-    need(nspawn_missing())
+    need(NSPAWN.missing())
     return image_store()
 
 

@@ -17,29 +17,12 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import write_package
+from tests.cli.deploykit import Rocket
 from tests.cli.remotekit import Installation, Remote
 from tests.server.servekit import until
 
 #: Seconds after which what has to happen has not happened.
 PATIENCE = 180
-#: A plug-in with one effect that must not be done twice. While the file is there, it takes for ever.
-PLUGIN = """
-import os, pathlib, time
-from vetro.packages.plugin_api import effect
-
-@effect(policy="unsafe")
-def launch(code):
-    with pathlib.Path(os.environ["LAUNCHES"]).open("a") as file:
-        file.write(code + "\\n")
-    if pathlib.Path(os.environ["SILENT"]).exists():
-        time.sleep(1000)
-    return "launched " + code
-
-class Rocket:
-    @staticmethod
-    def launch(code):
-        return launch(code)
-"""
 PAD = """\
 Namespaces: {=: v, std: io.murano, rocket: test.rocket}
 Name: Pad
@@ -62,40 +45,26 @@ class Pads:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        info = folder / "site" / "test_rocket-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: test-rocket\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[io.murano.extensions]\ntest.rocket.Rocket = test_rocket:Rocket\n")
-        (folder / "site" / "test_rocket.py").write_text(PLUGIN)
+        self.rocket = Rocket(folder)
         (folder / "configs").mkdir()
         (folder / "configs" / "v.Pad-1.yaml").write_text("orbit: 400\n")
-        self.log, self.silent = folder / "launches", folder / "silent"
         self.tasks: dict[str, str] = {}
-        self.pad = write_package(folder / "pad", {"v.Pad": PAD}, name="v", extra="Require: {test-rocket: 0}\n")
-        path = os.pathsep.join(filter(None, [str(folder / "site"), os.environ.get("PYTHONPATH")]))
+        self.pad = write_package(folder / "pad", {"v.Pad": PAD}, name="v", extra=Rocket.REQUIRE)
         self.installation = Installation(
-            folder,
-            PYTHONPATH=path,
-            LAUNCHES=str(self.log),
-            SILENT=str(self.silent),
-            VETRO_ENGINE__CLASS_CONFIGS=str(folder / "configs"),
+            folder, VETRO_ENGINE__CLASS_CONFIGS=str(folder / "configs"), **self.rocket.environ
         )
-
-    def launches(self, code: str) -> int:
-        """How often the effect was performed."""
-        return self.log.read_text().split().count(code) if self.log.exists() else 0
 
     def die_in(self, remote: Remote, *codes: str) -> None:
         """Deploys a pad each and kills the worker in their effects, until the tasks wait for a person."""
-        self.silent.touch()
+        self.rocket.silent.touch()
         for code in codes:
             words = ("deploy", str(self.pad), "--env", code, "--set", f"code={code}", "--detach")
             self.tasks[code] = remote.ok(*words).stdout.strip()
-        until(lambda: all(self.launches(code) == 1 for code in codes), PATIENCE)
+        until(lambda: all(self.rocket.launches(code) == 1 for code in codes), PATIENCE)
         for pid in self.installation.service.everybody():
             if _is_worker(pid):
                 os.kill(pid, signal.SIGKILL)
-        self.silent.unlink()
+        self.rocket.silent.unlink()
         tasks = self.tasks.values()
         until(lambda: all(remote_task(remote, task)["state"] == "needs_person" for task in tasks), PATIENCE)
 
@@ -113,8 +82,8 @@ def pads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pads]:
     patch = pytest.MonkeyPatch()
     made = Pads(tmp_path_factory.mktemp("pads"))
     # The command reads classes of packages with native parts, too.
-    patch.syspath_prepend(str(made.folder / "site"))
-    patch.setenv("PYTHONPATH", str(made.folder / "site"))
+    patch.syspath_prepend(str(made.rocket.site))
+    patch.setenv("PYTHONPATH", str(made.rocket.site))
     try:
         made.installation.prepare()
         made.die_in(Remote(made.installation, made.folder, "ann"), "apollo", "gemini", "mercury")
@@ -154,7 +123,7 @@ def test_the_command_line_asks_and_says_what_was_decided(pads: Pads, remote: Rem
     assert "no effect" in remote.refused("env", "resolve", "apollo", "0/99", "--done").lower()
     assert "the task goes on" in remote.ok("env", "resolve", "apollo", asked[1], "--done").output
     remote.ok("env", "watch", task, "-q")
-    assert pads.launches("apollo") == 1  # not done again
+    assert pads.rocket.launches("apollo") == 1  # not done again
     pad = pad_of(remote, "apollo")
     assert (pad["said"], pad["height"]) == (None, 400)
 
@@ -166,7 +135,7 @@ def test_the_api_shows_it_and_takes_the_decision(pads: Pads, remote: Remote) -> 
     answer = {"key": decision["key"], "decision": "done", "answer": "a person saw it"}
     assert remote_task(remote, task, "/resolve", answer)["decisions"] == []
     remote.ok("env", "watch", task, "-q")
-    assert (pads.launches("gemini"), pad_of(remote, "gemini")["said"]) == (1, "a person saw it")
+    assert (pads.rocket.launches("gemini"), pad_of(remote, "gemini")["said"]) == (1, "a person saw it")
 
 
 def test_the_page_shows_it_and_takes_the_decision(pads: Pads, remote: Remote) -> None:
@@ -178,7 +147,7 @@ def test_the_page_shows_it_and_takes_the_decision(pads: Pads, remote: Remote) ->
     (decision,) = remote_task(remote, task)["decisions"]
     browser.post(f"/app/environments/{environment}/tasks/{task}/resolve", page, key=decision["key"], decision="redo")
     remote.ok("env", "watch", task, "-q")
-    assert (pads.launches("mercury"), pad_of(remote, "mercury")["said"]) == (2, "launched mercury")
+    assert (pads.rocket.launches("mercury"), pad_of(remote, "mercury")["said"]) == (2, "launched mercury")
 
 
 class Browser:

@@ -23,7 +23,7 @@ from vetro.clouds.images.build import build, import_archive
 from vetro.clouds.images.recipe import RECIPES
 from vetro.clouds.images.sources import apt_sources, keyrings
 from vetro.clouds.images.store import ImageStore, use
-from vetro.clouds.nspawn.kind import missing as nspawn_missing
+from vetro.clouds.nspawn.kind import KIND as NSPAWN
 
 PARTS = ("usr/lib/systemd/systemd", "usr/bin/python3", "bin/sh")
 
@@ -201,7 +201,7 @@ def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_the_same_recipe_is_not_built_twice_and_the_image_has_what_it_says() -> None:
-    need(nspawn_missing())
+    need(NSPAWN.missing())
     store = image_store()
     steps: list[str] = []
     image = build(store, progress=steps.append)
@@ -219,7 +219,7 @@ def test_the_same_recipe_is_not_built_twice_and_the_image_has_what_it_says() -> 
 
 
 def test_a_killed_build_leaves_nothing_half_made(tmp_path: Path) -> None:
-    need(nspawn_missing())
+    need(NSPAWN.missing())
     program = (
         "import sys; from pathlib import Path; from vetro.clouds.images.build import build; "
         "from vetro.clouds.images.store import ImageStore; "

@@ -13,7 +13,7 @@ import pytest
 from tests.clouds.nspawn.host_untouched import SCRIPT
 from tests.clouds.stacks.hostile_templates import CORPUS
 from tests.support.needs import need
-from vetro.clouds.nspawn.kind import missing as nspawn_missing
+from vetro.clouds.nspawn.kind import KIND as NSPAWN
 
 pytestmark = pytest.mark.attack("templates", "C1")
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.attack("templates", "C1")
     "kinds", [("nft",), pytest.param(tuple(CORPUS), marks=pytest.mark.campaign)], ids=["one", "all"]
 )
 def test_the_host_is_as_it_was_after_hostile_templates(tmp_path: Path, kinds: tuple[str, ...]) -> None:
-    need(nspawn_missing())
+    need(NSPAWN.missing())
     program = [sys.executable, "-m", "tests.clouds.nspawn.host_untouched", str(tmp_path), *kinds]
     # In namespaces of its own, where nobody else changes anything.
     done = subprocess.run(

@@ -24,7 +24,7 @@ from vetro.clouds.drivers.errors import AddressTaken, HostFailed
 from vetro.clouds.interface import CloudError, Owner, StackFailed
 from vetro.clouds.nspawn import border, firewall, namespaces, nft
 from vetro.clouds.nspawn.driver import NspawnDriver
-from vetro.clouds.nspawn.kind import missing as nspawn_missing
+from vetro.clouds.nspawn.kind import KIND as NSPAWN
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.settings import StackSettings
 
@@ -363,7 +363,7 @@ print("whole")
 @pytest.mark.campaign
 @pytest.mark.attack("networks", "C2")
 def test_killed_at_any_step_it_is_made_again_and_removed(tmp_path: Path) -> None:
-    need(nspawn_missing())
+    need(NSPAWN.missing())
     whole, step = False, 0
     while not whole:
         folder = tmp_path / str(step)
@@ -389,7 +389,7 @@ def test_killed_at_any_step_it_is_made_again_and_removed(tmp_path: Path) -> None
 
 
 def test_a_range_of_links_that_this_machine_uses_is_refused(tmp_path: Path) -> None:
-    need(nspawn_missing())
+    need(NSPAWN.missing())
     first = NspawnDriver(tmp_path / "a", link_cidr="198.19.247.0/30")
     second = NspawnDriver(tmp_path / "b", link_cidr="198.19.247.0/30")
     try:

@@ -18,7 +18,7 @@ from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.proot import systemctl
 from vetro.clouds.proot.driver import ProotDriver
-from vetro.clouds.proot.kind import missing
+from vetro.clouds.proot.kind import KIND
 
 NOBODY = 65534
 
@@ -73,7 +73,7 @@ def test_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(DriverError, match="protects nothing from root"):
         driver.create(server(1, "10.99.0"))
     assert driver.statuses(["server-1"]) == {}
-    lack = missing()
+    lack = KIND.missing()
     assert lack is not None and "root" in lack
 
 

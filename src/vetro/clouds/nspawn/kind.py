@@ -49,9 +49,30 @@ class NspawnKind(GuestKind[StackSettings]):
             link_cidr=settings.link_cidr,
         )
 
-    def missing(self, images: ImageStore | None) -> str | None:
+    def missing(self, images: ImageStore | None = None) -> str | None:
         """See `GuestKind.missing`."""
-        return missing(images)
+        if os.geteuid() != 0:
+            return "it needs root"
+        tools = [tool for tool in _TOOLS if which(tool) is None]
+        if tools:
+            return f"these programs are not installed: {', '.join(tools)}"
+        if not Cgroups().hierarchies():
+            return "no control groups are mounted under /sys/fs/cgroup"
+        try:
+            filesystems = Path("/proc/filesystems").read_text("ascii").split()
+        except OSError:
+            filesystems = []
+        if "overlay" not in filesystems:
+            return "the kernel has no overlay file system"
+        for words, lack in (
+            (["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "true"], "namespaces cannot be made"),
+            (["nft", "list", "tables"], "the packet filter (nft) cannot be used"),
+        ):
+            if subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
+                return f"{lack} here (is this itself a container?)"
+        if images is not None and not any(image.shifted.is_dir() for image in images.list()):
+            return "there is no image yet: vetro image build debian-12"
+        return None
 
     def capabilities(self, settings: StackSettings) -> Capabilities:
         """See `CloudKind.capabilities`. A server may not mount disks, so volumes are records."""
@@ -105,32 +126,6 @@ class NspawnKind(GuestKind[StackSettings]):
 
 
 KIND = NspawnKind()
-
-
-def missing(images: ImageStore | None = None) -> str | None:
-    """What this machine lacks for nspawn servers; None when it has it all. Without ``images`` those do not count."""
-    if os.geteuid() != 0:
-        return "it needs root"
-    tools = [tool for tool in _TOOLS if which(tool) is None]
-    if tools:
-        return f"these programs are not installed: {', '.join(tools)}"
-    if not Cgroups().hierarchies():
-        return "no control groups are mounted under /sys/fs/cgroup"
-    try:
-        filesystems = Path("/proc/filesystems").read_text("ascii").split()
-    except OSError:
-        filesystems = []
-    if "overlay" not in filesystems:
-        return "the kernel has no overlay file system"
-    for words, lack in (
-        (["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "true"], "namespaces cannot be made"),
-        (["nft", "list", "tables"], "the packet filter (nft) cannot be used"),
-    ):
-        if subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
-            return f"{lack} here (is this itself a container?)"
-    if images is not None and not any(image.shifted.is_dir() for image in images.list()):
-        return "there is no image yet: vetro image build debian-12"
-    return None
 
 
 def _limits() -> Iterator[Remark]:

@@ -37,9 +37,15 @@ class ProotKind(GuestKind[StackSettings]):
 
         return ProotDriver(place.directory, images=place.images, agent=place.agent, channels=place.channels)
 
-    def missing(self, images: ImageStore | None) -> str | None:
+    def missing(self, images: ImageStore | None = None) -> str | None:
         """See `GuestKind.missing`."""
-        return missing(images)
+        if os.geteuid() == 0:
+            return "it protects nothing from root: as root use nspawn"
+        if which("proot") is None:
+            return "proot is not installed"
+        if images is not None and not images.list():
+            return "there is no image yet: vetro image build debian-12, or vetro image import FILE"
+        return None
 
     def capabilities(self, settings: StackSettings) -> Capabilities:
         """See `CloudKind.capabilities`: networks, groups and volumes are written down and mean nothing."""
@@ -67,14 +73,3 @@ class ProotKind(GuestKind[StackSettings]):
 
 
 KIND = ProotKind()
-
-
-def missing(images: ImageStore | None = None) -> str | None:
-    """What this machine lacks for proot servers; None when it has it all. Without ``images`` those do not count."""
-    if os.geteuid() == 0:
-        return "it protects nothing from root: as root use nspawn"
-    if which("proot") is None:
-        return "proot is not installed"
-    if images is not None and not images.list():
-        return "there is no image yet: vetro image build debian-12, or vetro image import FILE"
-    return None

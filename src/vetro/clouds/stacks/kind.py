@@ -100,7 +100,7 @@ class GuestKind(DriverKind[SettingsT]):
     """A kind whose servers are guests of this machine, made from images that it has."""
 
     @abstractmethod
-    def missing(self, images: ImageStore | None) -> str | None:
+    def missing(self, images: ImageStore | None = None) -> str | None:
         """What this machine lacks for such servers; None when it has it all. Without ``images`` those do not count."""
 
     def lacks(self, settings: SettingsT, place: Place) -> Lack | None:

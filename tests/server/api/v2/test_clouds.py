@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.distribution import broken_kind
 from vetro.clouds import kinds
 from vetro.clouds.interface import Capabilities
 from vetro.server import setup
@@ -69,22 +70,12 @@ def test_a_cloud_that_a_function_makes(ann: Any, use: Any) -> None:
     assert not any(kind["in_use"] for kind in found["kinds"])
 
 
-def test_a_kind_that_does_not_load_is_shown_with_the_reason(
-    ann: Any, use: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kind_that_does_not_load_is_shown_with_the_reason(ann: Any, use: Any, tmp_path: Path) -> None:
     use(cloud__kind="record")
-    real = kinds.find
-
-    def find(name: str) -> Any:
-        if name == "proot":
-            raise kinds.KindMissing("clouds of kind 'proot' cannot be loaded from vetro: no reason")
-        return real(name)
-
-    monkeypatch.setattr(kinds, "find", find)
-    (kind,) = [kind for kind in shown(ann)["kinds"] if kind["name"] == "proot"]
+    with broken_kind(tmp_path / "site") as said:
+        (kind,) = [kind for kind in shown(ann)["kinds"] if kind["name"] == "sun"]
     assert kind == {
-        "name": "proot", "title": None, "in_use": False, "automatic": False, "capabilities": None,
-        "problem": "clouds of kind 'proot' cannot be loaded from vetro: no reason",
+        "name": "sun", "title": None, "in_use": False, "automatic": False, "capabilities": None, "problem": said,
     }  # fmt: skip
 
 

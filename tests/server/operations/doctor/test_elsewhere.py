@@ -39,8 +39,8 @@ def openstack(url: str, **more: Any) -> dict[str, Any]:
 def test_the_local_cloud(settings: Make, monkeypatch: Any) -> None:
     (found,) = cloud.examine(settings(cloud_driver="record"))
     assert found.severity == "ok"
-    monkeypatch.setattr("vetro.clouds.nspawn.kind.missing", lambda _: "it needs root")
-    monkeypatch.setattr("vetro.clouds.proot.kind.missing", lambda _: "proot is not installed")
+    monkeypatch.setattr("vetro.clouds.nspawn.kind.NspawnKind.missing", lambda *_: "it needs root")
+    monkeypatch.setattr("vetro.clouds.proot.kind.ProotKind.missing", lambda *_: "proot is not installed")
     ((level, text),) = problems(cloud.examine(settings(cloud_driver="nspawn")))
     assert level == "error" and "it needs root" in text
     ((level, text),) = problems(cloud.examine(settings()))
