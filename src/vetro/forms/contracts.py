@@ -36,6 +36,18 @@ def problems_of(
     return [_problem(error, answers, places) for error in errors]
 
 
+def problems_of_whole(errors: Iterable[Mapping[str, Any]]) -> list[Diagnostic]:
+    """The same, as problems of a form that shows no objects: each names its place."""
+    problems = []
+    for error in errors:
+        steps = (error.get("property"), *(error.get("path") or ()))
+        where = ".".join(str(step) for step in steps if step is not None)
+        text = told(error.get("message") or str(error.get("kind") or "") or Text("It does not fit."))
+        text = Text("{where}: {message}", where=where, message=text) if where else text
+        problems.append(flaw("", text, "contract", error.get("objectId")))
+    return problems
+
+
 def _problem(error: Mapping[str, Any], answers: Mapping[str, Any], places: Mapping[str, str]) -> Diagnostic:
     object_id = error.get("objectId")
     code = "required" if _NO_VALUE.search(str(error.get("message", ""))) else "contract"

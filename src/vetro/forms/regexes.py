@@ -25,11 +25,8 @@ from vetro.yaql.regex.nodes import (
     Seq,
 )
 from vetro.yaql.regex.parser import Flags, parse
-from vetro.yaql.regex.re2 import complement
+from vetro.yaql.regex.re2 import ASCII_RANGES, SPACES, complement
 
-_SPACES: Final = ((9, 13), (28, 32), (133, 133), (160, 160), (5760, 5760), (8192, 8202), (8232, 8233), (8239, 8239),
-                  (8287, 8287), (12288, 12288))  # fmt: skip
-_ASCII: Final = {"d": ((48, 57),), "s": ((9, 13), (32, 32)), "w": ((48, 57), (65, 90), (95, 95), (97, 122))}
 _WORD: Final = {True: "[0-9A-Za-z_]", False: r"[\p{L}\p{N}_]"}
 _PLACES: Final = {
     "start": "^",
@@ -148,7 +145,7 @@ def _char_set(node: CharSet) -> str:
     classes = ""
     for letter in node.categories:
         lower = letter.lower()
-        known = _ASCII[lower] if node.ascii else _SPACES if lower == "s" else None
+        known = ASCII_RANGES[lower] if node.ascii else SPACES if lower == "s" else None
         if known is not None:
             ranges += known if letter == lower else complement(known)
         elif lower == "d":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from vetro.cli import output as out
+from vetro.cli.deploy_target import TargetError, needed_packages
 from vetro.cli.forms.answers import Given, filled, free_name, kept_answers, read_answers, write_answers
-from vetro.cli.forms.start import started
 from vetro.cli.forms.subject import Subject, form_session_of, sorted_targets, subject_of, with_environment
 from vetro.diagnostics import Diagnostic
-from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, Work
+from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, MethodFormSession, Work
+from vetro.yaql.didyoumean import suggest
 
 
 def run(
@@ -65,7 +67,7 @@ def run(
                 asked = sys.stdin.isatty() and answers != "-" if ask is None else ask
                 if start_from is not None:
                     about = read_answers(None, arguments, texts=False)
-                    work = started(
+                    work = _started(
                         form_session,
                         work,
                         subject,
@@ -147,6 +149,39 @@ def _taken(form_session: FormSession, work: Work, given: Given) -> Work:
     )
 
 
+def _started(
+    form_session: FormSession,
+    work: Work,
+    subject: Subject,
+    place: Any,
+    builder: str,
+    fill: Callable[[FormSession, Work], Work],
+) -> Work:
+    """The work with what a model builder makes of its own arguments, for which ``fill`` asks.
+
+    Raises `TargetError`, `FormFailed`, `BadBuilderResult`.
+    """
+    if not isinstance(form_session, ClassFormSession) or subject.class_name is None:
+        raise TargetError("only a form made from a class starts from a model builder", hint="add '--form class'")
+    package = subject.package
+    version = f"=={package.version}" if package is not None else None
+    home = package.name if package is not None else None
+    schemas = place.catalog.schemas(subject.class_name, version, home) or {}
+    known = [str(choice.value) for choice in form_session.builders(schemas)]
+    if builder not in known:
+        meant = suggest(builder, known)
+        hint = f"did you mean '{meant}'?" if meant else f"there are: {', '.join(known) or '-'}"
+        raise TargetError(f"{subject.class_name} has no model builder '{builder}'", hint=hint)
+    schema = schemas[builder]
+    asked = MethodFormSession(place.describer, schema, place.objects, new_id=lambda: uuid.uuid4().hex)
+    args = asked.result(fill(asked, asked.begin()))
+
+    def call(given: Mapping[str, Any]) -> Any:
+        return place.build(subject.class_name, version, home, builder, given)
+
+    return form_session.start_from(work, schema, args, call).work
+
+
 def _place(source: str, page: str, problem: Diagnostic) -> str:
     steps = problem.place.split("/")[1:]
     name = ".".join([page, *steps] if source == "definition" else steps)
@@ -193,7 +228,6 @@ def _preview(form_session: FormSession, work: Work, given: Given, target: str) -
 
 
 def _put(place: Any, name: str, made: Any, packages: Sequence[Any], subject: Subject) -> None:
-    from vetro.cli.deploy_target import needed_packages
     from vetro.cli.forms.target import with_object
     from vetro.model.header import class_of
 

@@ -17,8 +17,7 @@ from vetro.cli.task_run import chosen_cloud
 from vetro.diagnostics import Diagnostic, Text, decode_messages
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
-from vetro.forms.contracts import told
-from vetro.forms.model import flaw
+from vetro.forms.contracts import problems_of_whole
 from vetro.forms.objects import Objects
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed
 from vetro.model.edit import overwrite
@@ -172,20 +171,7 @@ class LocalPlace:
 
     def problems_of(self, made: Mapping[str, Any]) -> Sequence[Diagnostic]:
         """The same as problems of a form as a whole."""
-        problems = []
-        for error in decode_messages(self.errors_of(made)):
-            steps = (error.get("property"), *(error.get("path") or ()))
-            where = ".".join(str(step) for step in steps if step is not None)
-            text = told(error.get("message") or str(error.get("kind") or "") or Text("It does not fit."))
-            problems.append(
-                flaw(
-                    "",
-                    Text("{where}: {message}", where=where, message=text) if where else text,
-                    "contract",
-                    error.get("objectId"),
-                )
-            )
-        return problems
+        return problems_of_whole(decode_messages(self.errors_of(made)))
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -15,9 +15,8 @@ from vetro.engine.host.answer import Request
 from vetro.engine.host.encryption import Seal
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
-from vetro.forms.contracts import told
+from vetro.forms.contracts import problems_of_whole
 from vetro.forms.form_source import Kept
-from vetro.forms.model import flaw
 from vetro.forms.objects import Objects
 from vetro.model.edit import overwrite
 from vetro.model.environment import applications_of, deployed_objects
@@ -201,20 +200,7 @@ class Place:
 
     def problems_of(self, made: Mapping[str, Any]) -> Sequence[Diagnostic]:
         """The same as problems of a form as a whole."""
-        problems = []
-        for error in decode_messages(self.errors_of(made)):
-            name = error.get("property")
-            where = ".".join(str(part) for part in (name, *(error.get("path") or ())) if part is not None)
-            text = told(error.get("message") or str(error.get("kind") or "") or Text("It does not fit."))
-            problems.append(
-                flaw(
-                    "",
-                    Text("{where}: {message}", where=where, message=text) if where else text,
-                    "contract",
-                    error.get("objectId"),
-                )
-            )
-        return problems
+        return problems_of_whole(decode_messages(self.errors_of(made)))
 
     def _check(self, root: dict[str, Any], own: Any) -> list[Mapping[str, Any]]:
         try:

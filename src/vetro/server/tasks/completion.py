@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from django.db import transaction
 
+import vetro.library
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.outcome import Outcome
 from vetro.model.header import id_of
 from vetro.server.secrets.key_file import KeysUnusable
-from vetro.server.tasks import clock, hooks, log, notifications, package_places, reports
+from vetro.server.tasks import clock, hooks, log, notifications, reports
 from vetro.server.tasks.dispatcher import dispatcher
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.wait import tell_waiting
 
 #: Kinds that leave a new state of an environment.
 LASTING = frozenset({"deploy", "destroy", "action"})
+_STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 
 
 def finish(task_id: str, outcome: Outcome, hold: Callable[..., None], methods: Sequence[Any] = ()) -> Task:
@@ -39,7 +42,7 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     task.state = outcome.state
     task.result = outcome.result
     task.error = (
-        None if outcome.error is None else package_places.told(outcome.error, (task.spec or {}).get("packages") or ())
+        None if outcome.error is None else _with_package_places(outcome.error, (task.spec or {}).get("packages") or ())
     )
     task.owner, task.lease_until = "", None
     if outcome.state == Task.NEEDS_PERSON:
@@ -131,3 +134,31 @@ def _root(task: Task) -> str:
 def _undecided(outcome: Outcome) -> str:
     effects = ", ".join(f"{effect.key} ({effect.kind})" for effect in outcome.open)
     return f"Nobody knows whether this was done: {effects}. Somebody has to decide before the task goes on."
+
+
+def _with_package_places(error: Mapping[str, Any], packages: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+    """An error (`vetro.engine.failure`) with places as people know them: ``package version: file``, never where this
+    machine keeps the file. ``packages``: fqn, version, digest."""
+    names = {package["digest"]: f"{package['fqn']} {package['version']}" for package in packages}
+    found = dict(error)
+    if isinstance(found.get("position"), Mapping):
+        found["position"] = _placed(found["position"], names)
+    if isinstance(found.get("frames"), list):
+        found["frames"] = [_placed(f, names) if isinstance(f, Mapping) else f for f in found["frames"]]
+    return found
+
+
+def _placed(place: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {**place, "file": _file_of(str(place.get("file") or ""), names)}
+
+
+def _file_of(file: str, names: Mapping[str, str]) -> str:
+    """One file; ``names``: digest -> package."""
+    if file.startswith(_STANDARD):
+        package, _, inner = file.removeprefix(_STANDARD).partition(os.sep)
+        return f"{package}: {inner}"
+    for digest, name in names.items():
+        _, found, inner = file.partition(digest)
+        if found:
+            return f"{name}: {inner.removeprefix('.zip').lstrip('/')}"
+    return os.path.basename(file)

@@ -26,9 +26,9 @@ from vetro.yaql.regex.nodes import (
 )
 
 _MOST = 1000
-_SPACES = ((9, 13), (28, 32), (133, 133), (160, 160), (5760, 5760), (8192, 8202), (8232, 8233), (8239, 8239),
+SPACES = ((9, 13), (28, 32), (133, 133), (160, 160), (5760, 5760), (8192, 8202), (8232, 8233), (8239, 8239),
            (8287, 8287), (12288, 12288))  # fmt: skip
-_ASCII_RANGES = {"d": ((48, 57),), "s": ((9, 13), (32, 32)), "w": ((48, 57), (65, 90), (95, 95), (97, 122))}
+ASCII_RANGES = {"d": ((48, 57),), "s": ((9, 13), (32, 32)), "w": ((48, 57), (65, 90), (95, 95), (97, 122))}
 _PLACES = {"start": r"\A", "end": r"\z", "line_start": "(?m:^)", "line_end": "(?m:$)", "word": r"\b", "no_word": r"\B"}
 _TOP = 0x10FFFF
 
@@ -167,8 +167,8 @@ def char_set(node: CharSet) -> str:
 
 def _known(letter: str, ascii_only: bool) -> tuple[tuple[int, int], ...] | None:
     if ascii_only:
-        return _ASCII_RANGES[letter]
-    return _SPACES if letter == "s" else None
+        return ASCII_RANGES[letter]
+    return SPACES if letter == "s" else None
 
 
 def complement(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:

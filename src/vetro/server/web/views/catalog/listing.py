@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
@@ -9,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+import vetro
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import search
@@ -16,7 +19,6 @@ from vetro.server.catalog.imports import import_packages
 from vetro.server.errors import Unavailable
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import facets, recent
-from vetro.server.web.views.catalog.example_packages import archives
 from vetro.server.web.views.packages.rows import found, texts
 
 #: Tiles of a page.
@@ -69,7 +71,7 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
 @page("POST", rule="upload_package")
 def examples(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Imports the example packages into the project; those that are there already are left alone."""
-    data = archives()
+    data = _archives()
     if not data:
         raise Unavailable(_("The example packages are not part of this installation."))
     done = import_packages(caller, data, skip_existing=True)
@@ -87,3 +89,22 @@ def _ticked(offered: tuple[tuple[str, int], ...], chosen: list[str]) -> list[tup
     """(name, number, chosen); what was chosen is offered even if nothing is behind it."""
     known = [(name, number, name in chosen) for name, number in offered]
     return known + [(name, 0, True) for name in chosen if name not in dict(offered)]
+
+
+def _examples() -> Path | None:
+    """Where the examples are: beside the program as it is installed, else in the checkout; None without them."""
+    program = Path(vetro.__file__).parent
+    for place in (program / "examples", program.parent.parent / "examples"):
+        if (place / "README.md").is_file():
+            return place
+    return None
+
+
+@cache
+def _archives() -> tuple[bytes, ...]:
+    """The packages of examples/, in all their versions: what fills an empty catalog with one click."""
+    from vetro.packages.checks.paths import package_paths
+    from vetro.packages.load import open_package
+
+    place = _examples()
+    return () if place is None else tuple(open_package(path).blob for path in package_paths(str(place)))
