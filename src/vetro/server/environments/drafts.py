@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models.functions import Length
 
 from vetro.diagnostics import Text
 from vetro.model import paths
@@ -27,7 +28,6 @@ from vetro.server.environments.models import Session
 from vetro.server.environments.service import announce, described
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import stamp
-from vetro.server.queries import fetch
 from vetro.server.quotas import enforcement
 from vetro.server.secrets.encryption import Ciphertext, dumps
 
@@ -217,7 +217,7 @@ def remove_services(caller: Caller, environment_id: str, session_id: str, path: 
 
 def _stored(session: Session) -> int:
     """Bytes of the draft as it is."""
-    return int(fetch("SELECT coalesce(length(draft), 0) FROM environments_session WHERE id = %s", (session.id,))[0][0])
+    return int(Session.objects.values_list(Length("draft"), flat=True).get(id=session.id) or 0)
 
 
 def _with_status(listed: list[Any], status: str) -> list[Any]:

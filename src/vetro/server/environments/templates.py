@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.db.models.functions import Length
 
 from vetro.diagnostics import Text
 from vetro.model import paths
@@ -27,7 +28,6 @@ from vetro.server.environments.models import Session, Template
 from vetro.server.environments.template_secrets import services_of
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
-from vetro.server.queries import fetch
 from vetro.server.quotas import enforcement
 
 _NO_NAME = Text("Please, specify a name of the environment template.")
@@ -282,7 +282,7 @@ def _store(caller: Caller, row: Template, listed: list[Any], *, stamped: bool = 
 
 def _stored(row: Template) -> int:
     """Bytes of the template as it is."""
-    return int(fetch("SELECT length(model) FROM environments_template WHERE id = %s", (row.id,))[0][0])
+    return int(Template.objects.values_list(Length("model"), flat=True).get(id=row.id))
 
 
 def _version(value: Any) -> int:
