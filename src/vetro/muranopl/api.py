@@ -11,14 +11,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any, Literal
 
+from vetro.muranopl.catalog import Skipped
 from vetro.muranopl.configs import MemoryConfigs
 from vetro.muranopl.defaults import defaults
 from vetro.muranopl.functions.mocks import add_mock_functions
-from vetro.muranopl.package_list import source_of
 from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.muranopl.runtime.execution import Clock, MuranoExecution
 from vetro.muranopl.session import Session
@@ -55,7 +55,7 @@ class Engine:
         core: Iterable[Any] | None = None,
         tier: Literal["compiled", "closure"] = "compiled",
     ) -> None:
-        self.source = source_of(packages, core)
+        self.source = _source_of(packages, core)
         self.limits = limits or Limits()
         self.configs = (
             configs if hasattr(configs, "get") and not isinstance(configs, Mapping) else MemoryConfigs(configs or ())
@@ -101,3 +101,58 @@ def default_natives() -> NativeRegistry | None:
     """Native classes of the core library, where it is installed beside the language."""
     natives: NativeRegistry | None = defaults().natives
     return natives
+
+
+class PackageListSource:
+    """Answers from packages held in memory; ``behind`` are other sources asked for what the list lacks."""
+
+    def __init__(self, packages: Iterable[Any], behind: Sequence[Any] = ()) -> None:
+        self._by_name: dict[str, list[Any]] = {}
+        self._by_class: dict[str, list[Any]] = {}
+        self._skipped: list[Skipped] = []
+        self._behind = tuple(behind)
+        for package in packages:
+            if isinstance(package, Skipped):
+                self._skipped.append(package)
+                continue
+            same = self._by_name.setdefault(package.name, [])
+            if any(p.version == package.version for p in same):
+                continue  # the first one wins
+            same.append(package)
+            for name in package.classes:
+                self._by_class.setdefault(name, []).append(package)
+
+    def packages(self, name: str) -> list[Any]:
+        """All versions of a package."""
+        found = list(self._by_name.get(name, ()))
+        for source in self._behind:
+            found += [p for p in source.packages(name) if all(p.version != f.version for f in found)]
+        return found
+
+    def packages_with_class(self, class_name: str) -> list[Any]:
+        """All packages that define the class."""
+        found = list(self._by_class.get(class_name, ()))
+        for source in self._behind:
+            known = {(p.name, p.version) for p in found}
+            found += [p for p in source.packages_with_class(class_name) if (p.name, p.version) not in known]
+        return found
+
+    def skipped(self) -> list[Skipped]:
+        """What was left out."""
+        return [*self._skipped, *(s for source in self._behind for s in source.skipped())]
+
+    def all(self) -> list[Any]:
+        """Every package of the list, in the order given."""
+        return [p for packages in self._by_name.values() for p in packages]
+
+
+def _source_of(packages: Any, core: Iterable[Any] | None) -> PackageListSource:
+    """A source over packages or a source, with the core library added unless a package of that name is there."""
+    if core is None:
+        core = defaults().packages
+    if hasattr(packages, "packages_with_class"):
+        extra = [p for p in core if not packages.packages(p.name)]
+        return PackageListSource(extra, [packages])
+    given = list(packages)
+    names = {p.name for p in given if not isinstance(p, Skipped)}
+    return PackageListSource([*given, *(p for p in core if p.name not in names)])
