@@ -149,7 +149,7 @@ def test_rows_that_are_none_are_named(tmp_path: Path, row: dict[str, Any], said:
     with pytest.raises(ConfigError, match=said):
         spec.class_configs(config(tmp_path, engine__class_configs=[row]))
     found = [
-        one for one in variables.examine(config(tmp_path, engine__class_configs=[row]), {}) if one.level == "error"
+        one for one in variables.examine(config(tmp_path, engine__class_configs=[row]), {}) if one.severity == "error"
     ]
     assert len(found) == 1
-    assert said in found[0].text
+    assert said in found[0].message

@@ -63,9 +63,9 @@ def test_an_empty_catalog_offers_the_examples_and_imports_them_with_one_click(
 ) -> None:
     from vetro.server.web.views.catalog import listing
 
-    found = listing.archives()
+    found = listing._archives()
     assert len(found) > 10
-    monkeypatch.setattr(listing, "archives", lambda: found[:5])  # all of them would take their time
+    monkeypatch.setattr(listing, "_archives", lambda: found[:5])  # all of them would take their time
     client = browser(ann)
     assert "The catalog is empty" in _text(client.get("/app/catalog/"))
     assert client.post("/app/catalog/examples")["Location"] == "/app/catalog/"

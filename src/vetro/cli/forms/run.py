@@ -15,7 +15,7 @@ from vetro.cli import output as out
 from vetro.cli.deploy_target import TargetError, needed_packages
 from vetro.cli.forms.answers import Given, filled, free_name, kept_answers, read_answers, write_answers
 from vetro.cli.forms.subject import Subject, form_session_of, sorted_targets, subject_of, with_environment
-from vetro.diagnostics import Diagnostic
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, MethodFormSession, Work
 from vetro.yaql.didyoumean import suggest
 
@@ -171,7 +171,8 @@ def _started(
     if builder not in known:
         meant = suggest(builder, known)
         hint = f"did you mean '{meant}'?" if meant else f"there are: {', '.join(known) or '-'}"
-        raise TargetError(f"{subject.class_name} has no model builder '{builder}'", hint=hint)
+        text = Text("{name} has no model builder '{builder}'", name=subject.class_name, builder=builder)
+        raise TargetError(text, hint=hint)
     schema = schemas[builder]
     asked = MethodFormSession(place.describer, schema, place.objects, new_id=lambda: uuid.uuid4().hex)
     args = asked.result(fill(asked, asked.begin()))
