@@ -1,13 +1,15 @@
-"""Definitions that name their class by a key (``p:Item: {…}``), written with a header as stored models have them.
+"""Where objects stand in the properties of a class, and definitions there written with a header, as stored models have.
 
-Which class a key means depends on the class whose property it stands in: its namespaces, and its contract, which alone
-says whether a mapping is an object or data with such a key. Classes are only read, nothing of them runs.
+A definition may name its class by a key (``p:Item: {…}``), or leave it to the contract. Which class that is depends on
+the class whose property it stands in: its namespaces, and its contract, which alone says whether a mapping is an object
+or data. Classes are only read, nothing of them runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from vetro.model.header import header_of, parse_type_text, type_of
 from vetro.muranopl.api import Engine
@@ -16,101 +18,117 @@ from vetro.muranopl.contracts.model import (
     ContractExpression,
     ContractList,
     ContractMap,
+    OfClass,
     object_calls,
 )
+from vetro.muranopl.declarations.tree import EMPTY, Namespaces
+from vetro.muranopl.errors import UnknownPrefix
 from vetro.muranopl.objects.header import inline_key
-from vetro.muranopl.runtime.protocol import LinkedClass
-from vetro.muranopl.session import Session
 from vetro.muranopl.tools.inspect import class_of_header
-from vetro.yaql.errors import VetroError
-
-#: A value, what holds it and where, and where its contract stands: None where nothing says what it is.
-_Task = tuple[Any, Any, Any, "Contract | None", "LinkedClass | None"]
 
 
-def with_headers(engine: Engine, model: Any, new_id: Callable[[], str] | None = None) -> Any:
-    """A copy of a model; ``new_id`` gives ids to definitions that have none and get a header.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the value of a property. Only what holds objects, or has places that do, is one."""
 
-    What stands below an object whose class is in no package of the engine stays as it is.
-    """
+    #: Of the class that declares the property, where objects may stand.
+    namespaces: Namespaces | None = None
+    #: The class of objects that name none.
+    default: str = ""
+    #: Of a list, by position; the last one repeats.
+    items: tuple[Place | None, ...] = ()
+    #: Of a mapping, by key, and for all other keys.
+    entries: Mapping[str, Place | None] = field(default_factory=lambda: EMPTY)
+    rest: Place | None = None
+
+
+#: The ``type`` of an object -> its properties that hold objects.
+Places: TypeAlias = Callable[[str], Mapping[str, Place]]
+
+
+def places_of(engine: Engine, type_text: str) -> dict[str, Place]:
+    """The properties of a class that hold objects. Raises `VetroError` where there is no such class."""
     session = engine.session()
     try:
-        return session.run(lambda: _rewritten(session, model, new_id))
+        return session.run(lambda: _places(class_of_header(session, type_text).property_owners))
     finally:
         session.close()
 
 
-def _rewritten(session: Session, model: Any, new_id: Callable[[], str] | None) -> Any:
+def _places(owners: Mapping[str, Any]) -> dict[str, Place]:
+    found = {}
+    for name, (declaring, *_) in owners.items():
+        place = _place(declaring.own_properties[name].decl.contract, declaring.decl.namespaces)
+        if place is not None:
+            found[name] = place
+    return found
+
+
+def _place(contract: Contract, namespaces: Namespaces) -> Place | None:
+    if not any(object_calls(contract)):
+        return None
+    if isinstance(contract, ContractList):
+        return Place(items=tuple(_place(item, namespaces) for item in contract.items))
+    if isinstance(contract, ContractMap):
+        entries = {key: _place(inner, namespaces) for key, inner in contract.entries if isinstance(key, str)}
+        return Place(entries=entries, rest=_place(contract.rest[0][1], namespaces) if contract.rest else None)
+    steps = contract.chain.steps if isinstance(contract, ContractExpression) and contract.chain is not None else ()
+    written = next((step.default or step.name for step in steps if isinstance(step, OfClass)), None)
+    return Place(namespaces=namespaces, default=_resolved(namespaces, written) if written else "")
+
+
+def _resolved(namespaces: Namespaces, name: str) -> str:
+    try:
+        return namespaces.resolve(name)
+    except UnknownPrefix:
+        return ""
+
+
+def with_headers(model: Any, places: Places, *, new_id: Callable[[], str] | None = None, defaults: bool = False) -> Any:
+    """A copy of a model; ``new_id`` gives ids to definitions that have none and get a header.
+
+    ``defaults``: also definitions that leave their class to the contract get one.
+    """
     root: list[Any] = [None]
-    work: list[_Task] = [(model, root, 0, None, None)]
+    work: list[tuple[Any, Any, Any, Place | None]] = [(model, root, 0, None)]
     while work:
-        value, holder, place, contract, context = work.pop()
+        value, holder, key, place = work.pop()
         if isinstance(value, Mapping):
-            made, type_ = _headed(session, value, contract, context)
+            made = value if header_of(value) is not None else _headed(value, place, defaults)
             if made is not value and new_id is not None and made["?"].get("id") is None:
                 made["?"]["id"] = new_id()
-            holder[place] = copy = dict(made)
-            for key, item in made.items():
-                if key != "?" and isinstance(item, (Mapping, list, tuple)):
-                    if type_ is not None:
-                        declared = type_.property_owners.get(key)
-                        inner = declared[0].own_properties[key].decl.contract if declared else None
-                        work.append((item, copy, key, inner, declared[0] if declared else None))
-                    else:
-                        work.append((item, copy, key, _of_key(contract, key), context))
+            holder[key] = copy = dict(made)
+            is_object = header_of(made) is not None
+            inside = places(type_of(made)) if is_object else EMPTY if place is None else place.entries
+            rest = None if is_object or place is None else place.rest
+            work += [
+                (item, copy, name, inside.get(name, rest))
+                for name, item in made.items()
+                if name != "?" and isinstance(item, (Mapping, list, tuple))
+            ]
         elif isinstance(value, (list, tuple)):
-            holder[place] = items = list(value)
-            work += [(item, items, index, _of_item(contract, index), context) for index, item in enumerate(value)]
+            holder[key] = copies = list(value)
+            items = () if place is None else place.items
+            work += [
+                (item, copies, index, items[min(index, len(items) - 1)] if items else None)
+                for index, item in enumerate(value)
+            ]
         else:
-            holder[place] = value
+            holder[key] = value
     return root[0]
 
 
-def _headed(
-    session: Session, value: Mapping[str, Any], contract: Contract | None, context: LinkedClass | None
-) -> tuple[Mapping[str, Any], LinkedClass | None]:
-    """The mapping, with a header if it is a definition, and its class where there is one."""
-    if header_of(value) is not None:
-        return value, _class_of(session, type_of(value))
-    if context is None or not isinstance(contract, ContractExpression) or not any(object_calls(contract)):
-        return value, None
+def _headed(value: Mapping[str, Any], place: Place | None, defaults: bool) -> Mapping[str, Any]:
+    """A mapping without a header as it would be with one; itself where it is no object."""
+    if place is None or place.namespaces is None:
+        return value
     key = inline_key(value)
     if key is None:
-        return value, None
+        return {"?": {"type": place.default}, **value} if defaults and place.default and "?" not in value else value
     name, version, package = parse_type_text(key)
-    type_ = None
-    try:
-        text = context.decl.namespaces.resolve(name)
-        if version is None and package is None:
-            type_ = context.resolve_class(name)
-        else:  # as it is written; its package may not be among those that are read
-            text += (f"/{version}" if version else "") + (f"@{package}" if package else "")
-            type_ = _class_of(session, text)
-    except VetroError:
-        return value, None
+    full = _resolved(place.namespaces, name)
+    if not full:
+        return value
+    text = full + (f"/{version}" if version else "") + (f"@{package}" if package else "")
     header = {name: item for name, item in value.items() if name != key}
-    return {"?": {**header, "type": text}, **{k: v for k, v in (value[key] or {}).items() if k != "?"}}, type_
-
-
-def _class_of(session: Session, type_text: str) -> LinkedClass | None:
-    if not type_text:
-        return None
-    try:
-        return class_of_header(session, type_text)
-    except VetroError:
-        return None
-
-
-def _of_item(contract: Contract | None, index: int) -> Contract | None:
-    if isinstance(contract, ContractList) and contract.items:
-        return contract.items[min(index, len(contract.items) - 1)]
-    return None
-
-
-def _of_key(contract: Contract | None, key: Any) -> Contract | None:
-    if not isinstance(contract, ContractMap):
-        return None
-    for known, inner in contract.entries:
-        if known == key:
-            return inner
-    return contract.rest[0][1] if contract.rest else None
+    return {"?": {**header, "type": text}, **{k: v for k, v in (value[key] or {}).items() if k != "?"}}

@@ -29,7 +29,7 @@ def read(caller: Caller, environment_id: str, session_id: str) -> tuple[dict[str
     """
     found = queries.get(caller, environment_id, model=True)
     session = sessions.readable(caller, found, session_id)
-    root = drafts.root_of(session, found)
+    root = drafts.shown_root(caller, session, found)
     view = conceal(view_of(root), redaction.secrets_for(caller, found, root))
     revision = session.revision if session is not None else 0
     return view, revision

@@ -1,8 +1,8 @@
-"""Objects whose class is named by a key (``p:Item: {…}``), written with a header wherever their classes are known.
+"""Objects without a header, written with one wherever the classes that they stand in are known.
 
-Clients may write models so, as packages do. With a header such an object has a package, marks in the place of its
-secrets and an id that is looked at, as all others. Where its class is not in the catalog yet it stays as it is, and is
-looked at again by whoever reads the model.
+Clients may name the class of an object by a key (``p:Item: {…}``), as packages do. With a header such an object has a
+package, marks in the place of its secrets and an id that is looked at, as all others. Where the class around it is not
+in the catalog yet it stays as it is, and is looked at again by whoever reads the model.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from vetro.model.environment import ENVIRONMENT
 from vetro.model.tree import has_class_keys
 from vetro.muranopl.tools.definitions import with_headers
 from vetro.server.caller import SYSTEM
-from vetro.server.catalog.secret_names import engine_of
+from vetro.server.catalog.object_places import places_in
 from vetro.server.environments import packages, queries
 from vetro.server.environments.redaction import packages_that_fit
-from vetro.server.errors import ServiceError
 from vetro.server.ids import new_id
-from vetro.yaql.errors import VetroError
 
 #: How often a class with a package of its own may hold another such one.
 _ROUNDS = 3
@@ -33,31 +31,35 @@ def in_environment(found: queries.Found, root: Any, *, stored: bool = False) -> 
     return _with_headers(root, lambda model: packages.chosen(SYSTEM, found, model), stored)
 
 
+def for_readers(found: queries.Found, root: Any) -> Any:
+    """The same for people who may not change it: also objects that leave their class to a contract have headers.
+
+    Who changes a model gets it as it is: a mark in an object without an id could not come back.
+    """
+    return _with_headers(root, lambda model: packages.chosen(SYSTEM, found, model), False, True)
+
+
 def in_project(project_id: str, root: Any, *, stored: bool = False) -> Any:
     """The same for a model that is no environment's, as a project's catalog has its classes."""
     return _with_headers(root, lambda model: packages.of_project(project_id, model), stored)
 
 
-def of_template(project_id: str, services: list[Any], *, stored: bool = False) -> list[Any]:
-    """The applications of a template with headers."""
-    if not has_class_keys(services):
+def of_template(project_id: str, services: list[Any], *, stored: bool = False, readers: bool = False) -> list[Any]:
+    """The applications of a template with headers; ``readers``: for people who may not change it."""
+    if not readers and not has_class_keys(services):
         return services
     root = {"?": {"id": "template", "type": ENVIRONMENT}, "applications": services}
-    found: list[Any] = in_project(project_id, root, stored=stored)["applications"]
+    choose: Callable[[Any], Any] = lambda model: packages.of_project(project_id, model)  # noqa: E731
+    found: list[Any] = _with_headers(root, choose, stored, readers)["applications"]
     return found
 
 
-def _with_headers(root: Any, choose: Callable[[Any], Iterable[Any]], stored: bool) -> Any:
+def _with_headers(root: Any, choose: Callable[[Any], Iterable[Any]], stored: bool, defaults: bool = False) -> Any:
     for _ in range(_ROUNDS):
-        if root is None or not has_class_keys(root):
+        if root is None or not (defaults or has_class_keys(root)):
             break
-        digests = tuple(sorted({row.digest for row in packages_that_fit(choose, root)}))
-        try:
-            made = with_headers(engine_of(digests), root, new_id if stored else None)
-        except ServiceError:
-            raise
-        except VetroError:  # a package is gone for good, or damaged
-            break
+        places = places_in(row.digest for row in packages_that_fit(choose, root))
+        made = with_headers(root, places, new_id=new_id if stored else None, defaults=defaults)
         if made == root:
             break
         root = made

@@ -69,7 +69,7 @@ def model(caller: Caller, environment_id: str, path: Sequence[str], session_id: 
 
 def _told(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:
     """The root object as the caller may know it: with its secrets for those who may change it, else with marks."""
-    root = root_for(caller, found, session_id)
+    root = shown_root(caller, sessions.readable(caller, found, session_id) if session_id else None, found)
     if root is None or redaction.may_know(caller):
         return root
     told: dict[str, Any] = conceal(root, redaction.secrets_for(caller, found, root))
@@ -88,6 +88,12 @@ def root_of(session: Session | None, found: reading.Found) -> dict[str, Any] | N
     present = ((draft if draft is not None else found.model) or {}).get("Objects")
     root: dict[str, Any] | None = definitions.in_environment(found, present)
     return root
+
+
+def shown_root(caller: Caller, session: Session | None, found: reading.Found) -> dict[str, Any] | None:
+    """The same for somebody to read: who may not change it sees which mappings are objects, and so may hold secrets."""
+    root = root_of(session, found)
+    return root if redaction.may_know(caller) else definitions.for_readers(found, root)
 
 
 def change(

@@ -38,8 +38,11 @@ def given(caller: Caller, row: Template) -> list[Any]:
 def shown(caller: Caller, row: Template, *, marked: bool = False) -> list[Any]:
     """The applications as the caller may see them. ``marked``: secrets are marked for everybody."""
     listed = given(caller, row)
-    if not listed or (not marked and allows(caller, "update_service_env_template")):
+    may_know = allows(caller, "update_service_env_template")
+    if not listed or (not marked and may_know):
         return listed
+    if not may_know:
+        listed = definitions.of_template(row.project_id, listed, readers=True)
     seen: list[Any] = conceal(listed, _secrets(row.project_id, listed))
     return seen
 

@@ -131,9 +131,8 @@ def open_page(caller: Caller, environment_id: str) -> EnvironmentPage:
     session = drafting.current(caller, found)
     if session is None and found.session_id:
         session = Session.objects.filter(id=found.session_id).first()
-    return EnvironmentPage(
-        caller, found, session, drafts.root_of(session, found), deployed_objects(found.model or {}), seen
-    )
+    root = drafts.shown_root(caller, session, found)
+    return EnvironmentPage(caller, found, session, root, deployed_objects(found.model or {}), seen)
 
 
 def last_event() -> int:

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from tests.server.api.v2.conftest import archive, upload
+from tests.server.web.conftest import browser
+
+__all__ = ["browser"]
 
 CANARY = "v1-canary-47"
 
@@ -62,6 +65,46 @@ def test_objects_without_headers_keep_their_secrets_before_they_are_deployed(
     assert ann.post(f"/v1/environments/{drafted}/sessions/{session}/deploy").status_code == 200
     drain()
     assert ann.get(f"/v1/environments/{drafted}").json()["status"] == "ready"
+
+
+def test_objects_that_leave_their_class_to_a_contract_show_readers_no_secret(
+    people: Callable[..., Any], ann: Any, browser: Any
+) -> None:
+    from vetro.server.catalog import standard_packages
+    from vetro.server.environments.models import Session
+
+    standard_packages.ensure()
+    assert upload(ann, archive()).status_code == 201
+    elm = {"name": "elm", "pin": CANARY, "nest": {"eggs": 2}}
+    oak = {"?": {"type": "test.Tree", "id": "1" * 32}, "name": "oak", "neighbour": elm}
+    env = ann.post("/v1/environments", {"name": "e", "services": [oak]}).json()["id"]
+    template = ann.post("/v1/templates", {"name": "t", "services": [oak]}).json()["id"]
+    session = ann.post(f"/v2/environments/{env}/sessions").json()["id"]
+    added = ann.post(f"/v2/sessions/{session}/components", {**oak, "?": {"type": "test.Tree", "id": "2" * 32}})
+    assert added.status_code == 201
+    assert ann.get(f"/v1/environments/{env}/services").json()[0]["neighbour"] == elm  # what was written comes back
+    reed = people("reed", "demo", "reader")
+    Session.objects.filter(id=session).update(user_id=reed.caller.user_id)
+    head = {"headers": {"x-configuration-session": session}}
+    for place, more in (
+        (f"/v1/environments/{env}", {}),
+        (f"/v1/environments/{env}/services/{'1' * 32}/neighbour", {}),
+        (f"/v1/environments/{env}/model/services", head),
+        (f"/v1/templates/{template}", {}),
+        (f"/v2/sessions/{session}/model", {}),
+        (f"/v2/sessions/{session}/components", {}),
+        (f"/v2/sessions/{session}/changes", {}),
+        (f"/v2/templates/{template}", {}),
+    ):
+        told = reed.get(place, **more)
+        assert told.status_code == 200, place
+        assert CANARY not in told.content.decode(), place
+    pages = browser(reed)
+    for page in ("", f"components/{'1' * 32}/", "topology", "history"):
+        told = pages.get(f"/app/environments/{env}/{page}")
+        assert told.status_code == 200 and CANARY not in told.content.decode(), page
+    shown = reed.get(f"/v1/environments/{env}/services/{'1' * 32}/neighbour").json()
+    assert shown["pin"] == {"secret": "kept"} and shown["nest"] == {"?": {"type": "test.Nest"}, "eggs": 2}
 
 
 def test_readers_are_told_no_secret_by_any_call(people: Callable[..., Any], ann: Any, drain: Any) -> None:

@@ -86,7 +86,7 @@ def show_changes(caller: Caller, session_id: str) -> dict[str, Any]:
     """What deploying the draft would change in the model, compared with what is deployed."""
     environment_id = lookup.session(caller, session_id)
     found = queries.get(caller, environment_id, model=True)
-    draft = drafts.root_of(sessions.readable(caller, found, session_id), found)
+    draft = drafts.shown_root(caller, sessions.readable(caller, found, session_id), found)
     limits.check_comparable(deployed_objects(found.model or {}), draft)
     secrets = redaction.of_roots(caller, found, deployed_objects(found.model or {}), draft)
     items = history.pending(caller, environment_id, session_id, as_diff(secrets))
