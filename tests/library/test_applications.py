@@ -40,10 +40,11 @@ def test_check_finds_nothing() -> None:
     assert [str(problem) for _, problem in check_paths([str(PACKAGE.location)])] == []
 
 
-def test_sessions_see_both_standard_packages() -> None:
+def test_sessions_see_the_standard_packages() -> None:
     assert [(p.name, str(p.version), p.format, p.type) for p in core_packages()] == [
         ("io.murano", "0.0.0", (1, 4), "Library"),
         ("io.murano.applications", "0.0.0", (1, 4), "Library"),
+        ("io.vetro", "1.0.0", (1, 4), "Library"),
     ]
 
 

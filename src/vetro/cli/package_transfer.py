@@ -236,7 +236,7 @@ def required(client: Client, packages: Sequence[Any], folder: Path) -> Iterator[
 
 def lacking(packages: Iterable[Any]) -> list[tuple[str, str]]:
     """Names and versions of what packages require that is neither one of them nor part of Vetro."""
-    from vetro.engine.models.suggest import STANDARD
+    from vetro.packages.package import STANDARD
 
     known = list(packages)
     there = {package.name for package in known} | set(STANDARD)

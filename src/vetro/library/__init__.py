@@ -29,9 +29,17 @@ def applications_package() -> LoadedPackage:
     return open_package(_ROOT / "io.murano.applications")
 
 
+@cache
+def vetro_package() -> LoadedPackage:
+    """The package ``io.vetro``: metadata about health and power, which no other implementation of the language has."""
+    from vetro.packages import open_package
+
+    return open_package(_ROOT / "io.vetro")
+
+
 def core_packages() -> list[LoadedPackage]:
     """The standard packages in the order in which sessions see them."""
-    return [core_package(), applications_package()]
+    return [core_package(), applications_package(), vetro_package()]
 
 
 def core_natives() -> NativeRegistry:

@@ -25,6 +25,8 @@ from vetro.packages.regular import read_regular
 
 T = TypeVar("T")
 
+#: The packages that come with Vetro (`vetro.library`).
+STANDARD = ("io.murano", "io.murano.applications", "io.vetro")
 #: The oldest and the newest dialect there is; versions of foreign formats are clamped to them.
 _OLDEST, _NEWEST = (1, 0), (1, 4)
 

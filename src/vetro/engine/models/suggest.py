@@ -16,12 +16,12 @@ from vetro.model.environment import ENVIRONMENT
 from vetro.model.header import parse_type_text, type_of
 from vetro.muranopl.declarations.tree import NO_DEFAULT
 from vetro.muranopl.errors import MuranoError
+from vetro.packages.package import STANDARD
 from vetro.yaql.api import compile
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 APPLICATION = "io.murano.Application"
-STANDARD = ("io.murano", "io.murano.applications")
 #: Abstract classes of the standard library and what stands in for them.
 USUAL: Mapping[str, str] = {
     "io.murano.resources.Instance": "io.murano.resources.LinuxMuranoInstance",

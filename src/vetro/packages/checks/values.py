@@ -17,13 +17,13 @@ from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.source.documents import load_documents
 from vetro.muranopl.source.nodes import PLAIN, position
 from vetro.muranopl.types.meta import MetaObjects, Slot
+from vetro.packages.checks.lifecycle import lifecycle_problems
+from vetro.packages.package import STANDARD
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 _CLOSING = {")": "(", "]": "[", "}": "{"}
-#: Packages whose contracts are known.
-STANDARD = frozenset({"io.murano", "io.murano.applications"})
 #: Operators that no text has.
 _NUMERIC = ("-", "/")
 
@@ -140,9 +140,11 @@ def check_meta(kind: Any, session: Any) -> Iterator[Diagnostic]:
         # Contracts of the standard classes run no code of a package.
         if not unknown and plain and meta_type.package.name in STANDARD:
             try:
-                objects.object_of(Slot(decl, meta_type, kind))
+                made = objects.object_of(Slot(decl, meta_type, kind))
             except VetroError as error:
                 yield Diagnostic(error.code, ERROR, error.message, error.hint, decl.position)
+            else:
+                yield from lifecycle_problems(kind, made, decl.position)
 
 
 def _attached(decl: d.ClassDecl) -> Iterator[d.MetaDecl]:

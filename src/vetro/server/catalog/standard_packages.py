@@ -1,4 +1,4 @@
-"""The packages of the installation, io.murano and io.murano.applications, as packages of the catalog."""
+"""The standard packages (`vetro.library`) as packages of the catalog."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from functools import cache
 
 from django.db import transaction
 
+from vetro.packages.package import STANDARD
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.versions import sort_key
 
 #: Names that only administrators may upload.
-NAMES = frozenset({"io.murano", "io.murano.applications"})
+NAMES = STANDARD
 
 
 @cache

@@ -1,0 +1,54 @@
+"""Metadata of io.vetro.lifecycle that can never work."""
+
+from __future__ import annotations
+
+import pytest
+
+from vetro.packages import memory_package
+from vetro.packages.checks.classes import check_classes
+
+HEAD = "Namespaces: {=: t, std: io.murano, l: io.vetro.lifecycle}\nName: Main\nExtends: std:Object\n"
+PROPERTIES = "Properties: {port: {Contract: $.int()}, server: {Contract: $.class(std:Object)}}\n"
+
+
+def findings(meta: str, require: bool = True) -> list[tuple[int, str, str]]:
+    text = f"{HEAD}Meta: {meta}\n{PROPERTIES}"
+    manifest = {"name": "t", "format": "1.4", "classes": {"t.Main": text}}
+    if require:
+        manifest["require"] = {"io.vetro": "1"}
+    found = check_classes(memory_package(manifest))
+    return [(p.place.line, p.code, p.message) for p in found if p.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        "{l:Health: {kind: http, port: port, path: /health, expect: [200, 204], every: 30, grace: 120}}",
+        "[l:Health: {kind: tcp, port: 5432, on: server}, l:Health: {name: b, kind: tcp, port: 22}]",
+        "{l:Health: {kind: https}}",
+    ],
+)
+def test_checks_that_can_be_made(meta: str) -> None:
+    assert findings(meta) == []
+
+
+@pytest.mark.parametrize(
+    ("meta", "code", "message"),
+    [
+        ("{kind: tcp}", "CHK105", "a check of kind tcp needs 'port'"),
+        ("{kind: tcp, port: prt}", "CHK105", "'port' of a check names no property of the class: 'prt'"),
+        ("{kind: tcp, port: 1, on: sever}", "CHK105", "'on' of a check names no property of the class: 'sever'"),
+        ("{kind: http, path: health}", "CHK105", "'path' of a check names no property of the class: 'health'"),
+        ("{kind: udp}", "MPL200", ""),
+        ("{kind: tcp, port: 70000}", "MPL200", ""),
+        ("{kind: tcp, port: 1, every: 9}", "MPL200", ""),
+    ],
+)
+def test_checks_that_can_never_be_made(meta: str, code: str, message: str) -> None:
+    ((line, found, said),) = findings(f"{{l:Health: {meta}}}")
+    assert (line, found) == (4, code) and said.startswith(message)
+
+
+def test_whoever_does_not_require_the_package_does_not_see_it() -> None:
+    ((_, code, message),) = findings("{l:Health: {kind: https}}", require=False)
+    assert code == "MPL300" and "io.vetro.lifecycle.Health" in message
