@@ -8,7 +8,7 @@ disks GiB. Source of the rules: LOCAL_CLOUD.md 1-3, CORE_LIBRARY.md 3 (HeatStack
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -125,6 +125,9 @@ class ServerState:
     image: str = ""
     flavor: str = ""
     created: float = 0.0
+    #: Those of its addresses that lead from this machine to it and to nobody else: the cloud handed them out itself.
+    #: A tenant's own choice of addresses may be somebody's elsewhere.
+    reachable: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,18 @@ class ShowsAgents(Protocol):
     def console_of(self, owner: Owner, queue: str, lines: int) -> tuple[str, str] | None:
         """Name and end of the console of the server whose agent has this queue; None where none is known. Raises
         `CloudError` when the console cannot be read.
+        """
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class ListsServers(Protocol):
+    """A cloud that tells the states of many environments' servers at once."""
+
+    def seen_servers(self, servers: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
+        """Those of the servers (ids, by owner) that are there and are their owner's. Raises `CloudError`.
+
+        Models say which servers these are, so an owner may name a stranger's: it is not there for this one.
         """
         ...  # pragma: no cover - protocol
 

@@ -159,3 +159,16 @@ def test_a_change_waits_for_the_machine_and_fails_with_its_name(
     running.states["one"] = "ACTIVE"
     world.push(hot({"a": vm("one"), "b": vm("two")}))
     assert len(running.servers()) == 2
+
+
+def test_servers_of_many_environments_are_seen_at_once(running: Running) -> None:
+    """Addresses are told where this machine leads to them: those of the plan and floating ones."""
+    other = Owner(OWNER.project, "Other")
+    ids = {server.name: server.id for server in running.servers()}
+    running.states["two"] = "ERROR"
+    running.states["three"] = "GONE"
+    found = running.world.cloud.seen_servers({OWNER: [*ids.values(), "gone"], other: list(ids.values())})
+    assert found[other] == {}
+    seen = found[OWNER].values()
+    assert {state.name: state.status for state in seen} == {"one": "ACTIVE", "two": "ERROR", "three": "ERROR"}
+    assert all(len(state.reachable) == 1 for state in seen)

@@ -301,3 +301,37 @@ def test_the_fake_objects_to_what_no_service_has() -> None:
         (("nova", "DELETE", "/os-availability-zone", [], None), "DELETE"),
     ):
         assert said in objection(*request)
+
+
+def test_servers_of_many_environments_are_seen_with_one_list(fake: Fake, cloud: OpenStackCloud) -> None:
+    """A project may hold environments of several tenants: whoever names a stranger's server learns nothing of it."""
+    theirs = Owner("project", "Theirs")
+    for owner, id in ((OWNER, "s1"), (theirs, "s2")):
+        parts = parts_of({"resources": {"a": {"type": "OS::Nova::Server"}}}, {}, {}, None)
+        put, drop = difference({}, parts)
+        cloud.push_stack(owner, "", "farm", StackChange(digest_of(parts), None, put, drop))
+        stack = list(fake.stacks.values())[-1]
+        stack["resources"] = [{"resource_type": "OS::Nova::Server", "physical_resource_id": id, "resource_name": "r"}]
+    network = [
+        {"addr": "10.0.0.4", "OS-EXT-IPS:type": "fixed"}, {"addr": "203.0.113.7", "OS-EXT-IPS:type": "floating"},
+    ]  # fmt: skip
+    rows = [{"id": id, "name": id, "status": status, "addresses": {"n": network}} for id, status in (
+        ("s1", "ACTIVE"), ("s2", "SHUTOFF"), ("s3", "ACTIVE")
+    )]  # fmt: skip
+    fake.lists = {"nova": {"/servers/detail": {"servers": rows}}}
+    fake.asked.clear()
+    found = cloud.seen_servers({OWNER: ["s1", "s2", "s3", "gone"], theirs: ["s2"]})
+    told = {
+        owner.environment: {id: (state.status, tuple(state.reachable)) for id, state in seen.items()}
+        for owner, seen in found.items()
+    }
+    assert told == {
+        "Env": {"s1": ("ACTIVE", ("203.0.113.7",))},
+        "Theirs": {"s2": ("SHUTOFF", ("203.0.113.7",))},
+    }
+    assert cloud.seen_servers({OWNER: ["s2", "s3"]}) == {OWNER: {}}
+    fake.asked.clear()
+    cloud.seen_servers({OWNER: ["s1"], theirs: ["s2"]})
+    assert [path.partition("?")[0] for _, path in fake.asked if "nova" in path or "servers" in path] == [
+        path for _, path in fake.asked
+    ] and len(fake.asked) == 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from vetro.clouds.interface import (
@@ -26,6 +27,9 @@ from vetro_openstack.networking import Networking
 from vetro_openstack.settings import OpenStackSettings
 from vetro_openstack.stacks import Stacks
 
+#: Seconds between two looks at which servers the stacks of an environment made.
+_OWNERSHIP = 60.0
+
 
 class OpenStackCloud:
     """Implements `vetro.clouds.interface.Cloud`. Nothing is asked of the cloud before somebody needs it.
@@ -46,6 +50,8 @@ class OpenStackCloud:
         self._links: dict[tuple[str, str], Link] = {}
         self._stacks = Stacks(settings)
         self._agents = Agents(self._stacks)
+        #: By project and environment: when it may be asked again which servers its stacks made, and these.
+        self._made: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
         self._networking: dict[tuple[str, str], Networking] = {}
 
     def regions(self) -> Sequence[str]:
@@ -77,6 +83,33 @@ class OpenStackCloud:
             for region in ("", *self.regions())
             for server in servers.servers(self._link(owner, region), self._stacks, owner, region)
         ]
+
+    def seen_servers(self, wanted: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
+        """See `ListsServers.seen_servers`: one list a project and region.
+
+        Environments of several tenants may share a project: whose a server is says the stack that made it. That is
+        asked when an id is new, and once a minute at most for an environment.
+        """
+        owned = {owner: self._owned(owner, ids) for owner, ids in wanted.items()}
+        projects: dict[str, dict[str, ServerState]] = {}
+        for project in dict.fromkeys(owner.project for owner in wanted):
+            ids = {id for owner, known in owned.items() if owner.project == project for id in known}
+            seen = projects[project] = {}
+            for region in ("", *self.regions()):
+                seen |= servers.seen(self._link(Owner(project, ""), region), ids, region)
+        return {
+            owner: {id: projects[owner.project][id] for id in known if id in projects[owner.project]}
+            for owner, known in owned.items()
+        }
+
+    def _owned(self, owner: Owner, ids: Collection[str]) -> Collection[str]:
+        key, now = (owner.project, owner.environment), time.monotonic()
+        until, known = self._made.get(key, (0.0, frozenset()))
+        if until < now and not known.issuperset(ids):
+            links = [self._link(owner, region) for region in ("", *self.regions())]
+            known = frozenset().union(*(servers.ids(link, self._stacks, owner) for link in links))
+            self._made[key] = (now + _OWNERSHIP, known)
+        return known.intersection(ids)
 
     def resources(self, owner: Owner) -> Sequence[ResourceState]:
         """See `ShowsResources.resources`."""

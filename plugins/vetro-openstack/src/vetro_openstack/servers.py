@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,19 @@ def servers(link: Link, stacks: Stacks, owner: Owner, region: str) -> Sequence[S
         if answer is not None:
             found.append(_state(answer["server"], stack, region))
     return found
+
+
+def seen(link: Link, owned: Collection[str], region: str) -> dict[str, ServerState]:
+    """Those of these servers that are there, by id, from one list for the whole project."""
+    if not owned or not link.offers("compute"):
+        return {}
+    rows = link.pages("compute", "/servers/detail", "servers")
+    return {state.id: state for row in rows if row.get("id") in owned for state in [_state(row, "", region)]}
+
+
+def ids(link: Link, stacks: Stacks, owner: Owner) -> frozenset[str]:
+    """Ids of the servers that the owner's stacks have made."""
+    return frozenset(id for id, _ in _ids(link, stacks, owner)) if link.offers("compute") else frozenset()
 
 
 def console(link: Link, stacks: Stacks, owner: Owner, server: str, lines: int) -> str | None:
@@ -58,7 +71,7 @@ def _ids(link: Link, stacks: Stacks, owner: Owner) -> list[tuple[str, str]]:
 
 
 def _state(record: dict[str, Any], stack: str, region: str) -> ServerState:
-    addresses = [one["addr"] for rows in (record.get("addresses") or {}).values() for one in rows]
+    told = [one for rows in (record.get("addresses") or {}).values() for one in rows]
     try:
         created = datetime.fromisoformat(str(record.get("created")).replace("Z", "+00:00")).timestamp()
     except ValueError:
@@ -71,8 +84,10 @@ def _state(record: dict[str, Any], stack: str, region: str) -> ServerState:
         region,
         # What is neither made nor broken does not run: PAUSED, SUSPENDED, STOPPED, DELETED…
         _STATES.get(str(record.get("status")), "SHUTOFF"),
-        addresses,
+        [one["addr"] for one in told],
         str(image.get("id", "")) if isinstance(image, dict) else "",
         str(flavor.get("original_name") or flavor.get("id", "")),
         created,
+        # Networks of tenants are anywhere; only what the cloud itself handed out leads to this server from outside.
+        [one["addr"] for one in told if one.get("OS-EXT-IPS:type") == "floating"],
     )

@@ -21,6 +21,7 @@ from vetro.clouds.interface import (
     StackChange,
     StackState,
 )
+from vetro.clouds.stacks.address_plan import Plan
 from vetro.clouds.stacks.initial_state import seed
 from vetro.clouds.stacks.listing import listed, mark_image, region_named
 from vetro.clouds.stacks.machine_images import offer
@@ -31,9 +32,11 @@ from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory, Kind, Record
-from vetro.clouds.stacks.types.server import addresses
+from vetro.clouds.stacks.types.server import addresses, reachable
 
 _log = logging.getLogger(__name__)
+#: Seconds for which reachable addresses are believed by those who look all the time.
+_REACHED = 60.0
 
 
 class StackCloud:
@@ -73,6 +76,8 @@ class StackCloud:
             raise
         self.driver = driver
         self.directory = directory
+        #: By id of a server: until when its reachable addresses are believed, and these.
+        self._reached: dict[str, tuple[float, tuple[str, ...]]] = {}
         self.name = driver.name
         try:
             for line in self.sweep():
@@ -121,6 +126,43 @@ class StackCloud:
             )
             for region, things, item in found
         ]
+
+    def seen_servers(self, servers: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
+        """See `ListsServers.seen_servers`. Addresses may be those of a minute ago."""
+        owners = {(owner.project, owner.environment): owner for owner in servers}
+        wanted = {owner: frozenset(ids) for owner, ids in servers.items()}
+        rows = self._database.rows("SELECT body, region FROM records WHERE kind = 'server'")
+        items: list[tuple[Owner, Record, str]] = []
+        for body, region in rows:
+            item = json.loads(body)
+            owner = owners.get((item["tenant_id"], item["environment"]))
+            if owner is not None and item["id"] in wanted[owner]:
+                items.append((owner, item, region))
+        seen = self.driver.statuses([item["id"] for _, item, _ in items])
+        found: dict[Owner, dict[str, ServerState]] = {owner: {} for owner in servers}
+        for owner, item, region in items:
+            found[owner][item["id"]] = ServerState(
+                item["id"],
+                item["name"],
+                item["stack"],
+                region,
+                item["status"] if item["status"] == "BUILD" else seen.get(item["id"], "ERROR"),
+                created=item["created"],
+                reachable=self._reachable(item, region),
+            )
+        return found
+
+    def _reachable(self, item: Record, region: str) -> tuple[str, ...]:
+        now = time.monotonic()
+        known = self._reached.get(item["id"])
+        if known is None or known[0] < now:
+            able = self._services.capabilities
+            things = self._services.things(region, item["tenant_id"])
+            plan = Plan(self._database, self._settings)
+            own = able is None or able.networks == "own"
+            known = (now + _REACHED, tuple(reachable(things, item, plan.leased)) if own else ())
+            self._reached[item["id"]] = known
+        return known[1]
 
     def console(self, owner: Owner, server: str, lines: int = 200) -> str:
         """See `Cloud.console`."""
