@@ -42,7 +42,8 @@ def main() -> int:
 def serve_worker(fd: int) -> int:
     """Gets the settings from ``fd`` and performs the effects of one task; the exit status.
 
-    The setting ``rehearsal`` (true: the task is a plan) is ours, all others are those of `build_host`.
+    The settings ``rehearsal`` (true: the task is a plan) and ``watch`` (true: it watches environments instead, see
+    `vetro.engine.watching.process`) are ours, all others are those of `build_host`.
     """
     os.set_inheritable(fd, False)  # programs that a cloud starts have no business with it
     try:
@@ -50,6 +51,11 @@ def serve_worker(fd: int) -> int:
         if not messages:
             return 1
         config = dict(messages[0]["config"])
+        if config.pop("watch", False):
+            from vetro.engine.watching.process import serve as watch  # no task needs it
+
+            watch(fd)
+            return 0
         rehearsal = config.pop("rehearsal", False)
         made = build_host(config)
         pulse = pulse_of(config)

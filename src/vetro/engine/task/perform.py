@@ -21,8 +21,10 @@ from vetro.muranopl.api import Engine
 from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.runtime.execution import EffectClock
 from vetro.muranopl.session import Session
+from vetro.muranopl.types.meta import meta_values
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import VetroError
+from vetro.yaql.values import freeze
 
 #: The largest single value may take this part of the task's memory.
 VALUE_SHARE = 4
@@ -179,6 +181,16 @@ class Performance:
         """The errors of the model; see `vetro.engine.models.check_model`."""
         return None, {"errors": check_model(session, self.task.model)}
 
+    def lifecycle(self, session: Session) -> tuple[Any, Any]:
+        """What classes declare about the health of their objects; see `vetro.engine.task.task.Kind`."""
+        found: dict[str, Any] = {}
+        for item in self.task.args.get("classes") or ():
+            type_ = session.types.find(item["name"], item.get("version"), item.get("package"))
+            health = [values for name, values in meta_values(session, type_) if name == "io.vetro.lifecycle.Health"]
+            if health:
+                found[item["text"]] = {"health": plain_result(session, tuple(map(freeze, health)))}
+        return None, found
+
     def _answer_questions(self) -> None:
         """Kind ``questions``: every answer is the argument of the effect that gets the next question, until none comes.
 
@@ -273,4 +285,5 @@ KINDS: dict[str, Callable[[Performance, Session], tuple[Any, Any]]] = {
     "call": Performance.call,
     "suggest": Performance.suggest,
     "check_model": Performance.check_model,
+    "lifecycle": Performance.lifecycle,
 }

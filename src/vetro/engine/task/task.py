@@ -17,9 +17,15 @@ from typing import Any, Literal
 #: `vetro.engine.models.Applied.as_json`. Ids follow from ``seed``: give a random one. ``check_model``: loads ``model``
 #: and lists what does not fit; the result is ``{"errors": [...]}`` as `vetro.engine.models.check_model` gives them.
 #:
+#: ``lifecycle``: what classes declare with the metadata of ``io.vetro.lifecycle``; ``args.classes`` is a list of
+#: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}]}}`` of those that declare
+#: something.
+#:
 #: ``questions``: ``method`` names a function of the installation (`vetro.engine.installation.Installation.answering`)
 #: that answers one question after another; see `vetro.engine.query.query.Conversation`.
-Kind = Literal["deploy", "action", "static", "builder", "schema", "call", "suggest", "check_model", "questions"]
+Kind = Literal[
+    "deploy", "action", "static", "builder", "schema", "call", "suggest", "check_model", "lifecycle", "questions"
+]
 #: Kinds that leave a model, and effects outside. Without a journal they cannot be run; see `vetro.engine.query.query`.
 LASTING = frozenset({"deploy", "action"})
 

@@ -1,0 +1,136 @@
+"""Probes: one connection to an address that the cloud handed out, and whether the answer is well.
+
+No credentials are sent and no redirect is followed; a probe reads at most 64 KiB and takes at most 5 seconds, over all
+addresses of a server. What answers is a tenant's program: nothing of it is told but its status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Literal
+
+from vetro.diagnostics import Text
+
+#: Seconds that one probe takes at most.
+DEADLINE = 5.0
+#: Bytes that are read at most.
+LARGEST = 64 << 10
+_CONTROL = frozenset(map(chr, (*range(33), 127)))
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What is asked. ``expect``: statuses that are well; empty: 200 to 399 where ``strict``, else all below 500."""
+
+    kind: Literal["http", "https", "tcp"]
+    port: int
+    path: str = "/"
+    expect: Collection[int] = ()
+    strict: bool = True
+
+
+async def run(probe: Probe, addresses: Sequence[str]) -> str | None:
+    """None when it is well at one of the addresses, else why it is not."""
+    why: str | None = Text("the server has no address that can be reached from here")
+    at = ""
+    try:
+        async with asyncio.timeout(DEADLINE):
+            for at in addresses:
+                why = await _at(probe, at)
+                if why is None:
+                    break
+    except TimeoutError:
+        why = Text("no answer from {at} within {seconds:g} s", at=_shown(at, probe.port), seconds=DEADLINE)
+    return why
+
+
+async def _at(probe: Probe, address: str) -> str | None:
+    at = _shown(address, probe.port)
+    try:
+        if probe.kind == "tcp":
+            await _connect(address, probe.port)
+            return None
+        line = await _first_line(probe, address)
+    except (OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if isinstance(number, int) and number > 0 else type(error).__name__
+        return Text("no connection to {at}: {reason}", at=at, reason=reason)
+    status = _status(line)
+    if status is None:
+        return Text("{at} does not speak HTTP", at=at)
+    if status in probe.expect or (not probe.expect and (200 <= status < 400 if probe.strict else status < 500)):
+        return None
+    return Text("{at} answers with status {status}", at=at, status=status)
+
+
+async def _connect(address: str, port: int) -> None:
+    loop = asyncio.get_running_loop()
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as connection:
+        await loop.sock_connect(connection, (address, port))
+
+
+async def _first_line(probe: Probe, address: str) -> bytes:
+    path = "".join("%20" if c in _CONTROL else c for c in probe.path)
+    request = (
+        f"GET {path} HTTP/1.1\r\nHost: {_shown(address, probe.port)}\r\n"
+        "User-Agent: Vetro-health\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+    ).encode("utf-8", "replace")
+    if probe.kind == "https":
+        return await _encrypted(request, address, probe.port)
+    loop = asyncio.get_running_loop()
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    answer = b""
+    with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as connection:
+        await loop.sock_connect(connection, (address, probe.port))
+        await loop.sock_sendall(connection, request)
+        while b"\n" not in answer and len(answer) < LARGEST:
+            data = await loop.sock_recv(connection, 4096)
+            if not data:
+                break
+            answer += data
+    return answer
+
+
+async def _encrypted(request: bytes, address: str, port: int) -> bytes:
+    reader, writer = await asyncio.open_connection(address, port, ssl=_unverified(), limit=LARGEST)
+    try:
+        writer.write(request)
+        await writer.drain()
+        return await reader.readline()
+    finally:
+        writer.transport.abort()
+
+
+def _unverified() -> ssl.SSLContext:
+    """Whoever answers is well: certificates of servers by their addresses are nobody's."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _status(line: bytes) -> int | None:
+    words = line.split(b"\n", 1)[0].split(None, 2)
+    if len(words) < 2 or not words[0].startswith(b"HTTP/") or len(words[1]) != 3 or not words[1].isdigit():
+        return None
+    return int(words[1])
+
+
+def _shown(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an IP address that may be probed: no loopback, link-local or group address is a server's."""
+    try:
+        found = ip_address(text)
+    except ValueError:
+        return False
+    return not (found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified)

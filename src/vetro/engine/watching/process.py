@@ -1,0 +1,93 @@
+"""The watcher's own process: it has clouds and opens connections; it has no database, and runs no package code.
+
+From the worker: ``{"t": "config", "config": {"watch": true}}`` first; ``{"t": "cloud", "key", "settings"}``, which
+`vetro.engine.host.config.cloud_of` takes; ``{"t": "put", "environment"}``; ``{"t": "drop", "ids"}``;
+``{"t": "finish"}``. To it: ``{"t": "ready"}`` first; ``{"t": "changes", "environments"}`` (`Watch.changes`);
+``{"t": "alive", "made"}`` every few seconds: what was told before holds on. It ends when the worker has gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.clouds.interface import Cloud, Owner
+from vetro.engine.host.config import cloud_of
+from vetro.engine.task.frames import Decoder, FrameError, encode
+from vetro.engine.watching.schedule import Watch
+
+#: Seconds between two looks for changes, and between two signs of life.
+TELL, ALIVE = 1.0, 5.0
+
+
+def serve(fd: int) -> None:
+    """Watches what the worker names on the socket ``fd``, until it has gone."""
+    asyncio.run(_Service(fd).run())
+
+
+class _Service:
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._decoder = Decoder()
+        self._settings: dict[str, Mapping[str, Any]] = {}
+        self._watch = Watch(self._open)
+        self._begun, self._over = asyncio.Event(), asyncio.Event()
+
+    def _open(self, key: str, owner: Owner) -> Cloud:
+        return cloud_of(self._settings[key], owner)
+
+    async def run(self) -> None:
+        """Until the other end is closed."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._fd, self._read)
+        self._send({"t": "ready"})
+        work = [loop.create_task(self._watch.run()), loop.create_task(self._tell())]
+        over = loop.create_task(self._over.wait())
+        await asyncio.wait([*work, over], return_when=asyncio.FIRST_COMPLETED)
+        loop.remove_reader(self._fd)
+        for task in (*work, over):
+            task.cancel()
+        await asyncio.gather(*work, over, return_exceptions=True)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._fd, 1 << 16)
+            messages = self._decoder.feed(data)
+        except (OSError, FrameError):
+            data, messages = b"", []
+        if not data:
+            self._over.set()
+        for message in messages:
+            if message["t"] == "cloud":
+                self._settings[str(message["key"])] = message["settings"]
+            elif message["t"] == "put":
+                self._watch.put(message["environment"])
+            elif message["t"] == "drop":
+                self._watch.drop(message["ids"])
+            elif message["t"] == "finish":
+                self._over.set()
+        if messages:
+            self._begun.set()
+
+    async def _tell(self) -> None:
+        alive = 0.0
+        await self._begun.wait()  # who waits for the first word takes nothing else
+        while True:
+            changed = self._watch.changes()
+            if changed:
+                self._send({"t": "changes", "environments": changed})
+            if time.monotonic() - alive >= ALIVE:
+                alive = time.monotonic()
+                self._send({"t": "alive", "made": self._watch.made})
+            await asyncio.sleep(TELL)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = memoryview(encode(message))
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+        except OSError:
+            self._over.set()

@@ -1,0 +1,394 @@
+"""`Watch`: many environments looked at all the time, by one event loop that keeps to the bounds below.
+
+States of servers come from the clouds, asked on threads, all environments of a cloud together. Probes go only to
+addresses that a cloud calls reachable (`ServerState.reachable`). Told is what changed (`Watch.changes`), and for how
+long everything else may be believed: see `Watch.believed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from vetro.clouds.interface import Cloud, ListsServers, Owner, ServerState
+from vetro.diagnostics import Text, encode_messages
+from vetro.engine.watching import probes
+from vetro.engine.watching.states import (
+    CheckReport,
+    ComponentReport,
+    Finding,
+    ProbeState,
+    State,
+    component_report,
+    server_finding,
+)
+
+#: Seconds between two looks at the servers of a cloud; without a good one for so long nobody knows how they are.
+LOOK, STALE = 10.0, 30.0
+#: Probes under way at once: in all, and for one environment.
+OPEN, OPEN_EACH = 200, 10
+#: Guesses that are made for one component, at most.
+GUESSES = 8
+#: Seconds between probes that nobody declared.
+_GUESS_EVERY = 30.0
+#: Part of a pause by which it is longer or shorter, so that probes spread.
+_JITTER = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A probe of one server."""
+
+    key: str
+    name: str
+    server: str
+    probe: probes.Probe
+    every: float
+    grace: float
+    declared: bool
+    #: The only address that is asked, where it stands in the model itself.
+    address: str = ""
+
+
+@dataclass(slots=True)
+class Component:
+    """One component as it is watched. ``servers``: id -> name."""
+
+    id: str
+    servers: dict[str, str]
+    checks: dict[str, Check]
+    results: dict[str, ProbeState]
+    last: Any = None
+
+
+@dataclass(slots=True)
+class Environment:
+    """One environment as it is watched."""
+
+    id: str
+    number: int
+    owner: Owner
+    cloud: str
+    since: float
+    stopped: frozenset[str]
+    components: list[Component]
+    #: When its servers were looked at last; None: they never were. Whether that is too long ago.
+    looked: float | None = None
+    stale: bool = True
+    servers: dict[str, ServerState] = field(default_factory=dict)
+    open: int = 0
+    gone: bool = False
+    #: Why its cloud could not be asked.
+    trouble: str = ""
+
+
+class Watch:
+    """``clouds`` opens a cloud by its key; called on threads. ``allowed``: which addresses may be probed at all."""
+
+    def __init__(
+        self, clouds: Callable[[str, Owner], Cloud], *, allowed: Callable[[str], bool] = probes.is_address
+    ) -> None:
+        self._open_cloud = clouds
+        self._allowed = allowed
+        self._clouds: dict[str, Cloud] = {}
+        self._environments: dict[str, Environment] = {}
+        self._due: list[tuple[float, int, Environment, Component, Check]] = []
+        self._numbers = itertools.count()
+        self._open = 0
+        self._woken = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._looking: set[str] = set()
+        self._asked: dict[str, float] = {}
+        self._random = random.Random()
+        #: Components about which something may be told.
+        self._touched: dict[int, tuple[Environment, Component]] = {}
+        #: Probes that were made.
+        self.made = 0
+
+    # -- what is watched -----------------------------------------------------------------------------------------------
+
+    def put(self, data: Mapping[str, Any]) -> None:
+        """Watches an environment from now on, or as it is now (`vetro.server.watch.targets`)."""
+        old = self._environments.pop(str(data["id"]), None)
+        if old is not None:
+            old.gone = True
+        made = Environment(
+            str(data["id"]),
+            int(data["number"]),
+            Owner(**data["owner"]),
+            str(data["cloud"]),
+            float(data["since"]),
+            frozenset(data.get("stopped") or ()),
+            [_component(item, old) for item in data["components"]],
+        )
+        if old is not None and old.cloud == made.cloud:
+            made.looked, made.servers, made.trouble = old.looked, old.servers, old.trouble
+            made.stale = old.stale
+        self._environments[made.id] = made
+        self._asked.pop(made.cloud, None)  # its servers may be others now
+        self._touch(made)
+        for component in made.components:
+            for check in component.checks.values():
+                self._plan(made, component, check, self._random.uniform(0.0, min(check.every, LOOK)))
+        self._woken.set()
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Watches these environments no more."""
+        for id in ids:
+            found = self._environments.pop(id, None)
+            if found is not None:
+                found.gone = True
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Environments with components that are not as they were told before: ``{id, number, components}``."""
+        now = time.monotonic()
+        for environment in self._environments.values():
+            stale = environment.looked is None or now - environment.looked > STALE
+            if stale is not environment.stale:
+                environment.stale = stale
+                self._touch(environment)
+        touched, self._touched = self._touched, {}
+        told: dict[str, dict[str, Any]] = {}
+        for environment, component in touched.values():
+            report = None if environment.gone else self._report(environment, component)
+            data = None if report is None else _shown(component.id, report)
+            if data is not None and data != component.last:
+                component.last = data
+                found = told.setdefault(
+                    environment.id, {"id": environment.id, "number": environment.number, "components": []}
+                )
+                found["components"].append(data)
+        return list(told.values())
+
+    def _touch(self, environment: Environment, *components: Component) -> None:
+        """Something may be told about these components; without any, about all of the environment."""
+        for component in components or environment.components:
+            self._touched[id(component)] = environment, component
+
+    def _report(self, environment: Environment, component: Component) -> ComponentReport | None:
+        """How a component is; None: it was not looked at yet."""
+        if component.servers and environment.looked is None and not environment.trouble:
+            return None
+        servers = {}
+        for id, name in component.servers.items():
+            if environment.stale:
+                text = Text("the cloud does not answer: {why}", why=environment.trouble or Text("nobody knows why"))
+                servers[id] = Finding(State.UNKNOWN, text)
+            else:
+                seen = environment.servers.get(id)
+                servers[id] = server_finding(name, None if seen is None else seen.status, id in environment.stopped)
+        checks = []
+        for check in component.checks.values():
+            result = component.results[check.key]
+            shown = CheckReport(check.key, check.name, result.finding(), result.reached)
+            checks.append((shown, check.server))
+            running = check.server in servers and servers[check.server].state is State.RUNNING
+            if running and check.declared and result.well is None and not result.failures:
+                return None  # nothing is green before everything was looked at once
+        return component_report(servers, checks)
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Looks and probes until it is cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._look())
+                group.create_task(self._probe())
+        finally:
+            for cloud in self._clouds.values():
+                cloud.close()
+
+    async def _look(self) -> None:
+        while True:
+            now = time.monotonic()
+            groups: dict[str, list[Environment]] = {}
+            for environment in self._environments.values():
+                groups.setdefault(environment.cloud, []).append(environment)
+            for key, environments in groups.items():
+                if key not in self._looking and now - self._asked.get(key, -LOOK) >= LOOK:
+                    self._asked[key] = now
+                    self._looking.add(key)
+                    self._begin(self._look_at(key, environments))
+            await asyncio.sleep(0.5)
+
+    async def _look_at(self, key: str, environments: Sequence[Environment]) -> None:
+        wanted = {e.owner: [id for c in e.components for id in c.servers] for e in environments}
+        try:
+            begun = time.monotonic()
+            seen = await asyncio.to_thread(self._seen, key, wanted)
+        except Exception as error:  # a cloud that is away is looked for again
+            for environment in environments:
+                environment.trouble = str(getattr(error, "message", error))[:500]
+                self._touch(environment)
+            return
+        finally:
+            self._looking.discard(key)
+        for environment in environments:
+            before, environment.servers = environment.servers, {}
+            for component in environment.components:
+                own = seen.get(environment.owner, {})
+                environment.servers |= {id: own[id] for id in component.servers if id in own}
+            if environment.looked is None or environment.trouble or _states(before) != _states(environment.servers):
+                self._touch(environment)
+            environment.looked, environment.trouble = begun, ""
+            self._follow(environment, before)
+
+    def _seen(self, key: str, wanted: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
+        cloud = self._clouds.get(key)
+        if cloud is None:
+            cloud = self._clouds[key] = self._open_cloud(key, next(iter(wanted)))
+        if isinstance(cloud, ListsServers):
+            return cloud.seen_servers(wanted)
+        return {owner: {server.id: server for server in cloud.servers(owner)} for owner in wanted}
+
+    def _follow(self, environment: Environment, before: Mapping[str, ServerState]) -> None:
+        """Servers that came back are probed at once: nobody waits for the end of a pause."""
+        back = {
+            id
+            for id, server in environment.servers.items()
+            if server.status == "ACTIVE" and (id not in before or before[id].status != "ACTIVE")
+        }
+        if not back or not before:
+            return
+        for component in environment.components:
+            for check in component.checks.values():
+                if check.server in back:
+                    component.results[check.key].due = 0.0
+                    self._plan(environment, component, check, 1.0)
+
+    def _plan(self, environment: Environment, component: Component, check: Check, pause: float) -> None:
+        due = time.monotonic() + pause
+        heapq.heappush(self._due, (due, next(self._numbers), environment, component, check))
+        if self._due[0][0] >= due:
+            self._woken.set()
+
+    async def _probe(self) -> None:
+        while True:
+            now = time.monotonic()
+            while self._due and self._due[0][0] <= now and self._open < OPEN:
+                _, _, environment, component, check = heapq.heappop(self._due)
+                if environment.gone or component.results[check.key].due > now:
+                    continue  # it is watched differently now, or was planned for later meanwhile
+                if environment.open >= OPEN_EACH:
+                    self._plan(environment, component, check, 0.5)
+                    continue
+                self._open += 1
+                environment.open += 1
+                self._begin(self._one(environment, component, check))
+            pause = 1.0 if self._open >= OPEN or not self._due else max(self._due[0][0] - now, 0.0)
+            self._woken.clear()
+            try:
+                await asyncio.wait_for(self._woken.wait(), min(pause, 1.0) if pause else 0.01)
+            except TimeoutError:
+                pass
+
+    async def _one(self, environment: Environment, component: Component, check: Check) -> None:
+        try:
+            result = component.results[check.key]
+            before = result.finding()
+            pause = await self._result(environment, result, check)
+            if result.finding() != before:
+                self._touch(environment, component)
+        finally:
+            self._open -= 1
+            environment.open -= 1
+        pause *= self._random.uniform(1.0 - _JITTER, 1.0 + _JITTER)
+        component.results[check.key].due = time.monotonic() + pause - 0.001
+        self._plan(environment, component, check, pause)
+
+    async def _result(self, environment: Environment, result: ProbeState, check: Check) -> float:
+        """Probes, if there is something to probe; seconds until the next time."""
+        server = environment.servers.get(check.server)
+        if server is None or server.status != "ACTIVE":
+            return LOOK
+        addresses = [address for address in server.reachable if self._allowed(address)]
+        if check.address:
+            addresses = [address for address in addresses if address == check.address]
+        if not addresses and not check.declared:
+            return check.every
+        text = await probes.run(check.probe, addresses)
+        self.made += 1
+        now = time.monotonic()
+        result.result(text, now, time.time() - environment.since > check.grace)
+        return result.pause(check.every, now)
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _component(data: Mapping[str, Any], old: Environment | None) -> Component:
+    known = next((c for c in old.components if c.id == data["id"]), None) if old is not None else None
+    servers = {str(item["id"]): str(item["name"]) for item in data["servers"]}
+    checks: dict[str, Check] = {}
+    for check in (*_declared(data, servers), *_guessed(data, servers)):
+        checks.setdefault(check.key, check)
+    was = data.get("was") or {}
+    results = {}
+    for key, check in checks.items():
+        same = known is not None and known.checks.get(key) == check
+        state, reached = was.get(key) or ("", False)
+        results[key] = known.results[key] if same and known is not None else ProbeState(check.declared, state, reached)
+    return Component(str(data["id"]), servers, checks, results)
+
+
+def _declared(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Check]:
+    for item in data.get("checks") or ():
+        on = [id for id in item["on"] if id in servers]
+        probe = probes.Probe(item["kind"], int(item["port"]), str(item["path"]), tuple(item["expect"]))
+        for id in on:
+            name = str(item["name"]) if len(on) == 1 else f"{item['name']} ({servers[id]})"
+            key = f"{item['object']}/{item['name']}/{id}"
+            yield Check(key, name, id, probe, float(item["every"]), float(item["grace"]), True)
+
+
+def _guessed(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Check]:
+    """What is not said but can be seen: addresses of its own servers that stand in its properties."""
+    places = [place for url in data.get("urls") or () if (place := _place(str(url))) is not None]
+    for kind, address, port, path in places[:GUESSES]:
+        probe = probes.Probe(kind, port, path, strict=False)
+        for id in servers:
+            shown = f"{kind}://{address}:{port}{path if kind != 'tcp' else ''}"
+            yield Check(f"guess/{shown}/{id}", shown, id, probe, _GUESS_EVERY, 0.0, False, address)
+
+
+def _place(url: str) -> tuple[Any, str, int, str] | None:
+    try:
+        parts = urlsplit(url if "://" in url else f"tcp://{url}")
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https", "tcp") or not parts.hostname or not port:
+        return None
+    return parts.scheme, parts.hostname, port, parts.path or "/"
+
+
+def _states(servers: Mapping[str, ServerState]) -> dict[str, str]:
+    return {id: server.status for id, server in servers.items()}
+
+
+def _shown(id: str, report: ComponentReport) -> dict[str, Any]:
+    return {
+        "id": id,
+        **_finding(report.finding),
+        "checks": [
+            {"key": check.key, "name": check.name, "reached": check.reached, **_finding(check.finding)}
+            for check in report.checks
+        ],
+    }
+
+
+def _finding(finding: Finding | None) -> dict[str, Any]:
+    if finding is None:
+        return {"state": "", "text": ""}
+    told: dict[str, Any] = encode_messages({"state": finding.state.value, "text": finding.text})
+    return told

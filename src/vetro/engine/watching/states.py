@@ -1,0 +1,169 @@
+"""How a component is: what its servers and its checks say, put together. Nothing here knows of clouds or clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from vetro.diagnostics import Text
+
+
+class State(StrEnum):
+    """How a server, a component or an environment is."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    UNKNOWN = "unknown"
+    DEGRADED = "degraded"
+    DOWN = "down"
+    #: Its cloud executes nothing. Such a component can be nothing else.
+    SIMULATED = "simulated"
+
+
+_BADNESS = {State.RUNNING: 0, State.STOPPED: 1, State.UNKNOWN: 2, State.DEGRADED: 3, State.DOWN: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How something is, and why it is not running."""
+
+    state: State
+    text: str = ""
+
+
+def worst(findings: Iterable[Finding]) -> Finding | None:
+    """The first of the worst ones; None where there is none: then nobody can tell anything."""
+    found: Finding | None = None
+    for item in findings:
+        if found is None or _BADNESS[item.state] > _BADNESS[found.state]:
+            found = item
+    return found
+
+
+def server_finding(name: str, status: str | None, stopped: bool) -> Finding:
+    """How a server is. ``status``: as its cloud has it, None: it is gone; ``stopped``: somebody stopped it on purpose.
+
+    What was stopped and runs nevertheless runs.
+    """
+    if status == "ACTIVE":
+        return Finding(State.RUNNING)
+    if status is None:
+        return Finding(State.DOWN, Text("server '{name}' is gone", name=name))
+    if status == "BUILD":
+        return Finding(State.DEGRADED, Text("server '{name}' is being made", name=name))
+    if stopped:
+        return Finding(State.STOPPED, Text("server '{name}' was stopped", name=name))
+    if status == "SHUTOFF":
+        return Finding(State.DOWN, Text("server '{name}' has shut down", name=name))
+    if status == "ERROR":
+        return Finding(State.DOWN, Text("server '{name}' has ended by itself", name=name))
+    return Finding(State.UNKNOWN, Text("the cloud does not know how server '{name}' is", name=name))
+
+
+#: Failures in a row after which something is down, and successes after which it is well again.
+FAILURES, SUCCESSES = 3, 2
+#: Seconds between probes of what fails; the last one goes on.
+PAUSES = (10.0, 10.0, 10.0, 20.0, 40.0)
+#: The same for what was never reached and nobody declared.
+LONGEST_PAUSE = 600.0
+#: Seconds without change after which a probe is made half as often.
+SETTLED = 4 * 3600.0
+
+
+class ProbeState:
+    """What the results of one probe mean. ``declared``: the author wrote it; else it is a guess.
+
+    A guess that was never right says nothing: the address may be one that only its own network reaches. Afterwards it
+    says Degraded at worst. ``was``: the state that was told before, by whoever watched then.
+    """
+
+    __slots__ = ("changed", "declared", "due", "failures", "reached", "successes", "text", "well")
+
+    def __init__(self, declared: bool, was: str = "", reached: bool = False) -> None:
+        self.declared = declared
+        self.reached = reached
+        #: None: nothing was decided yet.
+        self.well: bool | None = {State.RUNNING: True, State.DOWN: False, State.DEGRADED: False}.get(was)  # type: ignore[call-overload]
+        self.failures = FAILURES if self.well is False else 0
+        self.successes = 0
+        self.text = ""
+        self.changed = 0.0
+        #: When the next probe is due; plans for an earlier time are not valid any more.
+        self.due = 0.0
+
+    def result(self, text: str | None, now: float, graced: bool) -> None:
+        """One result: None is well. ``graced``: it counts already when it fails."""
+        before = self.well
+        if text is None:
+            self.successes, self.failures = self.successes + 1, 0
+            first = not self.declared and not self.reached
+            self.reached = True
+            if self.well is not False or self.successes >= SUCCESSES or first:
+                self.well = True
+                self.text = ""
+        else:
+            self.successes, self.failures = 0, self.failures + 1
+            self.text = text
+            if graced and self.failures >= FAILURES:
+                self.well = False
+        if self.well is not before:
+            self.changed = now
+
+    def finding(self) -> Finding | None:
+        """How what is probed is; None: this probe says nothing, or not yet."""
+        if self.well:
+            return Finding(State.RUNNING)
+        if self.well is None:
+            if not self.failures or not self.declared:
+                return None
+            return Finding(State.DEGRADED, Text("not yet: {text}", text=self.text))
+        if self.declared:
+            return Finding(State.DOWN, self.text)
+        return Finding(State.DEGRADED, self.text) if self.reached else None
+
+    def pause(self, every: float, now: float) -> float:
+        """Seconds until the next probe, without jitter."""
+        if self.failures or self.well is False:
+            if not self.declared and not self.reached and self.failures > len(PAUSES):
+                return min(PAUSES[-1] * 2.0 ** (self.failures - len(PAUSES)), LONGEST_PAUSE)
+            return min(PAUSES[min(self.failures, len(PAUSES)) - 1], max(every, PAUSES[0]))
+        return every * 2 if self.changed and now - self.changed > SETTLED else every
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """How one check of a component is; ``reached``: it was well once."""
+
+    key: str
+    name: str
+    finding: Finding | None
+    reached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentReport:
+    """How a component is, and what says so."""
+
+    finding: Finding | None
+    checks: Sequence[CheckReport] = ()
+
+
+def component_report(servers: Mapping[str, Finding], checks: Iterable[tuple[CheckReport, str]]) -> ComponentReport:
+    """A component with these servers (by id). Each check comes with the id of the server that it asks: of a server that
+    does not run nothing else needs to be said.
+    """
+    said, shown = list(servers.values()), []
+    for check, server in checks:
+        running = server not in servers or servers[server].state is State.RUNNING
+        if running and check.finding is not None:
+            said.append(_named(check))
+        shown.append(check if running else CheckReport(check.key, check.name, None, check.reached))
+    return ComponentReport(worst(said), shown)
+
+
+def _named(check: CheckReport) -> Finding:
+    assert check.finding is not None
+    if not check.finding.text:
+        return check.finding
+    return Finding(check.finding.state, Text("{name}: {text}", name=check.name, text=check.finding.text))
