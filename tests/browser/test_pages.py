@@ -48,6 +48,7 @@ PAGES: dict[str, tuple[str | None, str]] = {
     "history": ("ann", "/app/environments/{live}/history"),
     "compare": ("ann", "/app/environments/{live}/compare"),
     "topology": ("ann", "/app/environments/{live}/topology"),
+    "health": ("ann", "/app/environments/{live}/health"),
     "metadata": ("ann", "/app/environments/{live}/metadata"),
     "rename": ("ann", "/app/environments/{live}/rename"),
     "clone": ("ann", "/app/environments/{live}/clone"),

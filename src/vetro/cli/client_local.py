@@ -44,6 +44,7 @@ _ROUTES: Final = tuple(
         ("POST", "/environments", "local:create_environment", "names"),
         ("GET", "/environments/{}", "local:show_environment"),
         ("DELETE", "/environments/{}", "environments:delete_environment"),
+        ("GET", "/environments/{}/health", "local:show_health"),
         ("POST", "/environments/{}/empty", "local:empty_environment"),
         ("GET", "/environments/{}/packages", "local:list_packages"),
         ("GET", "/environments/{}/states", "local:list_states"),

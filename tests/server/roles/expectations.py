@@ -99,6 +99,7 @@ reader  GET          /v2/environments/{environment_id}/states
 reader  GET          /v2/environments/{environment_id}/states/{number}
 member  POST         /v2/environments/{environment_id}/states/{number}/restore
 reader  GET          /v2/environments/{environment_id}/status
+reader  GET          /v2/environments/{environment_id}/health
 reader  GET          /v2/environments/{environment_id}/topology
 reader  GET          /v2/events
 reader  GET POST     /v2/forms
@@ -204,6 +205,7 @@ reader  GET          /app/environments/{environment}/tasks/{task}/log
 member  POST         /app/environments/{environment}/tasks/{task}/resolve
 member  POST         /app/environments/{environment}/tasks/{task}/retry
 member  GET POST     /app/environments/{environment}/template
+reader  GET          /app/environments/{environment}/health
 reader  GET          /app/environments/{environment}/topology
 reader  GET          /app/environments/{environment}/topology.json
 member  POST         /app/environments/{environment}/undo

@@ -336,7 +336,7 @@ def test_the_topology_has_a_picture_and_an_equal_table(garden: Any, client: Clie
 
 
 PAGES = [
-    "", "changes", "history", "compare", "topology", "topology.json", "tasks/", "metadata", "rename", "clone",
+    "", "changes", "history", "compare", "topology", "topology.json", "health", "tasks/", "metadata", "rename", "clone",
     "template", "delete", "components/p1/",
 ]  # fmt: skip
 

@@ -81,6 +81,23 @@ def show_command(name: str, number: int | None, workspace: str | None, output: s
         lifecycle.show(client, name, number, output)
 
 
+@command.command("health")
+@click.argument("name", shell_complete=environments)
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def health_command(name: str, workspace: str | None, output: str) -> None:
+    """Show how an environment and its components are: servers, checks, and what changed.
+
+    A service watches what it has deployed all the time. On this machine nobody does: the command looks itself.
+    """
+    from vetro.cli.client.requests import server
+    from vetro.cli.environments import lifecycle
+
+    with out.explained(), server(workspace) as client:
+        lifecycle.health(client, name, output)
+
+
 @command.command("deploy")
 @click.argument("name", shell_complete=environments)
 @context_option

@@ -28,6 +28,8 @@ class NotThere(ClientError):
 def list_all(client: Client, output: str) -> None:
     """`vetro env list`."""
     rows = list(client.items("/environments", limit=1000))
+    if output == "table":
+        rows = [{**row, "health": (row["health"] or {}).get("state")} for row in rows]
     if isinstance(client, LocalClient):
         for name, why in client.workspace.damaged.items():
             out.note(out.shown(why))
@@ -35,10 +37,10 @@ def list_all(client: Client, output: str) -> None:
     columns = ("applications", "driver", "changed") if client.local else ("version", "changed", "id")
     print_rows(
         rows,
-        ("name", "status", *columns),
+        ("name", "status", "health", *columns),
         output,
         empty="no environments yet; 'vetro deploy PATH' makes one",
-        head=("name", "status", "applications", "servers by", "changed") if client.local else (),
+        head=("name", "status", "health", "applications", "servers by", "changed") if client.local else (),
     )
 
 
@@ -89,6 +91,8 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         out.echo(f"{about}, version {environment['version']}, {environment['id']}")
     if environment["description"]:
         out.echo(environment["description"])
+    if environment["health"]:
+        out.echo(health_line(environment["health"]))
     if table:
         out.echo("")
         out.print_table(("component", "class", "server", "addresses"), table)
@@ -107,6 +111,43 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     if packages:
         out.echo("")
         out.print_table(("package", "version"), [(p["name"], p["version"]) for p in packages])
+
+
+def health_line(told: Mapping[str, Any]) -> str:
+    """How something is, in a line: the state, since when, and why."""
+    since = f" since {when(told['since'])}" if told["since"] else ""
+    return f"{told['state']}{since}{': ' if told['text'] else ''}{told['text']}"
+
+
+def health(client: Client, name: str, output: str) -> None:
+    """`vetro env health`."""
+    environment = find.environment(client, name)
+    found = client.get(f"/environments/{environment['id']}/health")
+    if output != "table":
+        out.print_data(found, output)
+        return
+    out.echo(f"{environment['name']}: {health_line(found['health']) if found['health'] else 'nothing can be watched'}")
+    table = []
+    for one in found["components"]:
+        told = one["health"]
+        table.append((one["name"], "", told["state"], when(told["since"]), told["text"]))
+        table += [("", check["name"], check["state"] or "", "", check["text"]) for check in one["checks"]]
+    if table:
+        out.echo("")
+        out.print_table(("component", "check", "health", "since", "why"), table)
+    names = {one["id"]: one["name"] for one in found["components"]}
+    if found["changes"]:
+        out.echo("")
+        changes = [
+            (
+                when(row["at"]),
+                names.get(row["component_id"], row["component_id"] or ""),
+                row["state"] or "",
+                row["text"],
+            )
+            for row in found["changes"][:20]
+        ]
+        out.print_table(("when", "component", "health", "why"), changes)
 
 
 def task_label(task: Mapping[str, Any]) -> str:

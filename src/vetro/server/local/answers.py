@@ -38,6 +38,16 @@ def show_environment(workspace: Workspace, environment_id: str) -> dict[str, Any
     return {**row, **environments.described(workspace, row["id"])}
 
 
+def show_health(workspace: Workspace, environment_id: str) -> dict[str, Any]:
+    """How an environment and its components are: they are looked at now, nobody else does."""
+    from vetro.server import sandboxed_workers
+    from vetro.server.watch.look import look
+
+    row = service_environments.show_environment(workspace.caller, environment_id)
+    look(workspace.config, row["id"], sandboxed_workers.launcher())
+    return service_environments.show_health(workspace.caller, row["id"])
+
+
 def check_name(name: str) -> None:
     """Raises `Invalid` for what an environment of a workspace cannot be called."""
     if not _NAME.fullmatch(name):

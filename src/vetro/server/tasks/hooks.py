@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from threading import Thread
-from typing import Final
+from typing import Final, Protocol
 
 from vetro.engine.outcome import Outcome
+from vetro.engine.task.launcher import Launcher
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
 from vetro.server.hooks import Hook
+from vetro.server.tasks.members import Member
 from vetro.server.tasks.models import Task
+
+
+class Companion(Protocol):
+    """What works beside the tasks of a worker until the worker ends."""
+
+    def stop(self) -> None:
+        """Ends it."""
+        ...  # pragma: no cover - protocol
+
 
 #: A task that leaves a new state of its environment has ended; in the transaction that ends it.
 ended: Final[Hook[[Task, Outcome], None]] = Hook()
@@ -17,5 +28,7 @@ ended: Final[Hook[[Task, Outcome], None]] = Hook()
 broken_off: Final[Hook[[Task], None]] = Hook()
 #: What a task that leaves states was to do is to be done again: the new task. One app answers.
 again: Final[Hook[[Caller, Task], Task]] = Hook()
+#: A worker works (its settings, who it is, what makes task processes): what works beside it.
+beside: Final[Hook[[Config, Member, Launcher], Companion]] = Hook()
 #: It is time to drop what is too old: the thread that does it.
 aged: Final[Hook[[Config], Thread]] = Hook()

@@ -24,7 +24,7 @@ from vetro.engine.worker.ports import Step
 from vetro.server import sandboxed_workers
 from vetro.server.config.config import Config
 from vetro.server.setup import config as current
-from vetro.server.tasks import effect_hosts, members, telemetry
+from vetro.server.tasks import effect_hosts, hooks, members, telemetry
 from vetro.server.tasks.claim import claim
 from vetro.server.tasks.dispatcher import dispatcher, wake
 from vetro.server.tasks.members import Wanted
@@ -82,6 +82,7 @@ def main(
     members.take_over(config)
     members.remove_left_over(config)
     with ExitStack() as stack:
+        own = hosts is None
         if hosts is None:
             stack.callback(effect_hosts.close)
             effect_hosts.forker(config["cloud.kind"]).start()
@@ -91,15 +92,19 @@ def main(
         runner = TaskRunner(config, launcher, hosts, step)
         pool = WorkerPool(config, runner, stop.wanted)
         stop.wake = partial(wake, config, pool.member.id)
+        companions: list[hooks.Companion] = []
         beating = threading.Thread(target=pool.beat, args=(over,), name="vetro leases", daemon=True)
         beating.start()
         try:
             waking = dispatcher(config, pool.member.id)
             pool.start()
+            companions += hooks.beside(config, pool.member, launcher) if own else []
             telemetry.worker_began()
             ready()
             waking.serve(pool, stop.event)
         finally:
+            for companion in companions:
+                companion.stop()
             drained = pool.stop(lambda: stop.deadline)
             left = runner.running()
             over.set()

@@ -21,6 +21,7 @@ from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import drafts, limits, lookup, queries, redaction
 from vetro.server.environments.models import Session
 from vetro.server.tasks.models import Event
+from vetro.server.watch import queries as watch
 from vetro.server.web import drafts as drafting
 from vetro.server.web.model_texts import text_of
 
@@ -102,6 +103,16 @@ class EnvironmentPage:
         old = applications_of(self.deployed)
         return [item for item in old if isinstance(item, dict) and id_of(item) not in kept]
 
+    @cached_property
+    def health(self) -> watch.Told | None:
+        """How it is; None: there is nothing to tell."""
+        return watch.of_environment(self.id)
+
+    @cached_property
+    def components_health(self) -> list[watch.ComponentTold]:
+        """How its components are of which something is deployed and can be watched."""
+        return watch.components(self.id, self.health, self.deployed)
+
     def labels(self) -> Mapping[str, str]:
         """Id -> name of every object, of both models."""
         return {str(id_of(obj)): label_of(obj) for root in (self.deployed, self.root) for obj in objects(root)}
@@ -113,6 +124,7 @@ class EnvironmentPage:
         return {
             "env_page": self,
             "env": self.found,
+            "health": self.health,
             "tab": tab,
             "draft": self.session if self.session is not None and self.session.id != self.found.session_id else None,
             "may_change": allows(self.caller, "update_environment"),

@@ -9,6 +9,7 @@ from django.urls import include, path
 from vetro.server.web.views.environments import (
     changes,
     environment,
+    health,
     listing,
     metadata,
     plan,
@@ -39,6 +40,7 @@ _environment: list[Any] = [
     path("plan", plan.begin),
     path("plans/<str:task>", plan.show),
     path("deploy", tasks.deploy),
+    path("health", health.show),
     path("tasks/", listing.of_one),
     path("tasks/<str:task>/", include(_task)),
     path("history", past.history),

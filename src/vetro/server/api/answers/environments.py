@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import IO, Any
 
+from vetro.model.environment import applications_of, deployed_objects
+from vetro.model.header import id_of, label_of
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
 from vetro.server.environments import lookup, queries
 from vetro.server.environments import search as listing
+from vetro.server.watch import queries as watch
 
 
-def environment_json(found: queries.Found) -> dict[str, Any]:
+def environment_json(found: queries.Found, told: watch.Told | None) -> dict[str, Any]:
     """An environment as clients see it."""
     return {
         "id": found.id,
@@ -25,7 +28,18 @@ def environment_json(found: queries.Found) -> dict[str, Any]:
         "updated": found.updated,
         "changed": found.changed,
         "task_id": found.task_id or None,
+        "health": health_json(told),
     }
+
+
+def health_json(told: watch.Told | None) -> dict[str, Any] | None:
+    """How something is, as clients see it."""
+    return None if told is None else {"state": told.state.value, "text": told.text, "since": told.since}
+
+
+def _all_json(rows: list[queries.Found]) -> list[dict[str, Any]]:
+    told = watch.of_environments([row.id for row in rows])
+    return [environment_json(row, told.get(row.id)) for row in rows]
 
 
 def list_environments(
@@ -44,11 +58,11 @@ def list_environments(
         wanted = None if all_projects else project
     if search:
         rows = listing.part(wanted, search=search, sort="exact name")
-        return part([environment_json(row) for row in rows], "id", cursor, limit)
+        return part(_all_json(rows), "id", cursor, limit)
     after = place(cursor, str, str)
     rows = queries.part_of(wanted, None if after is None else (after[0], after[1]), limit + 1)
     end = cursor_of(rows[limit - 1].name, rows[limit - 1].id) if len(rows) > limit else None
-    return page([environment_json(row) for row in rows[:limit]], queries.count(wanted), end)
+    return page(_all_json(rows[:limit]), queries.count(wanted), end)
 
 
 def create_environment(
@@ -69,12 +83,30 @@ def create_environment(
     if default_networks is not None:
         wanted["defaultNetworks"] = default_networks
     made = service.create(caller, wanted, cloud)
-    return environment_json(queries.get(caller, made["id"]))
+    return environment_json(queries.get(caller, made["id"]), None)
 
 
 def show_environment(caller: Caller, environment_id: str) -> dict[str, Any]:
     """One environment."""
-    return environment_json(queries.get(caller, lookup.environment(caller, environment_id)))
+    found = queries.get(caller, lookup.environment(caller, environment_id))
+    return environment_json(found, watch.of_environment(found.id))
+
+
+def show_health(caller: Caller, environment_id: str) -> dict[str, Any]:
+    """How an environment and its components are, and what changed."""
+    found = queries.get(caller, lookup.environment(caller, environment_id), model=True)
+    told = watch.of_environment(found.id)
+    root = deployed_objects(found.model or {})
+    parts = watch.components(found.id, told, root)
+    names = {id_of(item): label_of(item) for item in applications_of(root)}
+    return {
+        "health": health_json(told),
+        "components": [
+            {"id": one.id, "name": names.get(one.id, one.id), "health": health_json(one.told), "checks": one.checks}
+            for one in parts
+        ],
+        "changes": watch.changes(found.id),
+    }
 
 
 def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:

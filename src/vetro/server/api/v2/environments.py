@@ -23,6 +23,48 @@ from vetro.server.errors import Invalid
 routes = Routes("environments")
 
 
+class HealthTold(Schema):
+    """How an environment or a component is."""
+
+    state: str = Field(description="running, degraded, down, unknown, stopped, simulated")
+    text: str = Field(description="Why it is not running.")
+    since: datetime | None = Field(None, description="When it came into this state.")
+
+
+class CheckTold(Schema):
+    """How one check is."""
+
+    name: str
+    state: str | None = Field(description="null: it has told nothing yet.")
+    text: str
+
+
+class ComponentHealth(Schema):
+    """How a component is."""
+
+    id: str
+    name: str
+    health: HealthTold
+    checks: list[CheckTold]
+
+
+class HealthChanged(Schema):
+    """That an environment, or a component of it, came into another state."""
+
+    at: datetime
+    component_id: str | None = Field(description="null: the environment as a whole.")
+    state: str | None
+    text: str
+
+
+class EnvironmentHealth(Schema):
+    """How an environment is, component by component. Those without servers have no state."""
+
+    health: HealthTold | None
+    components: list[ComponentHealth]
+    changes: list[HealthChanged] = Field(description="The newest first, 100 at most.")
+
+
 class EnvironmentShown(Schema):
     """An environment."""
 
@@ -38,6 +80,7 @@ class EnvironmentShown(Schema):
     updated: datetime = Field(description="When a person last changed it.")
     changed: datetime = Field(description="When a person or a task last changed it.")
     task_id: str | None = Field(None, description="The task that works on it.")
+    health: HealthTold | None = Field(None, description="How what was deployed is; null: nothing can be watched.")
 
 
 class EnvironmentWanted(Given):
@@ -208,6 +251,12 @@ def export(request: HttpRequest, environment_id: str) -> FileResponse:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
     archive = answers.export_environment(who(request), environment_id)
     return FileResponse(archive, as_attachment=True, filename=f"{environment_id}.zip", content_type="application/zip")
+
+
+@routes.add("GET", "/environments/{environment_id}/health", "showHealth", "show_environment", EnvironmentHealth)
+def show_health(request: HttpRequest, environment_id: str) -> Any:
+    """How an environment and its components are, and what changed."""
+    return answers.show_health(who(request), environment_id)
 
 
 @routes.add("GET", "/environments/{environment_id}/topology", "showTopology", "show_environment", Topology)

@@ -40,7 +40,7 @@ def watch(
     ] = None,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", description="Go on after this event.")] = None,
 ) -> HttpResponseBase:
-    """A stream of events: `environment`, `session`, `task`, `report`, `package`, `import`.
+    """A stream of events: `environment`, `session`, `task`, `report`, `health`, `package`, `import`.
 
     `data` holds `{environment_id, task_id, at, …}`: ids and states, what else is of interest is read by other calls.
     Events may be sent twice after a reconnection, never left out (they are kept for some days; `begin` with `missed`

@@ -45,6 +45,15 @@ _STATES = {
     "warning": ("warning", "exclamation-triangle", _("Warning")),
     "error": ("danger", "x-circle", _("Error")),
 }
+#: How something that was deployed is -> the same.
+_HEALTH = {
+    "running": ("success", "check-circle", _("Running")),
+    "degraded": ("warning", "exclamation-triangle", _("Degraded")),
+    "down": ("danger", "x-circle", _("Down")),
+    "unknown": ("secondary", "question-circle", _("Unknown")),
+    "stopped": ("secondary", "stop-fill", _("Stopped")),
+    "simulated": ("info", "circle-half", _("Simulated")),
+}
 
 
 @register.simple_tag
@@ -75,6 +84,22 @@ def badge(state: str) -> SafeString:
         colour,
         colour,
         spin,
+        state,
+        icon(name),
+        gettext(words),
+    )
+
+
+@register.filter
+def health(state: str) -> SafeString:
+    """How something is (`vetro.engine.watching.states.State`) as a coloured word; empty for what nobody watches."""
+    if not state:
+        return SafeString("")
+    colour, name, words = _HEALTH[state]
+    return format_html(
+        '<span class="state text-{}-emphasis bg-{}-subtle" data-health="{}">{} {}</span>',
+        colour,
+        colour,
         state,
         icon(name),
         gettext(words),

@@ -71,6 +71,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
         if action["enabled"]:
             actions.setdefault(tops.get(action["object_id"], ""), []).append(action)
     logos = logos_of(env_page.caller, {class_of(item) for item in [*env_page.services, *env_page.removed]})
+    health = {one.id: one.told for one in env_page.components_health} if not env_page.found.busy else {}
     listed = []
     gone = {id_of(item) for item in env_page.removed}
     for item in [*env_page.services, *env_page.removed]:
@@ -86,6 +87,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
                 "change": env_page.top_changes.get(own, "") if not env_page.found.busy else "",
                 "removed": removed,
                 "state": _state(env_page, own, removed, newest.get(own)),
+                "health": health.get(own),
                 "addresses": [] if removed else addresses_of(conceal(item, env_page.secrets)),
                 "report": newest.get(own),
                 "actions": sorted(actions.get(own, ()), key=lambda action: action["title"].lower()),

@@ -18,6 +18,7 @@ from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.language import translated
+from vetro.server.watch import queries as watch
 from vetro.server.web.environment_page import last_event, open_page
 from vetro.server.web.page import go, page, render
 from vetro.yaql.errors import VetroError
@@ -41,8 +42,10 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     matching = environments.count(caller.project_id, **wanted)
     number = page_number(request.GET.get("page"), matching)
     rows = environments.part(caller.project_id, **wanted, sort=sort, skip=(number - 1) * AT_ONCE, most=AT_ONCE)
+    told = watch.of_environments([row.id for row in rows])
     context = {
-        "rows": rows, "any": matching > 0 or Environment.objects.filter(project_id=caller.project_id).exists(),
+        "rows": [(row, told.get(row.id)) for row in rows],
+        "any": matching > 0 or Environment.objects.filter(project_id=caller.project_id).exists(),
         "matching": matching, "q": search, "state": state, "states": environments.STATUSES, "sort": sort,
         "page": number, "pages": pages_of(matching), "query": _query(request, "page"),
         "may_create": allows(caller, "create_environment"), "seen": seen,

@@ -1,0 +1,1 @@
+"""How what was deployed is: the watcher of each installation, what it found, and what changed when."""

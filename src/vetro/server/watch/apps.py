@@ -1,0 +1,34 @@
+"""The Django app of the watcher."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.apps import AppConfig
+
+from vetro.server.config.config import Config
+
+if TYPE_CHECKING:
+    from vetro.engine.task.launcher import Launcher
+    from vetro.server.tasks.members import Member
+    from vetro.server.watch.watcher import Watcher
+
+
+class WatchConfig(AppConfig):
+    """Watches beside the tasks of workers."""
+
+    name = "vetro.server.watch"
+
+    def ready(self) -> None:
+        """Registers what this app does for others (`vetro.server.hooks`)."""
+        from vetro.server.tasks import hooks
+
+        hooks.beside.register(_begin)
+
+
+def _begin(config: Config, member: Member, launcher: Launcher) -> Watcher:
+    from vetro.server.watch.watcher import Watcher  # workers need it; commands begin without
+
+    found = Watcher(config, member, launcher)
+    found.start()
+    return found

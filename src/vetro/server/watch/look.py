@@ -1,0 +1,57 @@
+"""`look`: how an environment is, found out by this process: for those that no worker watches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.engine.host.config import cloud_of
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.watching.schedule import Watch
+from vetro.server.config.config import Config
+from vetro.server.environments.models import Environment
+from vetro.server.watch import service
+from vetro.server.watch.queries import simulated
+from vetro.server.watch.target_reader import TargetReader
+
+#: Seconds that it takes at most, and between two looks at whether all is known.
+SECONDS, _PAUSE = 8.0, 0.1
+
+
+def look(config: Config, environment_id: str, launcher: Launcher) -> None:
+    """Looks once at servers and checks, and writes what it found; it holds for as long as a watcher's word.
+
+    Nothing for an environment that is simulated, or that a task works on.
+    """
+    row = Environment.objects.filter(id=environment_id, version__gt=0).first()
+    if row is None or simulated(row.cloud) or environment_id in service.at_work():
+        return
+    reader = TargetReader(config, launcher)
+    found = reader.components(row)
+    service.retarget(row.id, "", [component.id for component in found])
+    if found:
+        key, settings = reader.cloud(row)
+        # What was told the last time may be of long ago: this looks anew.
+        target = reader.target(row, found, key, {})
+        watch = Watch(lambda _, owner: cloud_of(settings, owner))
+        reports = asyncio.run(_reports(watch, target, len(found)))
+        service.record([(row.id, row.version, reports)], {row.id: ""})
+    service.believe([""], "", service.BELIEVED)
+
+
+async def _reports(watch: Watch, target: Mapping[str, Any], wanted: int) -> list[dict[str, Any]]:
+    watch.put(target)
+    work = asyncio.get_running_loop().create_task(watch.run())
+    told: dict[str, dict[str, Any]] = {}
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until and not work.done():
+        for item in watch.changes():
+            told |= {str(one["id"]): one for one in item["components"]}
+        if len(told) == wanted:
+            break
+        await asyncio.sleep(_PAUSE)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    return list(told.values())

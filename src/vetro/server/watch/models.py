@@ -1,0 +1,54 @@
+"""Tables of the watcher. What it found is encrypted as models are: it names servers and addresses."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from vetro.server.environments.models import Environment
+from vetro.server.secrets.encryption import EncryptedJSON
+
+
+class Health(models.Model):
+    """How a component of an environment is, or (``component`` is empty) the environment as a whole."""
+
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="health", db_constraint=False)
+    #: Id of the application.
+    component = models.CharField(max_length=255, blank=True, default="")
+    #: `vetro.engine.watching.states.State`; empty: there is nothing of it that could be watched.
+    state = models.CharField(max_length=16, blank=True, default="")
+    #: Since when it is in this state.
+    since = models.DateTimeField()
+    #: {text, texts, checks: [{key, name, state, text, reached}]}
+    detail = EncryptedJSON(null=True)
+    #: Of the environment: the `WatchMark` by which this may be believed.
+    label = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["environment", "component"], name="one_health_a_component")
+        ]
+
+
+class HealthChange(models.Model):
+    """That a component, or an environment, came into another state. Dropped after a while."""
+
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="health_changes", db_constraint=False)
+    component = models.CharField(max_length=255, blank=True, default="")
+    state = models.CharField(max_length=16)
+    at = models.DateTimeField(db_index=True)
+    #: {text, texts}
+    detail = EncryptedJSON(null=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["environment", "-id"], name="health_of_an_environment")]
+
+
+class WatchMark(models.Model):
+    """Until when everything that the watcher of a label told is to be believed; later nobody knows."""
+
+    label = models.CharField(primary_key=True, max_length=64)
+    #: The worker that watches.
+    worker = models.CharField(max_length=255)
+    until = models.DateTimeField()

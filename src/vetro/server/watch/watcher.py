@@ -1,0 +1,264 @@
+"""`Watcher`: the thread of a worker that has its environments watched, where this worker is the first that can.
+
+Of the workers that live the one that joined first watches, for each label those that have it (`vetro.server.tasks.
+labels`); so their rows and beats, which tasks are claimed by, say who it is, and a dead one is followed by the next.
+Two that watch for a moment do no harm: what is written follows from what was there before, and from the version.
+
+The work itself is done by a process without database (`vetro.engine.watching.process`); this thread tells it what there
+is to watch, writes what it says, and until when everything else is to be believed. When it says nothing, nobody
+believes anything any more.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import Error as DatabaseFailed
+from django.db import connections
+
+from vetro.engine.task.frames import Decoder, FrameError, encode
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.worker.ports import HostPort, HostUnavailable
+from vetro.server.config.config import Config
+from vetro.server.environments.models import Environment
+from vetro.server.tasks import clock, effect_hosts, labels
+from vetro.server.tasks.members import Member
+from vetro.server.tasks.models import WorkerProcess
+from vetro.server.watch import service
+from vetro.server.watch.queries import simulated
+from vetro.server.watch.target_reader import TargetReader
+from vetro.yaql.errors import VetroError
+
+_log = logging.getLogger("vetro.worker")
+
+#: Seconds between two looks at who watches, at what there is to watch, and between two notes that all is as before.
+LEAD, TARGETS, MARK = 5.0, 3.0, 10.0
+#: Seconds after which a process that says nothing is started again.
+SILENT = 20.0
+#: Seconds for which states are collected before they are written.
+_COLLECT = 1.0
+#: Leases without a beat after which a worker does not watch any more.
+_LEASES = 2
+#: Environments that are taken up in one round.
+_AT_ONCE = 50
+
+
+class Watcher:
+    """``hosts`` makes the process out of its settings; ``launcher`` makes processes that read packages."""
+
+    def __init__(
+        self,
+        config: Config,
+        member: Member,
+        launcher: Launcher,
+        hosts: Callable[[Mapping[str, Any]], HostPort] = effect_hosts.host,
+    ) -> None:
+        self._config = config
+        self._member = member
+        self._hosts = hosts
+        self._reader = TargetReader(config, launcher)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="vetro watcher", daemon=True)
+        self._process: HostPort | None = None
+        self._decoder = Decoder()
+        self._heard = 0.0
+        #: Environments that are watched: id -> (version, label).
+        self._watched: dict[str, tuple[int, str]] = {}
+        self._told: dict[str, tuple[int, dict[str, Any]]] = {}
+        self._clouds: set[str] = set()
+        self._led: set[str] | None = None
+        self._next = dict.fromkeys(("lead", "targets", "mark", "write"), 0.0)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it and its process."""
+        self._over.set()
+        self._thread.join(10.0)
+
+    def _run(self) -> None:
+        try:
+            while not self._over.is_set():
+                try:
+                    self._round()
+                except DatabaseFailed as error:  # the next round tries again
+                    _log.warning("nobody can say how environments are, the database failed: %s", error)
+                    connections.close_all()
+                    self._over.wait(LEAD)
+                except (VetroError, OSError) as error:
+                    _log.warning("environments are not watched for now: %s", error)
+                    self._end()
+                    self._over.wait(LEAD)
+                except Exception:
+                    _log.exception("a defect of the watcher")
+                    self._end()
+                    self._over.wait(LEAD)
+        finally:
+            self._end()
+            connections.close_all()
+
+    def _round(self) -> None:
+        if self._due("lead", LEAD):
+            led = leads(self._config, self._member)
+            if led != self._led:
+                self._led = led
+                self._end()
+        if not self._led:
+            self._over.wait(1.0)
+            return
+        if self._due("targets", TARGETS):
+            self._follow(self._led)
+        if self._process is None:
+            self._over.wait(1.0)
+        else:
+            self._listen(0.5)
+            if time.monotonic() - self._heard > SILENT:
+                raise HostUnavailable("the process that watches says nothing")
+            if self._told and self._due("write", _COLLECT):
+                self._write()
+            if not self._due("mark", MARK):
+                return
+        if self._process is not None or not self._watched:
+            service.believe(self._led, self._member.id, service.BELIEVED)
+
+    def _due(self, what: str, every: float) -> bool:
+        now = time.monotonic()
+        if self._next[what] > now:
+            return False
+        self._next[what] = now + every
+        return True
+
+    # -- what there is to watch ----------------------------------------------------------------------------------------
+
+    def _follow(self, led: set[str]) -> None:
+        rows = Environment.objects.filter(version__gt=0).values_list("id", "version", "region")
+        at_work = service.at_work()
+        there = {
+            id: (version, label)
+            for id, version, region in rows
+            if (label := labels.label_of(self._config, "", _Region(region))) in led
+        }
+        gone = [id for id in self._watched if id not in there]
+        # What a task works on changes under the watcher's eyes: it is looked at again when the task has ended.
+        resting = [id for id in at_work if self._watched.get(id, (-1, ""))[0] >= 0]
+        if gone or resting:
+            self._send({"t": "drop", "ids": [*gone, *resting]})
+        for id in gone:
+            del self._watched[id]
+        for id in resting:
+            self._watched[id] = (-1, self._watched[id][1])
+            self._told.pop(id, None)
+        taken = 0
+        for id, (version, label) in there.items():
+            if id in at_work or self._watched.get(id) == (version, label):
+                continue
+            if taken == _AT_ONCE:
+                self._next["targets"] = 0.0
+                break
+            taken += 1
+            row = Environment.objects.filter(id=id, version=version).first()
+            if row is not None:
+                self._take(row, label)
+
+    def _take(self, row: Environment, label: str) -> None:
+        self._watched[row.id] = (row.version, label)
+        if simulated(row.cloud):
+            service.retarget(row.id, label, ())
+            return
+        found = self._reader.components(row)
+        known = service.retarget(row.id, label, [component.id for component in found])
+        if not found:
+            self._send({"t": "drop", "ids": [row.id]})
+            return
+        key, settings = self._reader.cloud(row)
+        if key not in self._clouds:
+            self._clouds.add(key)
+            self._send({"t": "cloud", "key": key, "settings": settings})
+        self._send({"t": "put", "environment": self._reader.target(row, found, key, known)})
+
+    # -- the process ---------------------------------------------------------------------------------------------------
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        if self._process is None:
+            if message["t"] == "drop":
+                return
+            self._process = self._hosts({"watch": True})
+            self._process.start()
+            self._decoder, self._heard = Decoder(), time.monotonic()
+        data = memoryview(encode(dict(message)))
+        with socket.socket(fileno=_duplicate(self._process.fileno())) as connection:
+            connection.settimeout(SILENT)
+            connection.sendall(data)
+
+    def _listen(self, seconds: float) -> None:
+        assert self._process is not None
+        number = self._process.fileno()
+        if not select.select([number], [], [], seconds)[0]:
+            return
+        with socket.socket(fileno=_duplicate(number)) as connection:
+            data = connection.recv(1 << 20)
+        if not data:
+            raise HostUnavailable("the process that watches has ended")
+        try:
+            messages = self._decoder.feed(data)
+        except FrameError as error:
+            raise HostUnavailable(error.message) from error
+        self._heard = time.monotonic()
+        for message in messages:
+            for item in message["environments"] if message["t"] == "changes" else ():
+                if self._watched.get(item["id"], (-1, ""))[0] != item["number"]:
+                    continue  # a task works on it, or has
+                number, kept = self._told.get(item["id"], (item["number"], {}))
+                if number != item["number"]:
+                    kept = {}
+                kept.update({component["id"]: component for component in item["components"]})
+                self._told[item["id"]] = (item["number"], kept)
+
+    def _write(self) -> None:
+        if leads(self._config, self._member) == self._led:  # else somebody else does it now
+            reports = [(id, number, list(items.values())) for id, (number, items) in self._told.items()]
+            service.record(reports, {id: label for id, (_, label) in self._watched.items()})
+        self._told = {}
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        self._watched, self._told, self._clouds = {}, {}, set()
+        self._next = dict.fromkeys(self._next, 0.0)
+        if process is not None:
+            process.kill()
+
+
+def leads(config: Config, member: Member) -> set[str]:
+    """The labels of environments that this worker watches: of the workers that live it is the first to serve them."""
+    heard = clock.after(-_LEASES * float(config["worker.lease_seconds"]))
+    living = WorkerProcess.objects.filter(seen__gte=heard, draining=False).order_by("started", "id")
+    workers = list(living.values_list("id", "labels"))
+    if all(id != member.id for id, _ in workers):
+        return set()
+    wanted = {""}.union(*(found for _, found in workers))
+    regions = Environment.objects.filter(version__gt=0).order_by().values_list("region", flat=True).distinct()
+    wanted |= {labels.label_of(config, "", _Region(region)) for region in regions}
+    return {
+        label for label in wanted if next((id for id, own in workers if labels.serves(own, label)), None) == member.id
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """The region of environments, as `label_of` reads one."""
+
+    region: str
+
+
+def _duplicate(number: int) -> int:
+    return os.dup(number)

@@ -1,0 +1,195 @@
+"""Health on real servers, through the API of a running service with two workers.
+
+Needs root and systemd-nspawn. It ends with no trace of its own on this machine.
+"""
+
+from __future__ import annotations
+
+import collections
+import io
+import json
+import os
+import signal
+import sqlite3
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.servekit import Service
+from tests.support.servers import real_servers, traces
+from vetro.clouds.nspawn.links import cloud_id
+from vetro.clouds.overview import clean
+
+MANIFEST = """\
+Format: 1.4
+Type: Application
+FullName: test.talker
+Version: 1.0.0
+Name: Talker
+Require: {io.vetro: 1}
+Classes: {test.Talker: Talker.yaml}
+"""
+TALKER = """\
+Namespaces:
+  {=: test, std: io.murano, res: io.murano.resources, conf: io.murano.configuration, l: io.vetro.lifecycle}
+Name: Talker
+Extends: std:Application
+Meta:
+  - l:Health: {name: page, kind: http, port: port, path: /word, expect: [200], every: 10, grace: 20}
+Properties:
+  instance: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+  port: {Contract: $.int().notNull(), Default: 8080}
+Methods:
+  deploy:
+    Body:
+      - $.instance.deploy()
+      - $.talk()
+  talk:
+    Scope: Public
+    Body:
+      - $command: format('mkdir -p /srv/say && echo hello > /srv/say/word && (systemctl is-active -q say ||
+          systemd-run --unit=say python3 -m http.server {0} --directory /srv/say)', $.port)
+      - conf:Linux.runCommand($.instance.agent, $command, 'Talk')
+  hush:
+    Scope: Public
+    Body:
+      - conf:Linux.runCommand($.instance.agent, 'systemctl stop say', 'Hush')
+"""
+
+
+def archive() -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        file.writestr("manifest.yaml", MANIFEST)
+        file.writestr("Classes/Talker.yaml", TALKER)
+    return data.getvalue()
+
+
+class Place:
+    """A service with one environment; requests go to /v2."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.folder = service.folder / "data"
+        self.token = service.admin("token", "create", "admin", "-o", "value")
+
+    def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        headers = {"X-Auth-Token": self.token, "Content-Type": kind}
+        status, answer = self.service.send(method, f"/v2{path}", data, headers)
+        assert status < 300, (method, path, status, answer[:2000])
+        return json.loads(answer) if answer else None
+
+    def upload(self) -> None:
+        head = b'--b\r\nContent-Disposition: form-data; name="archive"; filename="t.zip"\r\n'
+        body = head + b"Content-Type: application/zip\r\n\r\n" + archive() + b"\r\n--b--\r\n"
+        self.ask("POST", "/packages", body, "multipart/form-data; boundary=b")
+
+    def deploy(self) -> str:
+        id = self.ask("POST", "/environments", {"name": "talk"})["id"]
+        session = self.ask("POST", f"/environments/{id}/sessions")["id"]
+        path = f"/sessions/{session}/model"
+        model = self.ask("GET", path)
+        server = {"?": {"id": "s" * 32, "type": "io.murano.resources.LinuxMuranoInstance"}, "name": "web"}
+        server |= {"flavor": "m1.small", "image": "debian-12-murano"}
+        talker = {"?": {"id": "a" * 32, "type": "test.Talker", "name": "talker"}, "instance": server}
+        self.ask("PUT", path, {**model, "services": [talker]})
+        self.done(self.ask("POST", f"/sessions/{session}/deploy"))
+        return str(id)
+
+    def again(self, id: str) -> None:
+        session = self.ask("POST", f"/environments/{id}/sessions")["id"]
+        self.done(self.ask("POST", f"/sessions/{session}/deploy"))
+
+    def act(self, id: str, method: str) -> None:
+        actions = self.ask("GET", f"/environments/{id}/actions")["items"]
+        (action,) = [row["id"] for row in actions if row["name"] == method]
+        self.done(self.ask("POST", f"/environments/{id}/actions/{action}", {"args": {}}))
+
+    def done(self, task: dict[str, Any]) -> None:
+        for _ in range(1200):
+            found = self.ask("GET", f"/tasks/{task['id']}")
+            if found["final"]:
+                assert found["state"] == "done", found
+                return
+            time.sleep(0.25)
+        raise AssertionError(found)
+
+    def until(self, id: str, state: str, seconds: float, text: str = "") -> float:
+        """Seconds until the environment is so; more than it may take fail."""
+        begun = time.monotonic()
+        while True:
+            told = self.ask("GET", f"/environments/{id}")["health"]
+            took = time.monotonic() - begun
+            if told["state"] == state and text in told["text"]:
+                print(f"{state} after {took:.1f} s: {told['text']}")
+                return took
+            assert took < seconds, (state, told, self.ask("GET", f"/environments/{id}/health"))
+            time.sleep(0.25)
+
+    def watcher(self) -> tuple[int, str]:
+        """Process id of the worker that watches, and until when it is believed."""
+        with sqlite3.connect(self.folder / "vetro.db") as database:
+            worker, until = database.execute("SELECT worker, until FROM watch_watchmark").fetchone()
+        return int(worker.rsplit("-", 2)[1]), until
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    settings = {"VETRO_CLOUD__DRIVER": "nspawn", "VETRO_IMAGES": str(real_servers().folder)}
+    service = Service(tmp_path, VETRO_WORKER__EMBEDDED="2", **settings)
+    cloud = tmp_path / "data" / "cloud"
+    try:
+        service.await_ready()
+        yield Place(service)
+    finally:
+        service.end()
+        collections.deque(clean(cloud), maxlen=0)
+    assert not any(traces(cloud_id(cloud / "nspawn"), tmp_path).values()), "cleaning left something behind"
+
+
+def kill_server(folder: Path, wait: Callable[[float], None] = time.sleep) -> None:
+    """All processes of the only server end, as with a failure of the machine."""
+    (running,) = (folder / "cloud" / "nspawn" / "servers").glob("*/running.json")
+    for pid, *_ in json.loads(running.read_text()).values():
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
+    place.upload()
+    id = place.deploy()
+    place.until(id, "running", 40)
+    found = place.ask("GET", f"/environments/{id}/health")
+    (component,) = found["components"]
+    assert component["name"] == "talker"
+    assert [(check["name"], check["state"]) for check in component["checks"]] == [("page", "running")]
+
+    place.act(id, "hush")
+    place.until(id, "down", 60, "page: no connection to")
+    assert place.ask("GET", f"/environments/{id}")["status"] == "ready"  # a deployment has not failed
+    place.act(id, "talk")
+    place.until(id, "running", 60)
+
+    pid, _ = place.watcher()
+    os.kill(pid, signal.SIGKILL)
+    begun = time.monotonic()
+    while place.watcher()[0] == pid:
+        assert time.monotonic() - begun < 60
+        time.sleep(0.25)
+    print(f"another worker watches after {time.monotonic() - begun:.1f} s")
+    place.until(id, "running", 60 - (time.monotonic() - begun))
+
+    kill_server(place.folder)
+    assert place.until(id, "down", 15, "server 'web'") < 15
+    place.again(id)
+    place.until(id, "running", 60)
+    states = [row["state"] for row in place.ask("GET", f"/environments/{id}/health")["changes"]]
+    assert [state for state, after in zip(states, [*states[1:], ""], strict=True) if state != after] == [
+        "running", "down", "running", "down", "running",
+    ]  # fmt: skip

@@ -1,0 +1,412 @@
+"""What is watched of environments, what is written of it, and what is told while nobody looks."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from vetro.engine.task.frames import Decoder, encode
+from vetro.engine.watching.states import State
+from vetro.server.environments.models import Environment
+from vetro.server.environments.models import State as Model
+from vetro.server.setup import config
+from vetro.server.tasks import clock, members
+from vetro.server.tasks.models import Event, Task, WorkerProcess
+from vetro.server.watch import queries, service, targets, watcher
+from vetro.server.watch.models import Health, HealthChange, WatchMark
+from vetro.server.watch.watcher import Watcher, leads
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
+
+REAL, PRETENDED = {"kind": "proot"}, {"kind": "record"}
+
+
+def instance(id: str, name: str = "web", cloud: str | None = None, **more: Any) -> dict[str, Any]:
+    header = {"id": id, "type": "io.murano.resources.LinuxMuranoInstance/0.0.0@io.murano"}
+    return {"?": header, "name": name, "flavor": "m1", "openstackId": cloud or f"c-{id}", "ipAddresses": [], **more}
+
+
+def app(id: str, *parts: Any, **more: Any) -> dict[str, Any]:
+    header = {"id": id, "type": "test.App/1.0.0@test.app", "name": f"the {id}"}
+    return {"?": header, "instance": list(parts), **more}
+
+
+def model(*apps: Any) -> dict[str, Any]:
+    root = {"?": {"id": "env", "type": "io.murano.Environment"}, "name": "env", "applications": list(apps)}
+    return {"Objects": root}
+
+
+def made(ann: Any, *apps: Any, name: str = "shop", cloud: Mapping[str, str] = REAL, region: str = "") -> Environment:
+    row = Environment.objects.create(
+        project_id=ann.caller.project_id, name=name, version=1, cloud=dict(cloud), region=region
+    )
+    Model.objects.create(environment=row, number=1, model=model(*apps))
+    return row
+
+
+def component(id: str, state: str, text: str = "", checks: Any = ()) -> dict[str, Any]:
+    return {"id": id, "state": state, "text": text, "checks": list(checks)}
+
+
+def watched(row: Environment, seconds: float = 60.0) -> None:
+    service.believe([""], "worker", seconds)
+    service.retarget(row.id, "", ["a", "b"])
+
+
+# -- what there is to watch --------------------------------------------------------------------------------------------
+
+
+def found(*apps: Any, **declared: Any) -> list[targets.Component]:
+    return list(targets.components(model(*apps), lambda classes: declared.get("classes", {})))
+
+
+def test_components_are_applications_with_servers_their_own_or_those_they_lie_on() -> None:
+    host = app("host", instance("i1"), instance("i2", "db"))
+    guest = app("guest", server="i2", password="i3")
+    one, two = found(host, guest, app("nothing", url="http://10.0.0.1/"))
+    assert (one.id, one.name, one.servers) == ("host", "the host", {"c-i1": "web", "c-i2": "db"})
+    assert (two.id, two.servers) == ("guest", {"c-i2": "db"})
+
+
+def test_what_is_no_server_and_what_was_never_made_is_not_watched() -> None:
+    volume = {"?": {"id": "v", "type": "io.murano.resources.CinderVolume"}, "openstackId": "x", "size": 1}
+    assert found(app("a", volume, instance("i", openstackId=None))) == []
+    assert list(targets.components({}, lambda classes: {})) == []
+
+
+def test_addresses_in_properties_are_found_and_few() -> None:
+    (one,) = found(app("a", instance("i"), url="http://10.0.0.5:80/x", at=["10.0.0.5:22", "see http://a", "x" * 9000]))
+    assert set(one.urls) == {"http://10.0.0.5:80/x", "10.0.0.5:22"}
+    (one,) = found(app("a", instance("i"), many=[f"http://10.0.0.5:{n}/" for n in range(1, 500)]))
+    assert len(one.urls) == 20
+
+
+TYPE = "test.App/1.0.0@test.app"
+
+
+def checks(obj: dict[str, Any], *health: dict[str, Any]) -> list[dict[str, Any]]:
+    (one,) = found(obj, classes={TYPE: {"health": list(health)}})
+    return [dict(check) for check in one.checks]
+
+
+def test_declared_checks_take_values_of_the_object() -> None:
+    told = {"kind": "http", "port": "port", "path": "page", "expect": [200], "every": 60, "grace": 5, "on": "server"}
+    obj = app("a", instance("i"), instance("j"), port=8080, page="/up", server="j")
+    assert checks(obj, told) == [
+        {"object": "a", "name": "http 8080", "kind": "http", "on": ["c-j"], "port": 8080, "path": "/up",
+         "expect": [200], "every": 60, "grace": 5}
+    ]  # fmt: skip
+    (plain,) = checks(obj, {"kind": "https", "name": "page"})
+    assert (plain["port"], plain["path"], plain["on"], plain["name"]) == (443, "/", ["c-i", "c-j"], "page")
+
+
+@pytest.mark.parametrize("port", [None, "x", 0, 70000, True, -1, 1.5, [80]])
+def test_a_check_whose_values_make_no_sense_is_not_made(port: Any) -> None:
+    assert checks(app("a", instance("i"), port=port), {"kind": "tcp", "port": "port"}) == []
+    assert checks(app("a", instance("i")), {"kind": "command", "run": "rm -rf /"}) == []
+
+
+def test_checks_have_a_bound_for_a_component_and_for_an_environment() -> None:
+    health = {TYPE: {"health": [{"kind": "tcp", "port": n} for n in range(1, 60)]}}
+    many = found(*[app(f"a{n}", instance(f"i{n}")) for n in range(9)], classes=health)
+    assert [len(one.checks) for one in many] == [20] * 5 + [0] * 4
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def test_only_changes_are_written_and_the_worst_is_the_environments(ann: Any) -> None:
+    row = made(ann)
+    watched(row)
+    service.record([(row.id, 1, [component("a", "running"), component("b", "running")])], {row.id: ""})
+    told = queries.of_environment(row.id)
+    assert told is not None and told.state is State.RUNNING and told.since is not None
+    assert service.record([(row.id, 1, [component("a", "running")])], {}) == 0
+    service.record([(row.id, 1, [component("b", "down", "server 'x' is gone")])], {})
+    told = queries.of_environment(row.id)
+    assert told is not None and (told.state, told.text) == (State.DOWN, "server 'x' is gone")
+    assert [(one.id, one.told.state) for one in queries.components(row.id, None, None)] == [
+        ("a", "running"),
+        ("b", "down"),
+    ]
+    changed = [(c["component_id"], c["state"]) for c in queries.changes(row.id)]
+    assert changed == [(None, "down"), ("b", "down"), (None, "running"), ("b", "running"), ("a", "running")]
+    events = Event.objects.filter(environment_id=row.id, kind="health").values_list("data", flat=True)
+    assert [data["change"] for data in events.order_by("seq")] == ["running", "down"]
+
+
+def test_the_time_of_a_state_stays_while_only_its_reason_changes(ann: Any) -> None:
+    row = made(ann)
+    watched(row)
+    service.record([(row.id, 1, [component("a", "down", "one")])], {})
+    since = queries.components(row.id, None, None)[0].told.since
+    service.record([(row.id, 1, [component("a", "down", "two")])], {})
+    told = queries.components(row.id, None, None)[0].told
+    assert (told.text, told.since) == ("two", since) and HealthChange.objects.filter(component="a").count() == 1
+
+
+def test_reports_about_another_version_or_of_nobody_are_dropped(ann: Any) -> None:
+    row = made(ann)
+    watched(row)
+    assert service.record([(row.id, 0, [component("a", "down")]), ("0" * 32, 1, [component("a", "down")])], {}) == 0
+    assert queries.components(row.id, None, None) == []
+
+
+def test_many_changes_take_few_statements(ann: Any) -> None:
+    rows = [made(ann, name=f"e{n}") for n in range(60)]
+    reports = [(row.id, 1, [component("a", "running"), component("b", "running")]) for row in rows]
+    with CaptureQueriesContext(connection) as first:
+        assert service.record(reports, {}) == 60 * 6
+    changes = [(id, number, [component("a", "down", "x")]) for id, number, _ in reports]
+    with CaptureQueriesContext(connection) as second:
+        service.record(changes, {})
+
+    def writes(context: CaptureQueriesContext) -> int:
+        told = [query["sql"] for query in context.captured_queries if "dispatch_event" not in query["sql"]]
+        return sum(sql.startswith(("INSERT", "UPDATE", "DELETE")) for sql in told)
+
+    assert writes(first) <= 3 and writes(second) <= 3
+
+
+def test_components_that_went_are_forgotten(ann: Any) -> None:
+    row = made(ann)
+    watched(row)
+    service.record([(row.id, 1, [component("a", "running"), component("b", "down")])], {})
+    assert set(service.retarget(row.id, "", ["a"])) == {"a"}
+    service.retarget(row.id, "", [])
+    assert queries.of_environment(row.id) is None and queries.components(row.id, None, None) == []
+
+
+def test_history_is_bounded(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_CHANGES", 10)
+    row = made(ann)
+    now = clock.read()
+    for n in range(30):
+        at = now - timedelta(days=91 if n < 5 else 0)
+        HealthChange.objects.create(environment=row, component="a", state="down", at=at)
+    assert service.forget(now - timedelta(days=90)) == 20
+    assert HealthChange.objects.filter(environment=row).count() == 10
+
+
+# -- what is told ------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_green_while_nobody_looks(ann: Any) -> None:
+    row = made(ann)
+    told = queries.of_environment(row.id)
+    assert told is not None and told.state is State.UNKNOWN
+    watched(row)
+    service.record([(row.id, 1, [component("a", "running")])], {})
+    assert queries.of_environments([row.id])[row.id].state is State.RUNNING
+    WatchMark.objects.update(until=clock.read() - timedelta(seconds=1))
+    told = queries.of_environment(row.id)
+    assert told is not None and told.state is State.UNKNOWN and "nobody looks" in told.text
+    assert [one.told.state for one in queries.components(row.id, None, None)] == [State.UNKNOWN]
+    answer = ann.get(f"/v2/environments/{row.id}").json()
+    assert answer["health"]["state"] == "unknown"
+
+
+def test_what_its_cloud_only_writes_down_is_simulated(ann: Any) -> None:
+    row = made(ann, app("a", instance("i")), cloud=PRETENDED)
+    watched(row)
+    service.record([(row.id, 1, [component("a", "running")])], {})  # whatever anybody says
+    answer = ann.get(f"/v2/environments/{row.id}/health").json()
+    assert answer["health"]["state"] == "simulated"
+    assert [(one["name"], one["health"]["state"]) for one in answer["components"]] == [("the a", "simulated")]
+    never = Environment.objects.create(project_id=ann.caller.project_id, name="never", cloud=PRETENDED)
+    assert ann.get(f"/v2/environments/{never.id}").json()["health"] is None
+
+
+def test_lists_tell_it_and_others_learn_nothing(ann: Any, eve: Any) -> None:
+    row = made(ann, app("a", instance("i")))
+    watched(row)
+    failing = {"key": "k", "name": "page", "state": "down", "text": "no answer", "reached": True}
+    service.record([(row.id, 1, [component("a", "down", "page: no answer", [failing])])], {})
+    (listed,) = ann.get("/v2/environments").json()["items"]
+    assert (listed["health"]["state"], listed["health"]["text"]) == ("down", "page: no answer")
+    answer = ann.get(f"/v2/environments/{row.id}/health").json()
+    (one,) = answer["components"]
+    assert one["name"] == "the a" and one["checks"] == [{"name": "page", "state": "down", "text": "no answer"}]
+    assert len(answer["changes"]) == 2
+    assert eve.get(f"/v2/environments/{row.id}/health").status_code == 404
+
+
+# -- who watches -------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_worker_that_lives_watches_for_each_label(ann: Any) -> None:
+    first, second = members.join([]), members.join([])
+    assert (leads(config(), first), leads(config(), second)) == ({""}, set())
+    WorkerProcess.objects.filter(id=first.id).update(seen=clock.read() - timedelta(seconds=31))
+    assert (leads(config(), first), leads(config(), second)) == (set(), {""})
+    members.beat(first)
+    WorkerProcess.objects.filter(id=first.id).update(draining=True)
+    assert leads(config(), second) == {""}
+    WorkerProcess.objects.all().delete()
+    far, near = members.join(["far"]), members.join(["near"])
+    made(ann, region="near")
+    assert leads(config(), far) == {"", "far"} and leads(config(), near) == {"near"}
+
+
+class Process:
+    """The process that watches, as far as the watcher sees it."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        assert settings == {"watch": True}
+        self.alive = False
+
+    def start(self) -> None:
+        self.ours, self.theirs = socket.socketpair()
+        self.theirs.setblocking(False)
+        self.alive = True
+
+    def fileno(self) -> int:
+        return self.ours.fileno()
+
+    def kill(self) -> None:
+        if self.alive:
+            self.ours.close()
+            self.theirs.close()
+        self.alive = False
+
+    def told(self) -> list[dict[str, Any]]:
+        try:
+            return Decoder().feed(self.theirs.recv(1 << 20))
+        except BlockingIOError:
+            return []
+
+    def say(self, *messages: dict[str, Any]) -> None:
+        self.theirs.sendall(b"".join(map(encode, messages)))
+
+
+@pytest.fixture
+def watching(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], tuple[Watcher, list[Process]]]]:
+    """Makes watchers that do one round when they are told to."""
+    monkeypatch.setattr(watcher, "TARGETS", 0.0)
+    monkeypatch.setattr(watcher, "LEAD", 0.0)
+    monkeypatch.setattr(watcher, "_COLLECT", 0.0)
+    made: list[Watcher] = []
+
+    def make() -> tuple[Watcher, list[Process]]:
+        processes: list[Process] = []
+
+        def process(settings: Mapping[str, Any]) -> Process:
+            processes.append(Process(settings))
+            return processes[-1]
+
+        found = Watcher(config(), members.join([]), None, process)  # type: ignore[arg-type]
+        made.append(found)
+        return found, processes
+
+    yield make
+    for one in made:
+        one._end()
+
+
+def round_of(watch: Watcher) -> None:
+    watch._over.set()  # it waits for nothing
+    watch._round()
+
+
+def test_a_round_tells_the_process_what_there_is_and_writes_what_it_says(ann: Any, watching: Any) -> None:
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    (process,) = processes
+    cloud, put = process.told()
+    assert (
+        cloud["t"] == "cloud" and cloud["settings"]["kind"] == "proot" and cloud["key"] == put["environment"]["cloud"]
+    )
+    assert put["environment"]["owner"] == {"project": row.project_id, "environment": row.id, "user": "system"}
+    assert [one["servers"] for one in put["environment"]["components"]] == [[{"id": "c-i", "name": "web"}]]
+    process.say({"t": "changes", "environments": [{"id": row.id, "number": 1, "components": [component("a", "down")]}]})
+    round_of(watch)
+    told = queries.of_environment(row.id)
+    assert told is not None and told.state is State.DOWN
+    round_of(watch)
+    assert process.told() == []  # nothing is told twice
+
+
+def test_while_a_task_works_on_it_nothing_is_told_and_afterwards_it_is_looked_at_anew(ann: Any, watching: Any) -> None:
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    (process,) = processes
+    process.told()
+    task = Task.objects.create(
+        project_id=row.project_id, user_id="u", environment_id=row.id, kind="deploy", state=Task.RUNNING, spec={}
+    )
+    process.say({"t": "changes", "environments": [{"id": row.id, "number": 1, "components": [component("a", "down")]}]})
+    round_of(watch)
+    assert process.told() == [{"t": "drop", "ids": [row.id]}]
+    assert queries.components(row.id, None, None) == []
+    Task.objects.filter(id=task.id).update(state="done")
+    round_of(watch)
+    assert [message["t"] for message in process.told()] == ["put"]
+
+
+def test_a_process_that_ended_or_says_nothing_is_started_again_and_nothing_is_believed(
+    ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vetro.engine.worker.ports import HostUnavailable
+
+    made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    processes[0].theirs.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(HostUnavailable, match="has ended"):
+        round_of(watch)
+    watch._end()
+    round_of(watch)
+    monkeypatch.setattr(watcher, "SILENT", 0.0)
+    WatchMark.objects.all().delete()
+    with pytest.raises(HostUnavailable, match="says nothing"):
+        round_of(watch)
+    assert len(processes) == 2 and not WatchMark.objects.exists()
+
+
+def test_who_watches_no_more_writes_no_more(ann: Any, watching: Any) -> None:
+    row = made(ann, app("a", instance("i")))
+    first, processes = watching()
+    second, others = watching()
+    round_of(first)
+    round_of(second)
+    assert len(processes) == 1 and others == []
+    WorkerProcess.objects.filter(id=first._member.id).update(seen=clock.read() - timedelta(seconds=60))
+    say = {"t": "changes", "environments": [{"id": row.id, "number": 1, "components": [component("a", "running")]}]}
+    processes[0].say(say)
+    first._next["lead"] = float("inf")  # it has not noticed yet
+    round_of(first)
+    assert queries.components(row.id, None, None) == []
+    round_of(second)
+    assert len(others) == 1
+    others[0].say(say)
+    round_of(second)
+    assert [one.told.state for one in queries.components(row.id, None, None)] == [State.RUNNING]
+    first._next["lead"] = 0.0
+    round_of(first)
+    assert not processes[0].alive
+
+
+def test_what_is_simulated_is_not_asked(ann: Any, watching: Any) -> None:
+    made(ann, app("a", instance("i")), cloud=PRETENDED)
+    watch, processes = watching()
+    round_of(watch)
+    assert processes == [] and Health.objects.filter(state="").count() == 1
+
+
+def test_the_next_watcher_hears_what_was_told_before(ann: Any, watching: Any) -> None:
+    row = made(ann, app("a", instance("i")))
+    watched(row)
+    failing = {"key": "k", "name": "page", "state": "down", "text": "x", "reached": True}
+    service.record([(row.id, 1, [component("a", "down", "x", [failing])])], {row.id: ""})
+    watch, processes = watching()
+    round_of(watch)
+    _, put = processes[0].told()
+    assert put["environment"]["components"][0]["was"] == {"k": ["down", True]}

@@ -1,0 +1,47 @@
+"""How environments are, on pages: badges, the tab, what nobody sees as green."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.server.watch.test_watch import PRETENDED, app, component, instance, made, watched
+from vetro.server.watch import service
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
+
+
+@pytest.fixture
+def pages(ann: Any, browser: Any) -> Client:
+    client: Client = browser(ann)
+    return client
+
+
+def text(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer
+    return answer.content.decode()
+
+
+def test_badges_and_the_tab_say_why(ann: Any, pages: Client) -> None:
+    row = made(ann, app("a", instance("i")))
+    failing = {"key": "k", "name": "page <b>", "state": "down", "text": "no <answer>", "reached": True}
+    assert 'data-health="unknown"' in text(pages, "/app/environments/")
+    watched(row)
+    service.record([(row.id, 1, [component("a", "down", "page: no <answer>", [failing])])], {row.id: ""})
+    for path in ("/app/environments/", f"/app/environments/{row.id}/", f"/app/environments/{row.id}/health"):
+        page = text(pages, path)
+        assert 'data-health="down"' in page and 'data-health="running"' not in page, path
+        assert "no <answer>" not in page and "page <b>" not in page
+    tab = text(pages, f"/app/environments/{row.id}/health")
+    assert "no &lt;answer&gt;" in tab and "page &lt;b&gt;" in tab and "What changed" in tab
+    german = pages.get(f"/app/environments/{row.id}/health", headers={"accept-language": "de"}).content.decode()
+    assert "Ausgefallen" in german and "Was sich geändert hat" in german
+
+
+def test_what_is_simulated_says_so_on_each_page(ann: Any, pages: Client) -> None:
+    row = made(ann, app("a", instance("i")), cloud=PRETENDED)
+    for path in ("/app/environments/", f"/app/environments/{row.id}/", f"/app/environments/{row.id}/health"):
+        assert 'data-health="simulated"' in text(pages, path), path
