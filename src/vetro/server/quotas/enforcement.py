@@ -1,5 +1,8 @@
 """`check` and `check_space`: refuse what a project may not have any more, inside of the transaction that writes it.
 
+Only quotas of the service (`Quota.kept_by`); servers, addresses and volumes are counted where they are made
+(`vetro.clouds.stacks.reservations`).
+
 Who counts holds the project's lock of that quota to the end of the transaction: two requests cannot both take the last
 place. (SQLite has one writer at a time anyway.) So that no two wait for each other, who takes several takes them in the
 order packages, archives, environments, states, tasks, logs.

@@ -10,7 +10,7 @@ from vetro.server.config.config import Config
 
 
 class RetentionConfig(AppConfig):
-    """Workers call it from time to time."""
+    """Each worker calls it once an hour (`vetro.server.tasks.pool`)."""
 
     name = "vetro.server.retention"
 

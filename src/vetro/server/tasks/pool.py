@@ -42,7 +42,7 @@ _LOOK = 0.1
 
 
 class WorkerPool:
-    """See the module, and `vetro.server.tasks.dispatcher.Places`.
+    """See the module, and `vetro.server.tasks.dispatcher.TaskPlaces`.
 
     ``wanted`` is called with what is wanted of this worker, when that changes, in the thread of `beat`.
     """
@@ -70,7 +70,7 @@ class WorkerPool:
         heartbeat.beat(self.pulse)
 
     def count(self, short: bool) -> int:
-        """See `Places.count`."""
+        """See `TaskPlaces.count`."""
         tasks = int(self._config["worker.tasks"])
         return max(1, tasks // 2) if short else tasks
 
@@ -84,7 +84,7 @@ class WorkerPool:
                 self._threads.append(thread)
 
     def free(self, short: bool) -> int:
-        """See `Places.free`."""
+        """See `TaskPlaces.free`."""
         with self._lock:
             return self._free(short)
 
@@ -92,7 +92,7 @@ class WorkerPool:
         return 0 if self._stop else self.count(short) - self._busy[short] - len(self._orders[short])
 
     def look(self) -> None:
-        """See `Places.look`."""
+        """See `TaskPlaces.look`."""
         with self._lock:
             self._let_look(False)
             if self._free(False) > 0:
@@ -106,7 +106,7 @@ class WorkerPool:
         self._changed[short].notify()
 
     def take(self, short: bool) -> Future[bool]:
-        """See `Places.take`. Cancelled where the worker ends before."""
+        """See `TaskPlaces.take`. Cancelled where the worker ends before."""
         order: Future[bool] = Future()
         with self._lock:
             if self._stop:
@@ -117,7 +117,7 @@ class WorkerPool:
         return order
 
     def look_for_cancels(self, *ids: str) -> None:
-        """See `Places.look_for_cancels`."""
+        """See `TaskPlaces.look_for_cancels`."""
         if not ids or not set(ids).isdisjoint(self._runner.running()):
             self._runner.look_for_cancels()
 

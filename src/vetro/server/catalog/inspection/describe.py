@@ -1,6 +1,6 @@
 """What pages tell of the inside of a package: classes with contracts, the form's outline, source in colours.
 
-Runs behind walls, like `reading`: packages are anybody's work, so the process that answers requests parses
+Runs behind walls, like `read`: packages are anybody's work, so the process that answers requests parses
 none of it. Nothing of a package is executed here.
 """
 

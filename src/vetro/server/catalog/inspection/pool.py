@@ -1,4 +1,4 @@
-"""Questions about archives are answered by processes behind the walls of tasks (`inside`).
+"""Questions about archives are answered by processes behind the walls of tasks (`worker`).
 
 Untrusted archives are never parsed in the process that answers requests, nor where files, network or archives of other
 projects could be reached: a process is used again only for the same project, and only while it has seen nothing but

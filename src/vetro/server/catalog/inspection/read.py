@@ -1,4 +1,4 @@
-"""What an archive says: facts, findings, classes with their ancestors. Runs behind walls (`inside`), knows no database.
+"""What an archive says: facts, findings, classes with their ancestors. Runs behind walls (`worker`), knows no database.
 
 Nothing of a package is executed here: manifests and templates are read, classes are linked and compiled.
 """
