@@ -14,9 +14,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.server.roles.expectations import expectations
-from tests.server.roles.routes import Route, operations
+from tests.server.roles.routes import Route, described, operations
 from tests.server.roles.world import archive
-from vetro.server.api.v2.api import api
 
 #: Of ann.
 PASSWORD = "a long password"
@@ -80,9 +79,6 @@ _QUERIES = {
     "revokeRole": {"user": "ann", "project": "aside"},
     "listChoices": {"path": "/name"},
 }
-_ABOUT = dict(operations())
-_SCHEMAS: dict[str, Any] = api.get_openapi_schema()["components"]["schemas"]
-_IDS = {route: about["operationId"] for route, about in _ABOUT.items()}
 #: Parts of addresses that name nothing of a project.
 _PLAIN = frozenset(
     {"number", "seq", "path", "builder", "image_id", "category", "category_id", "name", "methods", "method"}
@@ -91,22 +87,31 @@ _PLAIN = frozenset(
 _SHARED = ("/categories/", "/app/link/")
 
 
+@cache
+def _about() -> dict[Route, dict[str, Any]]:
+    return dict(operations())
+
+
+def _id_of(route: Route) -> str | None:
+    return _about()[route]["operationId"] if route in _about() else None
+
+
 def body_of(route: Route) -> Any:
     """The JSON that is sent; None where there is none, a dictionary of fields for pages."""
     if route.door == "v1":
         kind = _TREE if route.method in ("POST", "PUT") and "/services" in route.path else None
         return _V1.get((route.method, route.path), kind)
     if route.door == "v2":
-        if _IDS.get(route) == "beginForm":
+        if _id_of(route) == "beginForm":
             return {"class": "test.Tree"}
-        return _V2.get(_IDS.get(route, ""))
+        return _V2.get(_id_of(route) or "")
     name = "ann" if route.path == "/app/login" else "mine"
     return {"name": name, "role": "reader", "password": PASSWORD, "language": "en", "days": "1"}
 
 
 def query_of(route: Route) -> dict[str, str]:
     """The parameters that the route cannot do without."""
-    return dict(_QUERIES.get(_IDS.get(route, ""), {}))
+    return dict(_QUERIES.get(_id_of(route) or "", {}))
 
 
 def names_something(route: Route) -> bool:
@@ -149,7 +154,7 @@ _ASKED = re.compile(r"""\.(?:get|getlist)\(\s*"([A-Za-z_.]+)\"""")
 def places(route: Route, theirs: dict[str, str], own: dict[str, str]) -> Iterator[dict[str, Any]]:
     """What `send` is to be given so that each parameter and each property of the body is an id of theirs once."""
     if route.door == "v2":
-        about = _ABOUT.get(route, {})
+        about = _about().get(route, {})
         for parameter in about.get("parameters", ()):
             if parameter["in"] == "query":
                 for value in _meant(parameter["name"], theirs):
@@ -176,7 +181,7 @@ def _meant(name: str, theirs: dict[str, str], otherwise: str = "environment") ->
 
 def _properties(about: dict[str, Any]) -> list[str]:
     body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-    found = _SCHEMAS.get(body.get("$ref", "").rpartition("/")[2], {})
+    found = described()["components"]["schemas"].get(body.get("$ref", "").rpartition("/")[2], {})
     return sorted(found.get("properties", {}))
 
 

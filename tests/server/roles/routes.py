@@ -37,6 +37,7 @@ class Route:
         return {"v1": "v1", "v2": "v2", "app": "pages"}.get(self.path.split("/")[1], "others")
 
 
+@cache
 def routes() -> list[Route]:
     """All of them, sorted."""
     return sorted({*_v1(), *_v2(), *_others()})
@@ -55,15 +56,16 @@ def _v1() -> Iterator[Route]:
 
 
 @cache
-def _described() -> dict[str, dict[str, Any]]:
+def described() -> dict[str, Any]:
+    """The description of /v2, which takes seconds to make: nothing asks for it while tests are collected."""
     from vetro.server.api.v2.api import api
 
-    return api.get_openapi_schema()["paths"]  # takes seconds to make
+    return api.get_openapi_schema()
 
 
 def operations() -> Iterator[tuple[Route, dict[str, Any]]]:
     """Routes of /v2 with their description."""
-    for path, methods in _described().items():
+    for path, methods in described()["paths"].items():
         for method, about in methods.items():
             yield Route(path, method.upper()), about
 

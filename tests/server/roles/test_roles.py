@@ -32,7 +32,6 @@ from vetro.server.caller import SYSTEM
 
 __all__ = ["browser"]
 
-ROUTES = routes()
 #: What a person may at most, by their role.
 #: Pages that lead there whoever comes.
 _TO_LOGIN = ("/app/link/{token}", "/app/logout")
@@ -160,9 +159,9 @@ def _ended() -> Iterator[None]:
 
 def test_every_route_has_an_expectation_and_no_other() -> None:
     known = expectations()
-    assert len(ROUTES) > 280
-    assert [route for route in ROUTES if route not in known] == [], "say in expectations.py who may"
-    assert [route for route in known if route not in ROUTES] == [], "these are no more"
+    assert len(routes()) > 280
+    assert [route for route in routes() if route not in known] == [], "say in expectations.py who may"
+    assert [route for route in known if route not in routes()] == [], "these are no more"
 
 
 def refused(route: Route, sent: Sent) -> bool:
@@ -197,7 +196,7 @@ def test_everybody_may_what_the_table_says(campaign: Campaign, who: str) -> None
 @pytest.mark.parametrize("who", ["stranger", "elsewhere"])
 def test_ids_of_another_project_in_addresses_reach_nothing(campaign: Campaign, who: str) -> None:
     wrong = []
-    for route in ROUTES:
+    for route in routes():
         if route.door == "others" or (who == "elsewhere" and route.door == "pages"):
             continue
         sent = campaign.send(who, route, campaign.theirs, unchanged=requests.names_something(route))
@@ -236,7 +235,7 @@ def test_ids_of_another_project_in_parameters_and_bodies_reach_nothing(campaign:
         return {repr((name, row)) for name, rows in everything().items() for row in rows if named(row)}
 
     before = rows()
-    for route in ROUTES:
+    for route in routes():
         if route.door != door or requests.closed(route) or route.path.endswith("/login"):
             continue
         for changed in requests.places(route, campaign.theirs, campaign.own):
@@ -255,7 +254,7 @@ def test_ids_of_another_project_in_parameters_and_bodies_reach_nothing(campaign:
 @pytest.mark.parametrize("door", ["v1", "v2", "pages"])
 def test_no_database_is_asked_for_texts_that_it_cannot_hold(campaign: Campaign, door: str) -> None:
     wrong = []
-    for route in ROUTES:
+    for route in routes():
         if route.door != door:
             continue
         name = next(iter(set(route.names) - {"number", "seq"}), None)
