@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,11 +130,11 @@ class Bench(AbstractContextManager["Bench"]):
         self.driver = driver
         self._launcher = Launcher()
         self._forker = HostForker(driver)
-        self._client = open_local(str(folder / "workspace"))
+        self._stack = ExitStack()
 
     def __enter__(self) -> Bench:
-        self._client.__enter__()
-        self._client.workspace.keep()
+        client = self._stack.enter_context(open_local(str(self.folder / "workspace")))
+        client.workspace.keep()
         self._launcher.start().close()
         self._forker.start()
         return self
@@ -142,7 +142,7 @@ class Bench(AbstractContextManager["Bench"]):
     def __exit__(self, *error: object) -> None:
         self._launcher.close()
         self._forker.close()
-        self._client.__exit__(*error)
+        self._stack.close()
 
     def journal(self, name: str) -> Any:
         """The journal ``name``, as deployments of a workspace have it."""

@@ -10,8 +10,8 @@ from benchmarks.structure import circles, lonely, modules, report
 
 SOURCE = Path(__file__).parents[2] / "src"
 #: The most there may be in the source: these numbers fall, and never rise. Docs: decision 0022.
-IMPORTS_INSIDE_FUNCTIONS = 800
-CIRCLES = 7
+IMPORTS_INSIDE_FUNCTIONS = 197
+CIRCLES = 1
 
 FILES = {
     "app/__init__.py": "",

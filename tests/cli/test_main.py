@@ -18,6 +18,7 @@ from tests.cli.conftest import write_package
 from vetro import __version__
 from vetro.cli import main as cli
 from vetro.cli import output as out
+from vetro.cli.groups import Commands
 
 VETRO = [sys.executable, "-m", "vetro"]
 
@@ -147,6 +148,15 @@ def test_a_full_disk_behind_standard_output_is_no_defect(here: Path, unbuffered:
 def test_lists_of_commands_say_whole_sentences(vetro: Callable[..., Result], name: str) -> None:
     listed = vetro(name, "--help").stdout.partition("Commands:")[2]
     assert listed and "..." not in listed
+
+
+@pytest.mark.parametrize("name", ["env", "package", "image", "config", "db"])
+def test_tables_say_what_their_commands_say(name: str) -> None:
+    group = cli.main.get_command(click.Context(cli.main), name)
+    assert isinstance(group, Commands) and group.table
+    for word, (_, text) in group.table.items():
+        one = group.get_command(click.Context(group), word)
+        assert one is not None and (one.name, one.get_short_help_str(limit=1000)) == (word, text)
 
 
 def test_fail_ends_the_command() -> None:

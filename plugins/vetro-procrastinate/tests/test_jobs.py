@@ -11,9 +11,10 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from vetro.engine.version import engine_version
 from vetro.server.config.config import ConfigError
 from vetro.server.setup import config
-from vetro.server.tasks.claim import claim, release
-from vetro.server.tasks.dispatcher import dispatcher
+from vetro.server.tasks.claim import claim
+from vetro.server.tasks.dispatch import dispatcher
 from vetro.server.tasks.models import Task
+from vetro.server.tasks.release import release
 from vetro_procrastinate import backend, missing_jobs
 from vetro_procrastinate.missing_jobs import make_missing
 from vetro_procrastinate.queues import fits, queue, served

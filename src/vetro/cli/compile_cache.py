@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from vetro.library import core_packages
 from vetro.muranopl.code_cache import CodeCache, cache_key
 from vetro.muranopl.errors import MuranoError
+from vetro.packages.cache import DiskCache
 
 
 def cache_folder() -> Path | None:
@@ -43,9 +45,7 @@ def code_cache(packages: Iterable[Any]) -> CodeCache | None:
 
     A cache that cannot be used (no home, no space, a stranger's folder) is no error: everything is compiled again.
     """
-    from vetro.library import core_packages
     from vetro.muranopl.compiler.unit import COMPILER_VERSION
-    from vetro.packages.cache import DiskCache
 
     folder = cache_folder()
     if folder is None:

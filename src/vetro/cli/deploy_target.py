@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vetro.cli import output as out
+from vetro.cli.package_paths import extended
 from vetro.model.environment import Environment
 from vetro.model.header import class_of
 from vetro.muranopl.errors import MuranoError
@@ -61,7 +62,6 @@ def main_class(session: Any, packages: Iterable[Any], wanted: str | None) -> Any
 
 def main_type(packages: Iterable[Any], wanted: str | None) -> Any:
     """The same of packages alone. Reads class files; code of them runs in task processes only."""
-    from vetro.cli.package_paths import extended
     from vetro.muranopl import Engine
 
     own = list(packages)

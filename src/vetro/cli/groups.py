@@ -1,18 +1,60 @@
-"""`Commands`: a command with sub-commands, whose list says of each what it does in a whole sentence."""
+"""Commands with sub-commands. Those in other modules are loaded when they are called: `--help` stays quick."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
 import click
+from click.shell_completion import CompletionItem
+
+#: Command -> (``module:attribute`` of the click command in `vetro.cli.commands`, what it does in one sentence).
+Table = Mapping[str, tuple[str, str]]
 
 
 class Commands(click.Group):
-    """A click group; in `--help` the first sentence of each sub-command is wrapped instead of cut off."""
+    """A click group; in `--help` the first sentence of each sub-command is wrapped instead of cut off.
+
+    ``table`` names sub-commands of other modules. They are listed and completed without importing them.
+    """
 
     group_class = type  # groups below a group are the same
 
+    def __init__(self, *args: Any, table: Table | None = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.table: Table = table or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, sorted."""
+        return sorted({*self.table, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, or None."""
+        if cmd_name not in self.table:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"vetro.cli.commands.{module}"), name)
+        return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Completions of a command's name, or of options."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(name, help=text) for name, text in self._told(ctx) if name.startswith(incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of sub-commands."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        shown = [(name, one.get_short_help_str(limit=1000)) for name, one in found if one is not None]
         with formatter.section("Commands"):
-            formatter.write_dl(shown)
+            formatter.write_dl(self._told(ctx))
+
+    def _told(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """Name and sentence of each sub-command."""
+        told = []
+        for name in self.list_commands(ctx):
+            if name in self.table:
+                told.append((name, self.table[name][1]))
+            else:
+                one = self.commands[name]
+                told.append((name, one.get_short_help_str(limit=1000)))
+        return told

@@ -37,8 +37,8 @@ def packages(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
 def _found(ctx: click.Context, incomplete: str, ask: Ask, *, local: bool = False) -> list[str]:
     """``local``: workspaces of this machine have it, too."""
     with contextlib.suppress(Exception):  # a message in the middle of a line that is being typed helps nobody
+        from vetro.cli.client.connect import server, signed_in
         from vetro.cli.client.contexts import chosen
-        from vetro.cli.client.requests import server, signed_in
 
         workspace = ctx.params.get("workspace")
         context = chosen(workspace)

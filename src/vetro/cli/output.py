@@ -13,10 +13,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from secrets import token_hex
+from shlex import quote
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
 
+from vetro.cli.plaindata import json_text, yaml_text
 from vetro.visible import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,8 +99,6 @@ def shown(text: str) -> str:
 
 def quoted(text: str) -> str:
     """A word as a shell takes it."""
-    from shlex import quote
-
     return quote(text)
 
 
@@ -122,8 +122,6 @@ def output_option(*formats: str) -> Callable[[F], F]:
 
 def print_data(data: Any, output: str) -> None:
     """Prints plain data as JSON or YAML."""
-    from vetro.cli.plaindata import json_text, yaml_text
-
     digits = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)  # the language bounds its integers itself, a little beyond Python's limit
     try:

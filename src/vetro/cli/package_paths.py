@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from vetro.cli import output as out
+from vetro.cli.stored_text import stored_text
 from vetro.diagnostics import Text
-
-#: Files beyond this size are not shown in messages.
-MAX_SHOWN = 4 * 1024 * 1024
 
 
 class _Warnings(logging.Handler):
@@ -63,25 +60,6 @@ def source_finder(packages: Iterable[Any]) -> Callable[[str], str | None]:
         return stored_text(file)
 
     return find
-
-
-def stored_text(file: str) -> str | None:
-    """Text of a file on disk, or of one in an archive (``x.zip/Classes/A.yaml``); None when there is none."""
-    try:
-        if os.path.isfile(file):
-            if os.path.getsize(file) > MAX_SHOWN:
-                return None
-            with open(file, "rb") as stream:
-                data = stream.read()
-            return None if b"\0" in data else data.decode("utf-8-sig", "replace")
-        archive, found, inner = file.partition(".zip/")
-        if found and os.path.isfile(archive + ".zip"):
-            from vetro.packages.archive import ArchiveTree
-
-            return ArchiveTree(archive + ".zip").read(inner).decode("utf-8-sig", "replace")
-    except Exception:  # only decoration of another message
-        return None
-    return None
 
 
 def suggestion_of_class(name: str, packages: Iterable[Any]) -> Text | None:

@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vetro.cli import output as out
+from vetro.cli.compile_cache import cache_folder, code_cache
+from vetro.engine.query.query import AskFailed, ask
+from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
 from vetro.packages.manifest import MURANOPL
+from vetro.server import sandboxed_workers
 
 #: Seconds for one question.
 TIMEOUT = 60.0
@@ -45,18 +49,12 @@ def launcher(packages: Iterable[Any], client: Any = None) -> Iterator[Any]:
 
     Those of a local client are the ones that run its tasks, too.
     """
-    from vetro.cli.compile_cache import cache_folder, code_cache
-
     cached = code_cache(packages) is not None
     folder = cache_folder() if cached else None
     if client is not None and client.local:
-        from vetro.server import sandboxed_workers
-
         sandboxed_workers.read_compiled(None if folder is None else str(folder))
         yield sandboxed_workers.launcher()
         return
-    from vetro.engine.task.launcher import Launcher
-
     with Launcher(cache=folder) as made:
         yield made
 
@@ -89,8 +87,6 @@ class Asked:
 
     def check(self, model: Mapping[str, Any], sources: Callable[[str], str | None]) -> None:
         """Ends the command when the model cannot be deployed, with everything that is wrong in it."""
-        from vetro.engine.query.query import AskFailed
-
         errors = self._ask("check_model", model)["errors"]
         for error in errors:
             out.print_error(with_calls(AskFailed(error)), sources)
@@ -98,8 +94,6 @@ class Asked:
             sys.exit(out.FAILED)
 
     def _ask(self, kind: Any, model: Mapping[str, Any], **more: Any) -> Any:
-        from vetro.engine.query.query import AskFailed, ask
-
         task = Task(
             id=secrets.token_hex(8),
             kind=kind,

@@ -16,6 +16,12 @@ from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.progress import importing
 from vetro.cli.client.requests import Client, ClientError, Refused, compact
+from vetro.cli.compile_cache import cache_folder
+from vetro.cli.problems import render_problem
+from vetro.packages import load_path
+from vetro.packages.archive import ArchiveTree
+from vetro.packages.checks.paths import check_paths
+from vetro.packages.package import STANDARD
 
 _MISSING = (
     "the server does not have it either: name the folder that holds it, too, or publish with --allow-missing; then"
@@ -109,8 +115,6 @@ def has_same(client: Client, one: Built) -> bool:
 
 
 def _files(data: bytes) -> dict[str, bytes]:
-    from vetro.packages.archive import ArchiveTree
-
     tree = ArchiveTree(data)
     return {path: tree.read(path) for path in tree.paths()}
 
@@ -136,9 +140,6 @@ def _finding(finding: Mapping[str, Any]) -> str:
 
 def check(packages: Sequence[str], others: Sequence[str]) -> None:
     """Ends the command when `vetro check` finds errors."""
-    from vetro.cli.problems import render_problem
-    from vetro.packages.checks.paths import check_paths
-
     errors = [problem for _, problem in check_paths(tuple(packages), tuple(others)) if problem.severity == "error"]
     for problem in errors:
         if problem.hint is not None and "--require" in problem.hint:  # an option of 'vetro check', not of this command
@@ -208,16 +209,12 @@ def download(client: Client, row: Mapping[str, Any], folder: Path) -> Path:
 
 def download_folder(fallback: Path) -> Path:
     """Where archives of servers are kept: in the cache of the command line, else in ``fallback``."""
-    from vetro.cli.compile_cache import cache_folder
-
     cache = cache_folder()
     return fallback if cache is None else cache / "packages"
 
 
 def required(client: Client, packages: Sequence[Any], folder: Path) -> Iterator[Path]:
     """Archives of what ``packages`` require and the server has, and of what those require."""
-    from vetro.packages import load_path
-
     known = list(packages)
     asked: set[str] = set()
     while todo := [item for item in lacking(known) if item[0] not in asked]:
@@ -236,8 +233,6 @@ def required(client: Client, packages: Sequence[Any], folder: Path) -> Iterator[
 
 def lacking(packages: Iterable[Any]) -> list[tuple[str, str]]:
     """Names and versions of what packages require that is neither one of them nor part of Vetro."""
-    from vetro.packages.package import STANDARD
-
     known = list(packages)
     there = {package.name for package in known} | set(STANDARD)
     return [item for package in known for item in package.requirements.items() if item[0] not in there]

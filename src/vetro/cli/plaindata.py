@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.cli import output as out
-
 #: More is no model or data file; `/dev/zero` and logs end here instead of filling memory.
 MAX_BYTES = 256 * 1024 * 1024
 #: Levels of JSON: far beyond what people write, far below where the stack ends.
@@ -24,16 +22,8 @@ class DataError(Exception):
         self.hint = hint
 
 
-def read_data(path: str) -> Any:
-    """Data of a JSON or YAML file; ``-`` is standard input. Fails the command when it cannot be read."""
-    try:
-        return load_data(path)
-    except DataError as error:
-        out.fail(error.message, error.hint)
-
-
 def load_data(path: str) -> Any:
-    """Like `read_data`, but raises `DataError`."""
+    """Data of a JSON or YAML file; ``-`` is standard input. Raises `DataError`."""
     name = "standard input" if path == "-" else path
     try:
         if path == "-":
@@ -66,21 +56,20 @@ def parse_data(text: str, name: str) -> Any:
             problem = f"{name}:{error.lineno}:{error.colno}: {error.msg}"
         except ValueError as error:  # digits beyond what Python converts
             raise DataError(f"{name}: {error}") from None
-    from vetro.packages.yamltree import MAX_BYTES as MAX_YAML
-    from vetro.packages.yamltree import TreeError, plain, read_documents
+    from vetro.packages import yamltree
 
-    if len(text) > MAX_YAML:
+    if len(text) > yamltree.MAX_BYTES:
         if problem is not None:
             raise DataError(problem)
         raise DataError(
-            f"{name} has more than {MAX_YAML // 1024 // 1024} MiB of YAML", "write data of this size as JSON"
+            f"{name} has more than {yamltree.MAX_BYTES // 1024 // 1024} MiB of YAML", "write data of this size as JSON"
         )
     try:
-        documents = read_documents(text, name)
+        documents = yamltree.read_documents(text, name)
         if len(documents) > 1:
             raise DataError(f"{documents[1].position}: a second document begins, only one is expected")
-        return plain(documents[0]) if documents else None
-    except TreeError as error:
+        return yamltree.plain(documents[0]) if documents else None
+    except yamltree.TreeError as error:
         if problem is not None and name.endswith(".json"):
             raise DataError(problem) from None
         raise DataError(f"{error.position}: {error.message}", error.hint) from None

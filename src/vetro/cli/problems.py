@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from vetro.cli.stored_text import stored_text
+from vetro.muranopl.declarations.tree import Position
+from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.tools.render import render
 from vetro.visible import visible
 
 Sources = Callable[[str], str | None]
@@ -29,8 +33,6 @@ def frame_lines(error: BaseException) -> list[str]:
 
 def with_position(error: BaseException) -> Any:
     """The place of an error; one raised while code ran gets that of its innermost MuranoPL frame."""
-    from vetro.muranopl.declarations.tree import Position
-
     frames = getattr(error, "murano_frames", ())
     if not isinstance(getattr(error, "position", None), Position) and frames:
         frame = frames[-1]
@@ -41,10 +43,6 @@ def with_position(error: BaseException) -> Any:
 
 def render_error(error: BaseException, sources: Sources | None, *, color: bool) -> str:
     """The whole text for one error; for a package with several problems, all of them."""
-    from vetro.cli.package_paths import stored_text
-    from vetro.muranopl.declarations.tree import Position
-    from vetro.muranopl.tools.render import render
-
     problems = getattr(error, "problems", None)
     if problems:
         return "\n\n".join(render_problem(p, sources, color=color) for p in problems)
@@ -59,10 +57,6 @@ def render_error(error: BaseException, sources: Sources | None, *, color: bool) 
 
 def render_problem(problem: Any, sources: Sources | None, *, color: bool) -> str:
     """One finding of `vetro check`, drawn like an error."""
-    from vetro.cli.package_paths import stored_text
-    from vetro.muranopl.errors import MuranoError
-    from vetro.muranopl.tools.render import render
-
     error = MuranoError(problem.message, position=problem.place, hint=problem.hint)
     error.severity = problem.severity
     error.code = problem.code  # type: ignore[misc]

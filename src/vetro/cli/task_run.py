@@ -9,8 +9,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
+import vetro.library
 from vetro.cli import output as out
+from vetro.clouds import kinds
+from vetro.clouds.interface import Place
 from vetro.server.config import cloud_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,8 +32,6 @@ class KindName(click.ParamType):  # type: ignore[type-arg] # generic since click
         """The name. What is installed is read for others than ``auto`` only."""
         if value == "auto":
             return value
-        from vetro.clouds import kinds
-
         if value not in kinds.names():
             missing = _missing(value)
             hint = f" ({missing.hint})" if missing.hint else ""
@@ -38,16 +40,10 @@ class KindName(click.ParamType):  # type: ignore[type-arg] # generic since click
 
     def shell_complete(self, context: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """All names."""
-        from click.shell_completion import CompletionItem
-
-        from vetro.clouds import kinds
-
         return [CompletionItem(name) for name in ("auto", *kinds.names()) if name.startswith(incomplete)]
 
 
 def _missing(name: str) -> Any:
-    from vetro.clouds import kinds
-
     try:
         kinds.find(name)
     except kinds.KindMissing as error:
@@ -86,9 +82,6 @@ def chosen_cloud(client: Any, wanted: str, script: str | None, *, quiet: bool = 
     """Where servers of a new environment of a workspace are made (`Environment.cloud`): ``auto`` takes the kind that
     the workspace's settings name, else the best that works here, and says which. Raises `ConfigError`, `KindMissing`.
     """
-    from vetro.clouds import kinds
-    from vetro.clouds.interface import Place
-
     config = client.workspace.config
     if wanted in kinds.AUTOMATIC:
         wanted, reason = cloud_settings.named_kind(config)
@@ -158,8 +151,6 @@ def show_error(packages: Sequence[Mapping[str, str]], state: str, error: Mapping
 
 def _place(packages: Sequence[Mapping[str, str]], place: Mapping[str, Any]) -> str:
     """``package: file:line``; the archives of an environment are named by what they hold, not by their digest."""
-    import vetro.library
-
     file = str(place.get("file"))
     standard = os.path.dirname(str(vetro.library.__file__)) + os.sep
     if file.startswith(standard):

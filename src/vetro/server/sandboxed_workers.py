@@ -9,6 +9,7 @@ import os
 import threading
 
 from vetro.engine.task.launcher import Launcher
+from vetro.packages.cache import DiskCache
 from vetro.server.config.config import Config
 from vetro.server.setup import config
 
@@ -26,8 +27,6 @@ def compiled_folder(config: Config) -> str:
     """The folder of the compile cache: imports write it, task processes read it. Made when it is missing."""
     folder = config.data / "cache" / "code"
     if not folder.is_dir():
-        from vetro.packages.cache import DiskCache
-
         DiskCache(folder, writable=True)
     return str(folder)
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 
+import django
+from django.apps import apps
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connections
+
 from vetro.server.config.config import Config
+from vetro.server.database import database_settings
+from vetro.server.secrets.django_key import django_secret
 
 _current: Config | None = None
 
@@ -24,8 +31,6 @@ def setup(given: Config | None = None) -> Config:
     if given is not None:
         _current = given
     os.environ["DJANGO_SETTINGS_MODULE"] = "vetro.server.settings"
-    import django
-
     django.setup()
     return config()
 
@@ -33,14 +38,9 @@ def setup(given: Config | None = None) -> Config:
 def open_with(given: Config, stack: ExitStack) -> None:
     """Starts Django with these settings. Where it has been started, it goes on with them, and comes back when the stack
     is closed."""
-    from django.apps import apps
-
     if not apps.ready:
         setup(given)
         return
-    from django.conf import settings
-    from django.db import DEFAULT_DB_ALIAS, connections
-
     before = _current
     values = {name: getattr(settings, name) for name in ("VETRO_KEY_FILE", "SECRET_KEY")}
     known, connection = connections.settings[DEFAULT_DB_ALIAS], connections[DEFAULT_DB_ALIAS]
@@ -62,12 +62,6 @@ def move_to(given: Config) -> None:
     """Goes on with other settings in a process where Django is set up: from now on its database, keys and folders are
     those of ``given``."""
     global _current
-    from django.conf import settings
-    from django.db import DEFAULT_DB_ALIAS, connections
-
-    from vetro.server.database import database_settings
-    from vetro.server.secrets.django_key import django_secret
-
     connections.close_all()
     _current = given
     settings.VETRO_KEY_FILE = given.path("secrets.key_file")

@@ -16,6 +16,7 @@ import pytest
 
 from vetro.cli.client import follow as client_follow
 from vetro.cli.client import requests as module
+from vetro.cli.client.connect import need_server
 from vetro.cli.client.contexts import Context
 from vetro.cli.client.requests import (
     Client,
@@ -25,7 +26,6 @@ from vetro.cli.client.requests import (
     SignedOut,
     Unreachable,
     Untrusted,
-    need_server,
 )
 
 
@@ -189,6 +189,7 @@ def test_who_watches_a_task_hears_once_why_no_worker_runs_it(
 
     class Server:
         context = Context("it", "http://127.0.0.1:9", "t")
+        local = False
 
         def get(self, path: str, **params: Any) -> dict[str, Any]:
             if not path.endswith("/log"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from vetro.cli.commands.config import markdown_table
+from vetro.cli.commands.config_show import markdown_table
 from vetro.server.config.config import Config
 from vetro.server.config.display import without_password
 from vetro.server.config.table import SETTINGS

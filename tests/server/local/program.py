@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vetro.cli.client_local import LocalClient
-from vetro.server.local.workspace import Workspace
+from vetro.cli.client_local import open_local
+
+if TYPE_CHECKING:
+    from vetro.cli.client.local import LocalClient
 
 APPLICATION = {
     "?": {"type": "t.Box"},
@@ -82,7 +84,7 @@ def step(client: LocalClient, name: str, *arguments: str) -> Any:
 
 
 if __name__ == "__main__":
-    with LocalClient(Workspace(sys.argv[1], templates=Path(sys.argv[2]))) as opened:
+    with open_local(sys.argv[1], templates=Path(sys.argv[2])) as opened:
         try:
             print(json.dumps(step(opened, *sys.argv[3:])))
         except Exception as error:

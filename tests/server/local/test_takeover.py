@@ -23,13 +23,12 @@ OLD = Path(__file__).parent / "workspace-0.1.zip"
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from vetro.cli.client_local import LocalClient
-from vetro.server.local.workspace import Workspace
+from vetro.cli.client_local import open_local
 
 {about}
 
-with Workspace(sys.argv[1], templates=Path(sys.argv[2])) as workspace:
-    print(json.dumps(about(LocalClient(workspace), workspace)))
+with open_local(sys.argv[1], templates=Path(sys.argv[2])) as client:
+    print(json.dumps(about(client, client.workspace)))
 """
 EVERYTHING = """
 def about(client, workspace):

@@ -14,7 +14,8 @@ import structlog
 from vetro.server import setup
 from vetro.server.caller import Caller
 from vetro.server.observe import logs
-from vetro.server.observe.requests import answered, current
+from vetro.server.observe.current_request import current
+from vetro.server.observe.requests import answered
 
 TOKEN = "vetro_" + "Ab1-_" * 8
 

@@ -227,7 +227,7 @@ def retry(id: str) -> str:
 
 def health() -> dict[str, Any]:
     """Of the dispatcher."""
-    from vetro.server.tasks.dispatcher import dispatcher
+    from vetro.server.tasks.dispatch import dispatcher
 
     return dispatcher().health()
 

@@ -13,7 +13,8 @@ import pytest
 from vetro.server.config.config import Config, ConfigError
 from vetro.server.tasks import backends, conformance
 from vetro.server.tasks.backends import Backend, backend, django_settings, labels_of_plugins
-from vetro.server.tasks.dispatcher import DatabaseDispatcher, dispatcher
+from vetro.server.tasks.dispatch import dispatcher
+from vetro.server.tasks.dispatcher import DatabaseDispatcher
 
 pytestmark = pytest.mark.database
 

@@ -10,9 +10,10 @@ from django.db import connection
 from vetro.engine.worker.decisions import resolve
 from vetro.engine.worker.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask
 from vetro.engine.worker.ports import LeaseLost
-from vetro.server.tasks.claim import claim, release
+from vetro.server.tasks.claim import claim
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Event, JournalEntry, JournalTask, Report, Task
+from vetro.server.tasks.release import release
 
 SPEC = {"id": "t", "model": {"a": [1, None]}, "packages": ["/here/x.zip"]}
 pytestmark = [pytest.mark.database, pytest.mark.django_db]

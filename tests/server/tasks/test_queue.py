@@ -24,10 +24,11 @@ from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.retention.sweep import sweep
 from vetro.server.setup import config
 from vetro.server.tasks import clock, labels, members, queue, spec
-from vetro.server.tasks.claim import SHORT, Lease, claim, release, renew
+from vetro.server.tasks.claim import SHORT, Lease, claim, renew
 from vetro.server.tasks.completion import finish
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Event, JournalEntry, JournalTask, Report, Task, WorkerProcess
+from vetro.server.tasks.release import release
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 

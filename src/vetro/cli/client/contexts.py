@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
+from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -187,8 +188,6 @@ def find(contexts: Contexts, name: str, source: str = "") -> Context:
     """The server's context of that name. Raises `ContextError`."""
     if name in contexts.servers:
         return contexts.servers[name]
-    from vetro.yaql.didyoumean import suggest
-
     close = suggest(name, [LOCAL, *contexts.servers])
     where = f" ({source})" if source and source != "--context" else ""
     hint = f"did you mean '{close}'?" if close else "'vetro context list' shows them, 'vetro login URL' adds one"

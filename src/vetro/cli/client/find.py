@@ -8,6 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from vetro.cli.client.requests import Client, ClientError, Refused
+from vetro.muranopl.declarations.versions import parse_version
+from vetro.yaql.didyoumean import suggest
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -33,8 +35,6 @@ def by_name(rows: Sequence[dict[str, Any]], wanted: str, what: str) -> dict[str,
         if found:
             ids = ", ".join(row["id"] for row in found)
             raise NotFound(f"there are {len(found)} of the name '{wanted}'", f"give an id: {ids}")
-    from vetro.yaql.didyoumean import suggest
-
     names = [str(row["name"]) for row in rows]
     close = suggest(wanted, names)
     some = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
@@ -97,7 +97,5 @@ def package(client: Client, wanted: str, spec: str | None = None, *, disabled: b
         likely = [row["fqn"] for row in client.items("/packages", search=name.rpartition(".")[2], most=5)]
         hint = f"did you mean {', '.join(likely)}?" if likely else "'vetro package search WORD' looks for it"
         raise NotFound(f"there is no package '{name}'", hint)
-    from vetro.muranopl.declarations.versions import parse_version
-
     best = max(found, key=lambda row: (parse_version(row["version"]), row["own"]))
     return dict(client.get(f"/packages/{quote(best['id'])}"))

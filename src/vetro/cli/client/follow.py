@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from vetro.cli import output as out
+from vetro.cli.client.connect import is_local
 from vetro.cli.client.requests import Client, Refused, SignedOut, Unreachable
-from vetro.cli.client_local import LocalClient
 from vetro.cli.differences import UNCHANGED
+from vetro.cli.live_view import Watch
+from vetro.cli.task_run import show_error
 
 #: Seconds between two looks: at first, and at most when nothing happens.
 QUICK, SLOW = 0.08, 1.0
@@ -38,10 +40,8 @@ def follow(
     A task of this machine's workspace runs meanwhile, in here: Ctrl-C cancels it. ``names`` labels ids of objects,
     ``environment`` is what messages call the environment. After ``timeout`` seconds the task is cancelled.
     """
-    from vetro.cli.live_view import Watch
-
     id = str(task["id"])
-    if isinstance(client, LocalClient):
+    if is_local(client):
         second = "stop at once" if task["kind"] == "plan" else "leave it interrupted (vetro env resume goes on)"
         with Watch(names or {}, quiet=quiet, verbose=verbose, what=what) as watch:
             client.run(id, environment, watch, timeout, second)
@@ -152,8 +152,6 @@ def conclude(client: Client, task: Mapping[str, Any], environment: str) -> None:
             out.note(f"  {effect['key']}  {effect['kind']}  {effect['args']}")
         out.note(f"hint: {command(client, 'resolve', environment, 'KEY')} --done|--redo")
         sys.exit(out.FAILED)
-    from vetro.cli.task_run import show_error
-
     error = task.get("error") or {"message": task.get("cancel") or "the task did not end well"}
     show_error(task.get("packages") or (), state, error)
     if task["kind"] == "plan":

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vetro import __version__
-from vetro.cli.client.contexts import LOCAL, Context, chosen
+from vetro.cli.client.contexts import Context
 from vetro.cli.output import quoted
 from vetro.yaql.errors import VetroError
 
@@ -76,7 +76,7 @@ class NoServer(ClientError):
 class Client:
     """One server. A context manager; `get`, `post`… give the data of the answer and raise `ClientError`."""
 
-    #: Whether this is no server but a workspace of this machine (`vetro.cli.client_local`).
+    #: Whether this is no server but a workspace of this machine (`vetro.cli.client.local`).
     local = False
 
     def __init__(self, context: Context, *, timeout: float = ANSWER, connect: float = CONNECT, again: bool = True):
@@ -183,38 +183,7 @@ class Client:
             raise _stranger(self.context, "it does not answer with JSON") from None
 
 
-def server(workspace: str | None = None, *, scratch: bool = False) -> Client:
-    """A client for the context in force: of a server, or of this machine's workspace. Raises `ContextError`.
-
-    ``scratch``: nothing that is done in a workspace of this machine is to stay.
-    """
-    context = chosen(workspace)
-    if context is not None:
-        return signed_in(context)
-    from vetro.cli.client_local import open_local
-
-    return open_local(workspace, scratch=scratch)
-
-
-def signed_in(context: Context, **options: Any) -> Client:
-    """A client with the token of a context. Raises `SignedOut` where it has none."""
-    if not context.token:
-        raise SignedOut(f"you are not signed in at {context.url}", _login_again(context))
-    return Client(context, **options)
-
-
-def need_server(what: str) -> Client:
-    """A client for the context in force. Raises `NoServer` when that is this machine; ``what`` is on servers only."""
-    context = chosen()
-    if context is None:
-        raise NoServer(
-            f"{what}, and the present context is '{LOCAL}', the workspace of this machine",
-            "vetro login URL adds a server; vetro context use NAME or --context NAME chooses one",
-        )
-    return signed_in(context)
-
-
-def _login_again(context: Context) -> str:
+def login_again(context: Context) -> str:
     """The command that signs in where one was signed in before."""
     user = f" --user {quoted(context.user)}" if context.user else ""
     return f"vetro login {context.url} --name {context.name}{user}"
@@ -269,7 +238,7 @@ def _refusal(context: Context, response: httpx.Response) -> ClientError:
             return _stranger(context, f"it sends to {response.headers.get('location', 'elsewhere')}")
         return _stranger(context, f"it answers {response.status_code} without saying why")
     if response.status_code == 401 and context.token:
-        return SignedOut(f"{context.url} does not take your token: {message}", _login_again(context))
+        return SignedOut(f"{context.url} does not take your token: {message}", login_again(context))
     return Refused(response.status_code, message, hint, str(found.get("code", "")), found.get("details"))
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client.connect import need_server
 from vetro.cli.client.contexts import context_option
+from vetro.cli.client.find import by_name
 from vetro.cli.groups import Commands
+from vetro.cli.rows import print_one, print_rows
 
 _WHAT = "categories are those of a server's catalog"
 
@@ -27,9 +30,6 @@ def command() -> None:
 @out.output_option("table", "json", "yaml")
 def list_command(output: str) -> None:
     """List the categories with the number of their packages."""
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.rows import print_rows
-
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/categories"))
     print_rows(rows, ("name", "package_count", "id"), output, empty="no categories", head=("name", "packages", "id"))
@@ -41,9 +41,6 @@ def list_command(output: str) -> None:
 @out.output_option("table", "json", "yaml")
 def create_command(name: str, output: str) -> None:
     """Make the category NAME."""
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.rows import print_one
-
     with out.explained(), need_server(_WHAT) as client:
         made = client.post("/categories", {"name": name})
     print_one(made, output, ("id", "name"))
@@ -55,9 +52,6 @@ def create_command(name: str, output: str) -> None:
 @context_option
 def rename_command(name: str, new: str) -> None:
     """Give the category NAME another name; its packages stay in it."""
-    from vetro.cli.client.find import by_name
-    from vetro.cli.client.requests import need_server
-
     with out.explained(), need_server(_WHAT) as client:
         row = by_name(list(client.items("/categories")), name, "category")
         client.patch(f"/categories/{row['id']}", {"name": new})
@@ -69,9 +63,6 @@ def rename_command(name: str, new: str) -> None:
 @context_option
 def delete_command(name: str) -> None:
     """Remove the category NAME, which no package may be in."""
-    from vetro.cli.client.find import by_name
-    from vetro.cli.client.requests import need_server
-
     with out.explained(), need_server(_WHAT) as client:
         row = by_name(list(client.items("/categories")), name, "category")
         client.delete(f"/categories/{row['id']}")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
 from vetro.cli.commands.memory import memory_option
+from vetro.cli.forms.check import check_definitions, is_definition
+from vetro.cli.problems import render_problem
+from vetro.cli.stored_text import stored_text
+from vetro.packages.checks.paths import check_paths
 
 
 @click.command("check")
@@ -46,9 +51,6 @@ def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, .
       vetro check ./apps -o json
       vetro check ./my.app/UI/ui.yaml --media ./static
     """
-    from vetro.cli.forms.check import check_definitions, is_definition
-    from vetro.packages.checks.paths import check_paths
-
     packages = [path for path in paths if not is_definition(path)]
     with out.explained():
         findings = check_paths(packages, others) + check_definitions(paths, media)
@@ -70,11 +72,6 @@ def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, .
 
 
 def _print_text(problems: list[Any]) -> None:
-    from functools import cache
-
-    from vetro.cli.package_paths import stored_text
-    from vetro.cli.problems import render_problem
-
     text_of = cache(stored_text)
     color = out.colored(sys.stdout)
     for problem in problems:

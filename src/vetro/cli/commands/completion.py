@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import get_completion_class
 
 from vetro.cli import output as out
+from vetro.cli.main import main
 
 
 @click.command("completion")
@@ -18,10 +20,6 @@ def command(shell: str) -> None:
       eval "$(vetro completion zsh)"        in ~/.zshrc
       vetro completion fish > ~/.config/fish/completions/vetro.fish
     """
-    from click.shell_completion import get_completion_class
-
-    from vetro.cli.main import main
-
     found = get_completion_class(shell)
     assert found is not None, shell
     made = found(main, {}, "vetro", "_VETRO_COMPLETE")

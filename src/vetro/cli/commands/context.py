@@ -7,8 +7,10 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
-from vetro.cli.client.contexts import LOCAL, names
+from vetro.cli.client.contexts import LOCAL, VARIABLE, Context, chosen_name, find, names, read_contexts, write_contexts
+from vetro.cli.client.requests import Client, ClientError
 from vetro.cli.groups import Commands
+from vetro.cli.rows import print_one
 
 
 def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -33,8 +35,6 @@ def command() -> None:
 @out.output_option("table", "json", "yaml")
 def list_command(output: str) -> None:
     """List the contexts; the one in use is marked."""
-    from vetro.cli.client.contexts import Context, chosen_name, read_contexts
-
     with out.explained():
         contexts = read_contexts()
     used, _ = chosen_name(contexts)
@@ -52,9 +52,6 @@ def list_command(output: str) -> None:
 @out.output_option("table", "json", "yaml")
 def show_command(name: str | None, output: str) -> None:
     """Show a context, that in use without NAME, and what made it the one. The token is not shown."""
-    from vetro.cli.client.contexts import Context, chosen_name, find, read_contexts
-    from vetro.cli.rows import print_one
-
     with out.explained():
         contexts = read_contexts()
         used, source = chosen_name(contexts)
@@ -77,8 +74,6 @@ def _row(context: Any, used: bool) -> dict[str, Any]:
 @click.argument("name", shell_complete=_complete)
 def use_command(name: str) -> None:
     """Use the context NAME from now on."""
-    from vetro.cli.client.contexts import VARIABLE, chosen_name, find, read_contexts, write_contexts
-
     with out.explained():
         contexts = read_contexts()
         if name != LOCAL:
@@ -97,9 +92,6 @@ def use_command(name: str) -> None:
 @click.option("--keep-token", is_flag=True, help="Do not revoke the token at the server.")
 def remove_command(name: str, keep_token: bool) -> None:
     """Forget the context NAME; its token is revoked where the server can be reached."""
-    from vetro.cli.client.contexts import find, read_contexts, write_contexts
-    from vetro.cli.client.requests import Client, ClientError
-
     if name == LOCAL:
         out.fail(f"'{LOCAL}' is this machine and always there")
     with out.explained():

@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
-from vetro.cli.commands.serve import settings_options
+from vetro.cli.arguments import settings_options
 from vetro.cli.installation import installation
+from vetro.server.config.config import Config
+from vetro.server.operations.database.backup_file import KEYS, examine, opened
 
 
 @click.command("backup")
@@ -81,8 +83,6 @@ def restore(file: str, dry_run: bool, data: str | None, config: str | None, data
       vetro db restore vetro.tar --data /srv/vetro
       gpg --decrypt vetro.tar.gpg | vetro db restore - --database postgresql://vetro:SECRET@db/vetro
     """
-    from vetro.server.operations.database.backup_file import opened
-
     problems: list[Any] = []
     with out.explained(), opened(file) as opened_file:
         if dry_run:
@@ -106,8 +106,6 @@ def restore(file: str, dry_run: bool, data: str | None, config: str | None, data
 
 def _examined(file: Any) -> dict[str, Any]:
     """What is in a backup that is whole."""
-    from vetro.server.operations.database.backup_file import KEYS, examine
-
     began = time.monotonic()
     head, end = examine(file)
     return {
@@ -119,8 +117,6 @@ def _examined(file: Any) -> dict[str, Any]:
 
 def _restored(file: Any, data: str | None, config: str | None, database: str | None) -> tuple[dict[str, Any], Any]:
     """What was restored, and what is wrong with the installation now."""
-    from vetro.server.config.config import Config
-
     fresh = not Config.load(data, config).path("secrets.key_file").exists()
     with installation(data, config, {"database.url": database}, make=True) as settings:
         from vetro.server.operations.database import restore as restoring

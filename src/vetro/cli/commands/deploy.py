@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.arguments import read_data, yaml_value
+from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import KindName, run_options
@@ -84,7 +86,6 @@ def command(
       vetro deploy com.example.Web/1.2 --context vetro.example.com --plan
       vetro env show shop; vetro env destroy shop
     """
-    from vetro.cli.client.requests import server
     from vetro.cli.environments import deployment
 
     given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
@@ -106,9 +107,6 @@ def command(
 
 def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
     """Property values by name; ``a.b=1`` becomes a value inside of ``a``."""
-    from vetro.cli.arguments import yaml_value
-    from vetro.cli.plaindata import read_data
-
     answers: dict[str, Any] = {}
     if path is not None:
         data = read_data(path)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
-from vetro.cli.commands.serve import settings_options
+from vetro.cli.arguments import settings_options
 from vetro.diagnostics import ERROR, WARNING, Diagnostic
 
 #: Exit status when something does not work; 1: it works, but is not as it should be.

@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from vetro.cli import output as out
-from vetro.cli.client.contexts import context_option
-from vetro.cli.commands import env_history, env_tasks
-from vetro.cli.groups import Commands
-from vetro.cli.name_completion import environments
-from vetro.cli.task_run import KindName, run_options, workspace_option
+from vetro.cli.groups import Commands, Table
+
+TABLE: Table = {
+    "list": ("env_lifecycle:list_command", "List the environments with their state."),
+    "create": ("env_lifecycle:create_command", "Make an empty environment."),
+    "show": ("env_lifecycle:show_command", "Show an environment: components, servers, addresses, packages, history."),
+    "deploy": (
+        "env_lifecycle:deploy_command",
+        "Deploy an environment again as it is: repairs what a failed deployment left undone.",
+    ),
+    "action": (
+        "env_lifecycle:action_command",
+        "Run a public method of an application; its result goes to standard output.",
+    ),
+    "destroy": ("env_lifecycle:destroy_command", "Destroy everything in an environment, then the environment."),
+    "health": (
+        "env_lifecycle:health_command",
+        "Show how an environment and its components are: servers, checks, and what changed.",
+    ),
+    "log": ("env_tasks:log_command", "Print what the tasks of an environment reported and logged, oldest first."),
+    "watch": (
+        "env_tasks:watch_command",
+        "Watch the task of an environment on a server until it ends; the exit status says how.",
+    ),
+    "cancel": (
+        "env_tasks:cancel_command",
+        "Cancel the task of an environment on a server: it ends at its next safe point.",
+    ),
+    "resume": (
+        "env_tasks:resume_command",
+        "Go on with a task that was interrupted, where it was: nothing that was done is done again.",
+    ),
+    "resolve": ("env_tasks:resolve_command", "Decide about an effect of which nobody knows whether it was done."),
+    "history": (
+        "env_history:history_command",
+        "List the states of an environment, or show what changed between two of them.",
+    ),
+    "plan": ("env_history:plan_command", "Show what deploying an environment would do; nothing is changed."),
+    "export": ("env_history:export_command", "Write an environment with its states and packages into an archive."),
+    "import": ("env_history:import_command", "Make an environment from what 'vetro env export' wrote."),
+}
 
 
-@click.group("env", cls=Commands)
+@click.group("env", cls=Commands, table=TABLE)
 def command() -> None:
     """Look at environments and change them.
 
@@ -28,145 +61,3 @@ def command() -> None:
       vetro env log shop
       vetro env destroy shop
     """
-
-
-@command.command("list")
-@context_option
-@workspace_option
-@out.output_option("table", "json", "yaml")
-def list_command(workspace: str | None, output: str) -> None:
-    """List the environments with their state."""
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
-    with out.explained(), server(workspace) as client:
-        lifecycle.list_all(client, output)
-
-
-@command.command("create")
-@click.argument("name")
-@click.option("--description", default="", metavar="TEXT", help="What it is for (on a server).")
-@click.option("--region", metavar="NAME", help="Region of its cloud, where there are several (on a server).")
-@click.option("--driver", type=KindName(), default="auto", help="Kind of cloud where servers are made.")
-@context_option
-@workspace_option
-@out.output_option("table", "json", "yaml")
-def create_command(
-    name: str, description: str, region: str | None, driver: str, workspace: str | None, output: str
-) -> None:
-    """Make an empty environment. 'vetro deploy' makes the one that it needs."""
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
-    with out.explained(), server(workspace) as client:
-        if client.local and (description or region is not None):
-            raise click.UsageError(f"--{'description' if description else 'region'} is for servers")
-        if driver != "auto" and not client.local:
-            raise click.UsageError("--driver is for this machine: the server's settings say how")
-        lifecycle.create(client, name, description, region, driver, output)
-
-
-@command.command("show")
-@click.argument("name", shell_complete=environments)
-@click.option("--model", "number", type=int, metavar="N", help="Print model N instead ('-1': the newest).")
-@context_option
-@workspace_option
-@out.output_option("table", "json", "yaml")
-def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
-    """Show an environment: components, servers, addresses, packages, history."""
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
-    with out.explained(), server(workspace) as client:
-        lifecycle.show(client, name, number, output)
-
-
-@command.command("health")
-@click.argument("name", shell_complete=environments)
-@context_option
-@workspace_option
-@out.output_option("table", "json", "yaml")
-def health_command(name: str, workspace: str | None, output: str) -> None:
-    """Show how an environment and its components are: servers, checks, and what changed.
-
-    A service watches what it has deployed all the time. On this machine nobody does: the command looks itself.
-    """
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
-    with out.explained(), server(workspace) as client:
-        lifecycle.health(client, name, output)
-
-
-@command.command("deploy")
-@click.argument("name", shell_complete=environments)
-@context_option
-@run_options
-def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
-    """Deploy an environment again as it is: repairs what a failed deployment left undone.
-
-    On a server your own draft is deployed, where you have begun one.
-    """
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
-    with out.explained(), server(workspace) as client:
-        lifecycle.deploy_again(client, name, **options)
-
-
-@command.command("action")
-@click.argument("name", shell_complete=environments)
-@click.argument("method")
-@click.option("--app", metavar="NAME", help="Application (name or id) when there are several; any object id.")
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Argument; the value is YAML. Repeatable.")
-@context_option
-@out.output_option("yaml", "json")
-@run_options
-def action_command(
-    name: str,
-    method: str,
-    app: str | None,
-    pairs: tuple[str, ...],
-    output: str,
-    workspace: str | None,
-    **options: Any,
-) -> None:
-    """Run a public method of an application; its result goes to standard output.
-
-    \b
-    Examples:
-      vetro action shop restart
-      vetro action shop backup --app db --arg target=/srv
-    """
-    from vetro.cli.arguments import named_values
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
-    args = named_values(pairs, "--arg")
-    with out.explained(), server(workspace) as client:
-        lifecycle.action(client, name, method, app, args, output, **options)
-
-
-@command.command("destroy")
-@click.argument("name", shell_complete=environments)
-@click.option("--keep", is_flag=True, help="Keep the empty environment with its history.")
-@click.option("--abandon", is_flag=True, help="Only forget it: servers and resources stay where they are.")
-@context_option
-@run_options
-def destroy_command(name: str, keep: bool, abandon: bool, workspace: str | None, **options: Any) -> None:
-    """Destroy everything in an environment, then the environment."""
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
-    with out.explained(), server(workspace) as client:
-        lifecycle.destroy(client, name, keep, abandon, **options)
-
-
-for _command in (*env_tasks.COMMANDS, *env_history.COMMANDS):
-    command.add_command(_command)
-#: Short forms at the top level.
-log_command, history_command, plan_command = (
-    env_tasks.log_command,
-    env_history.history_command,
-    env_history.plan_command,
-)

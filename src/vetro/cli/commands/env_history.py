@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client import find
+from vetro.cli.client.connect import is_local, server
 from vetro.cli.client.contexts import context_option
+from vetro.cli.client.requests import Refused
+from vetro.cli.environments import history
 from vetro.cli.name_completion import environments
-from vetro.cli.task_run import workspace_option
+from vetro.cli.task_run import chosen_cloud, workspace_option
+from vetro.packages.regular import open_regular
+from vetro.server.catalog.inspection.protocol import content_of
+from vetro.server.environments import limits
 
 _NUMBERS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
@@ -32,9 +41,6 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
       vetro history shop --diff 3..5
       vetro history shop --restore 3; vetro env deploy shop
     """
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import history
-
     if diff is not None and restore is not None:
         raise click.UsageError("use one of --diff and --restore")
     numbers = _NUMBERS.fullmatch(diff) if diff is not None else None
@@ -74,9 +80,6 @@ def plan_command(name: str, session: str | None, workspace: str | None, output: 
       vetro plan shop
       vetro deploy ./my.app --env shop --set port=8080 --plan
     """
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import history
-
     with out.explained(), server(workspace, scratch=True) as client:
         history.plan(client, name, session, output, **options)
 
@@ -93,11 +96,6 @@ def export_command(name: str, target: str | None, force: bool, workspace: str | 
     Workspaces and servers read each other's. It holds the passwords of the model in clear: it is made for its owner
     only, keep it so.
     """
-    import os
-
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import server
-
     with out.explained():
         with server(workspace) as client:
             row = find.environment(client, name)
@@ -126,24 +124,14 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
     It counts as deployed as the archive says: that is right where it comes back as itself, to the same cloud. Use
     --fresh for a copy, and for another machine or cloud.
     """
-    from pathlib import Path
-
-    from vetro.cli.client.requests import server
-    from vetro.cli.client_local import LocalClient
-    from vetro.packages.regular import open_regular
-    from vetro.server.catalog.inspection.protocol import content_of
-    from vetro.server.environments.limits import LARGEST_ARCHIVE
-
     with out.explained():
-        if not Path(file).is_file() or Path(file).stat().st_size > LARGEST_ARCHIVE:
-            fault = f"{file} is no file, or has more than {LARGEST_ARCHIVE >> 20} MiB"
+        if not Path(file).is_file() or Path(file).stat().st_size > limits.LARGEST_ARCHIVE:
+            fault = f"{file} is no file, or has more than {limits.LARGEST_ARCHIVE >> 20} MiB"
             out.fail(fault, "give what 'vetro env export' wrote")
         with open_regular(file) as opened:
             data = content_of(opened)
         with server(workspace) as client:
-            if isinstance(client, LocalClient):
-                from vetro.cli.task_run import chosen_cloud
-
+            if is_local(client):
                 choose = partial(chosen_cloud, client, "auto", None)
                 made = client.import_environment(data, name, fresh, choose)
             else:
@@ -160,14 +148,9 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
 
 
 def _uploaded(client: Any, file: str, data: bytes, more: dict[str, Any]) -> Any:
-    from vetro.cli.client.requests import Refused
-
     try:
         return client.upload("/environments/import", {file: data}, more)
     except Refused as error:
         if error.answered == "SRV435":
             error.hint = "--fresh imports a copy in which nothing counts as deployed"
         raise
-
-
-COMMANDS = (history_command, plan_command, export_command, import_command)

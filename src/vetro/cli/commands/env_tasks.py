@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client.connect import need_server, server
 from vetro.cli.client.contexts import context_option
+from vetro.cli.environments import history, lifecycle
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import run_options, workspace_option
 
@@ -36,9 +38,6 @@ def log_command(
       vetro log shop --level warning
       vetro log shop --follow
     """
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import history
-
     with out.explained(), server(workspace) as client:
         if client.local and follow:
             raise click.UsageError("--follow is for servers: on this machine the deployment itself shows its lines")
@@ -58,11 +57,8 @@ def log_command(
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only how it ended.")
 def watch_command(name: str, **options: Any) -> None:
     """Watch the task of an environment on a server until it ends; the exit status says how."""
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.environments.lifecycle import watch
-
     with out.explained(), need_server(_ON_SERVERS.format("watch")) as client:
-        watch(client, name, **options)
+        lifecycle.watch(client, name, **options)
 
 
 @click.command("cancel")
@@ -71,11 +67,8 @@ def watch_command(name: str, **options: Any) -> None:
 @context_option
 def cancel_command(name: str, reason: str) -> None:
     """Cancel the task of an environment on a server: it ends at its next safe point."""
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.environments.lifecycle import cancel
-
     with out.explained(), need_server(_ON_SERVERS.format("cancel from elsewhere")) as client:
-        cancel(client, name, reason)
+        lifecycle.cancel(client, name, reason)
 
 
 @click.command("resume")
@@ -91,9 +84,6 @@ def resume_command(name: str, cancel: bool, abandon: bool, workspace: str | None
     destroyed again, from the task's last checkpoint where there is one. A server continues interrupted tasks by itself:
     there a running one is watched, and one that failed is tried again from where it was.
     """
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
     with out.explained(), server(workspace) as client:
         if client.local:
             lifecycle.go_on(client, name, cancel, abandon, **options)
@@ -117,13 +107,7 @@ def resolve_command(name: str, key: str, answer: str | None, workspace: str | No
 
     Then 'vetro env resume' goes on; a server goes on by itself, and 'vetro env watch' shows it.
     """
-    from vetro.cli.client.requests import server
-    from vetro.cli.environments import lifecycle
-
     if answer is None:
         raise click.UsageError("Say --done or --redo.")
     with out.explained(), server(workspace) as client:
         lifecycle.resolve(client, name, key, answer)
-
-
-COMMANDS = (log_command, watch_command, cancel_command, resume_command, resolve_command)

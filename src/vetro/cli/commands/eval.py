@@ -8,7 +8,10 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.arguments import named_values, read_data
 from vetro.cli.commands.memory import memory_option
+from vetro.cli.plaindata import plain_data
+from vetro.yaql.errors import HOST_KINDS, Stop, VetroError
 
 
 @click.command("eval")
@@ -44,9 +47,6 @@ def command(
       vetro eval '$x * 2' --var x=21
       vetro eval -r '$.keys().orderBy($)' -d config.json
     """
-    from vetro.cli.arguments import named_values
-    from vetro.cli.plaindata import plain_data, read_data
-
     given = named_values(variables, "--var")
     data: Any = read_data(data_path) if data_path is not None else None
     with expression_errors():
@@ -79,6 +79,4 @@ class expression_errors:
 
 def is_expression_error(error: BaseException) -> bool:
     """Whether an exception says something about the expression: ours, or what library functions raise."""
-    from vetro.yaql.errors import HOST_KINDS, Stop, VetroError
-
     return isinstance(error, (VetroError, Stop, *HOST_KINDS))

@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from vetro.cli.client.connect import signed_in
+from vetro.cli.client.contexts import chosen
+from vetro.cli.client.find import by_name
+from vetro.cli.rows import print_rows
+from vetro.clouds.interface import Owner
+from vetro.clouds.stacks.listing import Listing
+from vetro.clouds.stacks.settings import StackSettings
 from vetro.muranopl.errors import MuranoError
+from vetro.server.local.workspace import PROJECT, Workspace
 
 Image = dict[str, Any]
 
@@ -42,9 +50,6 @@ class Marks(Protocol):
 @contextmanager
 def marks_of(workspace: str | None, region: str) -> Iterator[Marks]:
     """The images of the context in force. Raises `ContextError`, what opening a workspace raises."""
-    from vetro.cli.client.contexts import chosen
-    from vetro.cli.client.requests import signed_in
-
     context = chosen(workspace)
     if context is not None:
         with signed_in(context) as client:
@@ -59,15 +64,11 @@ def marks_of(workspace: str | None, region: str) -> Iterator[Marks]:
 
 def find(marks: Marks, wanted: str) -> Image:
     """The image of this name or id. Raises `vetro.cli.client.find.NotFound`."""
-    from vetro.cli.client.find import by_name
-
     return by_name(marks.images(), wanted, "image")
 
 
 def print_images(rows: Sequence[Image], output: str) -> None:
     """The images with their marks."""
-    from vetro.cli.rows import print_rows
-
     print_rows(rows, ("name", "title", "type", "status", "id"), output, empty="the cloud has no images")
 
 
@@ -126,19 +127,12 @@ class _Local:
 
     def _listing(self) -> Any:
         if self._opened is None:
-            from vetro.clouds.stacks.listing import Listing
-            from vetro.clouds.stacks.settings import StackSettings
-            from vetro.server.local.workspace import Workspace
-
             config = Workspace(self._workspace).config
             self._opened = Listing(config.path("cloud.directory"), StackSettings.from_json(config["cloud.settings"]))
         return self._opened
 
     @staticmethod
     def _owner() -> Any:
-        from vetro.clouds.interface import Owner
-        from vetro.server.local.workspace import PROJECT
-
         return Owner(PROJECT, "forms", "forms")
 
 

@@ -8,12 +8,16 @@ import os
 import re
 import socket
 import sys
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
+import httpx
 
 from vetro.cli import output as out
+from vetro.cli.client.contexts import Context, check_name, find, read_contexts, write_contexts
+from vetro.cli.client.requests import Client, ClientError, Refused, failure_of
 
 _LONGEST = 4096
 
@@ -51,8 +55,6 @@ def command(
       vetro admin token create ann -o value | vetro login http://127.0.0.1:8082 --token-stdin
       vetro login https://vetro.example.com --link
     """
-    from vetro.cli.client.contexts import Context, check_name, find, read_contexts, write_contexts
-
     if sum((bool(user) or password_stdin, token_stdin, link)) > 1:
         raise click.UsageError("use one of --user, --token-stdin and --link")
     if password_stdin and not user:
@@ -154,8 +156,6 @@ def _label() -> str:
 
 
 def _by_password(context: Any, user: str, password: str, project: str | None, days: int | None) -> str:
-    from vetro.cli.client.requests import Client
-
     body: dict[str, Any] = {"name": user, "password": password, "token_name": _label()}
     body |= {key: value for key, value in (("project", project), ("days", days)) if value is not None}
     with Client(context) as client:
@@ -164,8 +164,6 @@ def _by_password(context: Any, user: str, password: str, project: str | None, da
 
 def _by_link(context: Any, link: str, project: str | None, days: int | None) -> str:
     """Uses the link up for a web session, in which a token is made."""
-    from vetro.cli.client.requests import Client, ClientError, Refused
-
     code = re.fullmatch(r"(?:.*/app/link/)?(vetro_[\w-]+)/?", link)
     if code is None:
         raise ClientError("this is no login link", "it looks like https://…/app/link/vetro_…")
@@ -187,10 +185,6 @@ def _by_link(context: Any, link: str, project: str | None, days: int | None) -> 
 
 
 def _web(client: Any, method: str, path: str, **options: Any) -> Any:
-    import httpx
-
-    from vetro.cli.client.requests import failure_of
-
     try:
         return client.http.request(method, path, **options)
     except httpx.HTTPError as error:
@@ -199,10 +193,6 @@ def _web(client: Any, method: str, path: str, **options: Any) -> Any:
 
 def _checked(blank: Any, token: str, project: str | None) -> Any:
     """The context with this token, if the server takes it."""
-    from dataclasses import replace
-
-    from vetro.cli.client.requests import Client, ClientError
-
     if not token.isascii() or not token.isprintable() or " " in token:
         raise ClientError("this is no token", "it is one word; 'vetro token create' makes one")
     with Client(replace(blank, token=token)) as client:

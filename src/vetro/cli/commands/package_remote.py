@@ -8,8 +8,15 @@ from typing import Any, TypeVar
 import click
 
 from vetro.cli import output as out
+from vetro.cli import package_transfer
+from vetro.cli.client import find
+from vetro.cli.client.connect import need_server
 from vetro.cli.client.contexts import context_option
+from vetro.cli.client.requests import Refused
 from vetro.cli.name_completion import packages
+from vetro.cli.package_paths import load_packages
+from vetro.cli.package_transfer import fetch
+from vetro.cli.rows import print_one, print_rows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,10 +61,6 @@ def publish_command(
       vetro package publish ./com.example.Web
       vetro package publish ./apps --category Databases --public
     """
-    from vetro.cli import package_transfer
-    from vetro.cli.client.requests import Refused, need_server
-    from vetro.cli.package_paths import load_packages
-
     with out.explained(), need_server(_WHAT) as client:
         own = load_packages(dirs)
         if not (no_check or options["allow_missing"]):
@@ -103,9 +106,6 @@ def search_command(words: tuple[str, ...], output: str, all_versions: bool) -> N
 
 
 def _list(words: str, output: str, **filters: Any) -> None:
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.rows import print_rows
-
     asked: dict[str, Any] = {
         "search": words or None,
         "category": list(filters.get("categories") or ()),
@@ -130,10 +130,6 @@ def _list(words: str, output: str, **filters: Any) -> None:
 @out.output_option("table", "json", "yaml")
 def show_command(name: str, classes: bool, usage: bool, output: str) -> None:
     """Show a package of a server: the newest version, or the one named. NAME may also be its id."""
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.rows import print_one, print_rows
-
     if classes and usage:
         raise click.UsageError("use one of --classes and --usage")
     with out.explained(), need_server(_WHAT) as client:
@@ -172,10 +168,6 @@ def print_usage(found: Mapping[str, Any], output: str) -> None:
 @context_option
 def download_command(name: str, target: str | None, force: bool) -> None:
     """Fetch the archive of a package; print its path."""
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.package_transfer import fetch
-
     with out.explained(), need_server(_WHAT) as client:
         row = find.package(client, name)
         path = target or f"{row['fqn']}-{row['version']}.zip"
@@ -211,10 +203,6 @@ def change_command(
     output: str,
 ) -> None:
     """Change how a package is presented and who sees it. What it contains never changes."""
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.rows import print_one
-
     given: dict[str, Any] = {"public": public, "enabled": enabled, "name": title, "description": description}
     given |= {"categories": list(categories) or None, "tags": list(tags) or None}
     wanted = {key: value for key, value in given.items() if value is not None}
@@ -235,9 +223,6 @@ def delete_command(names: tuple[str, ...], force: bool) -> None:
 
     A package of which there are several versions is deleted with its version: NAME/VERSION.
     """
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import need_server
-
     with out.explained(), need_server(_WHAT) as client:
         rows = [find.package(client, name) for name in names]
         for name, row in zip(names, rows, strict=True):
@@ -269,9 +254,6 @@ def import_command(
     The server does it, as far as its setting 'packages.import_hosts' allows. Archives on this machine are uploaded by
     'vetro package publish'.
     """
-    from vetro.cli import package_transfer
-    from vetro.cli.client.requests import Refused, need_server
-
     if names and bundle:
         raise click.UsageError("use one of --name and --bundle")
     body = options | ({"repository": address, "names": names} if names else {"bundle" if bundle else "url": address})
@@ -284,15 +266,3 @@ def import_command(
         out.print_data(done, output)
     else:
         package_transfer.show_published({**done, "present": done["skipped"]})
-
-
-COMMANDS = (
-    publish_command,
-    list_command,
-    search_command,
-    show_command,
-    download_command,
-    change_command,
-    delete_command,
-    import_command,
-)

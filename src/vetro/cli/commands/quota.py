@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from vetro.cli import output as out
-from vetro.cli.client.contexts import context_option
+from vetro.cli.client.connect import need_server
+from vetro.cli.client.contexts import chosen, context_option
 from vetro.cli.groups import Commands
+from vetro.clouds.quotas import OF_CLOUD, QUOTAS, UNLIMITED, parsed
+from vetro.clouds.stacks.reservations import used_in
+from vetro.server.local.workspace import PROJECT, Workspace
 
 _WHAT = "limits of projects are set at a server"
 #: Columns of the table.
@@ -36,9 +41,6 @@ def show_command(project: str | None, output: str) -> None:
 
     Without a server these are the limits of this machine's workspace.
     """
-    from vetro.cli.client.contexts import chosen
-    from vetro.cli.client.requests import need_server
-
     with out.explained():
         if chosen() is None and project is None:
             print_quotas(_of_workspace(), output)
@@ -55,8 +57,6 @@ def show_command(project: str | None, output: str) -> None:
 @out.output_option("table", "json", "yaml")
 def set_command(project: str, limits: tuple[str, ...], output: str) -> None:
     """Set limits of PROJECT: whole numbers, 'none' for no limit, or 'default' for those of the service's settings."""
-    from vetro.cli.client.requests import need_server
-
     with out.explained():
         wanted = given(limits)
         with need_server(_WHAT) as client:
@@ -66,8 +66,6 @@ def set_command(project: str, limits: tuple[str, ...], output: str) -> None:
 
 def given(texts: Sequence[str]) -> dict[str, int | None]:
     """Limits as the command line has them. Raises `click.UsageError` and `QuotaInvalid`."""
-    from vetro.clouds.quotas import parsed
-
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -92,17 +90,11 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _path(project: str | None) -> str:
-    from urllib.parse import quote
-
     return "/quotas" if project is None else f"/admin/projects/{quote(project, safe='')}/quotas"
 
 
 def _of_workspace() -> list[dict[str, Any]]:
     """Those of the cloud on this machine; the state of the cloud is read, not opened."""
-    from vetro.clouds.quotas import OF_CLOUD, QUOTAS, UNLIMITED
-    from vetro.clouds.stacks.reservations import used_in
-    from vetro.server.local.workspace import PROJECT, Workspace
-
     config = Workspace().config
     limits = {name: config[f"quotas.{name}"] for name in OF_CLOUD}
     used = used_in(config.path("cloud.directory"), PROJECT)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import readline
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.arguments import read_data
+from vetro.cli.commands.eval import is_expression_error
 from vetro.cli.commands.memory import memory_option
+from vetro.cli.plaindata import DataError, json_text, load_data, plain_data
+from vetro.yaql.api import grammar_of, named_dialect
+from vetro.yaql.parser import parse
 
 if TYPE_CHECKING:
     from vetro.yaql.resolve.signature import FunctionTable
@@ -63,8 +69,6 @@ class Repl:
 
     def complete(self, text: str) -> list[str]:
         """What a word that begins with ``text`` may be: functions, variables, commands."""
-        from vetro.yaql.api import named_dialect
-
         if text.startswith(":"):
             return sorted(f":{n[3:]}" for n in dir(self) if n.startswith("do_") and n[3:].startswith(text[1:]))
         if text.startswith("$"):
@@ -93,8 +97,6 @@ class Repl:
 
     def do_load(self, rest: str) -> str:
         """``:load FILE``"""
-        from vetro.cli.plaindata import DataError, load_data
-
         if not rest:
             raise CommandError("name a file: ':load data.json'")
         try:
@@ -112,8 +114,6 @@ class Repl:
 
     def do_ast(self, rest: str) -> str:
         """``:ast EXPR``"""
-        from vetro.yaql.api import grammar_of, named_dialect
-        from vetro.yaql.parser import parse
         from vetro.yaql.printer import to_call_form
 
         return to_call_form(parse(rest, grammar_of(named_dialect(self.dialect, grammar="standard"))))
@@ -123,8 +123,6 @@ class Repl:
         return "\n".join(f"${n} = {self._show(v)}" for n, v in self.variables.items()) or "no variables yet"
 
     def _show(self, value: Any) -> str:
-        from vetro.cli.plaindata import json_text, plain_data
-
         return json_text(plain_data(value))
 
 
@@ -152,8 +150,6 @@ def command(data_path: str | None, legacy: bool) -> None:
       vetro repl --data servers.yaml
       echo '$.len()' | vetro repl -d servers.yaml
     """
-    from vetro.cli.plaindata import read_data
-
     repl = Repl(DIALECTS[1] if legacy else DIALECTS[0], read_data(data_path) if data_path else None)
     interactive = sys.stdin.isatty()
     if interactive:
@@ -182,8 +178,6 @@ def command(data_path: str | None, legacy: bool) -> None:
 
 
 def _print_problem(error: Exception) -> None:
-    from vetro.cli.commands.eval import is_expression_error
-
     if isinstance(error, CommandError):
         out.note(out.style("error: ", fg="red", bold=True) + str(error))
     elif is_expression_error(error):
@@ -195,7 +189,6 @@ def _print_problem(error: Exception) -> None:
 def _prepare_editing(repl: Repl) -> None:
     """History and completion of the line editor, where Python has one."""
     with contextlib.suppress(ImportError):
-        import readline
 
         def complete(text: str, state: int) -> str | None:
             found = repl.complete(text)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.arguments import named_values, read_data
 from vetro.cli.commands.memory import memory_option
+from vetro.cli.compile_cache import code_cache
+from vetro.cli.package_paths import extended, load_packages, source_finder, suggestion_of_class
+from vetro.cli.progress import Progress
+from vetro.muranopl import Engine, Limits
+from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, PackageForClassNotFound
+from vetro.muranopl.objects.results import plain_result
+from vetro.muranopl.runtime.effects import InProcessEffects
+from vetro.yaql.didyoumean import suggest
 
 
 @click.command("run")
@@ -80,12 +90,6 @@ def command(
       vetro run ./apps -m deployed.json --method scale --arg count=3 --result
       cat model.yaml | vetro run ./my.app -m -
     """
-    from vetro.cli.arguments import named_values
-    from vetro.cli.package_paths import load_packages, source_finder
-    from vetro.cli.plaindata import read_data
-    from vetro.cli.progress import Progress
-    from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, PackageForClassNotFound
-
     given = named_values(args, "--arg")
     model = as_model(read_data(model_path), "standard input" if model_path == "-" else model_path)
     with out.explained():
@@ -104,11 +108,6 @@ def command(
 
 
 def _session(packages: list[Any], progress: Any, seed: str, max_seconds: float | None, max_steps: int | None) -> Any:
-    from vetro.cli.compile_cache import code_cache
-    from vetro.cli.package_paths import extended
-    from vetro.muranopl import Engine, Limits
-    from vetro.muranopl.runtime.effects import InProcessEffects
-
     defaults = Limits()
     limits = Limits(max_seconds=max_seconds, max_steps=max_steps or defaults.max_steps)
     effects = InProcessEffects({"log": progress.log}, on_report=progress.report)
@@ -137,8 +136,6 @@ def _run(
         progress.step(f"running {method}")
         value = session.call(method, (), given, object_id=object_id, public_only=public_only)
         if result:
-            from vetro.muranopl.objects.results import plain_result
-
             return plain_result(session, value)
     progress.step("finishing")
     return session.finalize()
@@ -147,10 +144,6 @@ def _run(
 def _hint(error: Any, session: Any, packages: list[Any], method: str, object_id: str | None) -> str | None:
     """What to do about a method that cannot be called from here, or about a class that nobody has."""
     if error.kind == "package-not-found":
-        import re
-
-        from vetro.cli.package_paths import suggestion_of_class
-
         named = re.search(r"class '([^']+)'", error.message)
         missing = named is not None and all(named[1] not in p.classes for p in packages)
         return suggestion_of_class(named[1], packages) if named is not None and missing else error.hint
@@ -159,8 +152,6 @@ def _hint(error: Any, session: Any, packages: list[Any], method: str, object_id:
     obj = session.root if object_id is None else session.store.get(object_id)
     public = sorted(n for n, m in obj._type.methods.items() if m.public) if obj is not None else []
     if obj is not None and error.kind == "method-not-found":
-        from vetro.yaql.didyoumean import suggest
-
         close = suggest(method, obj._type.methods)
         if close:
             return f"did you mean '{close}'?"

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from vetro.cli import output as out
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def settings_options(function: F) -> F:
-    """``--data``, ``--config`` and ``--database``: which installation a command is about."""
-    for option in (
-        click.option("--database", metavar="URL", help="sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME."),
-        click.option("--config", "config", type=click.Path(dir_okay=False), metavar="FILE", help="File of settings."),
-        click.option(
-            "--data",
-            type=click.Path(file_okay=False),
-            metavar="DIR",
-            help="Data directory [~/.local/share/vetro/server].",
-        ),
-    ):
-        function = option(function)
-    return function
+from vetro.cli.arguments import settings_options
+from vetro.server.config.config import Config
+from vetro.server.http.supervisor import serve
+from vetro.server.observe import logs
 
 
 @click.command("serve")
@@ -55,10 +39,6 @@ def command(
       vetro serve --host 0.0.0.0 --port 80 --database postgresql://vetro:SECRET@db/vetro --workers 2
       vetro config show
     """
-    from vetro.server.config.config import Config
-    from vetro.server.http.supervisor import serve
-    from vetro.server.observe import logs
-
     with out.explained():
         overrides = {
             "server.host": host,

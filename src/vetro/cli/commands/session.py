@@ -7,9 +7,14 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client import find
+from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
+from vetro.cli.client.requests import Refused
+from vetro.cli.differences import print_changes
 from vetro.cli.groups import Commands
 from vetro.cli.name_completion import environments
+from vetro.cli.rows import print_one, print_rows
 from vetro.cli.task_run import workspace_option
 
 _WHICH = "ENVIRONMENT|ID"
@@ -37,10 +42,6 @@ def command() -> None:
 @out.output_option("table", "json", "yaml")
 def list_command(name: str, workspace: str | None, output: str) -> None:
     """List the sessions of an environment, everybody's, the newest first."""
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import server
-    from vetro.cli.rows import print_rows
-
     with out.explained(), server(workspace) as client:
         row = find.environment(client, name)
         rows = list(client.items(f"/environments/{row['id']}/sessions"))
@@ -54,10 +55,6 @@ def list_command(name: str, workspace: str | None, output: str) -> None:
 @out.output_option("table", "json", "yaml")
 def open_command(name: str, workspace: str | None, output: str) -> None:
     """Begin a draft of an environment as it is now."""
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import server
-    from vetro.cli.rows import print_one
-
     with out.explained(), server(workspace) as client:
         row = find.environment(client, name)
         made = client.post(f"/environments/{row['id']}/sessions")
@@ -72,9 +69,6 @@ def open_command(name: str, workspace: str | None, output: str) -> None:
 @out.output_option("table", "json", "yaml")
 def show_command(wanted: str, model: bool, workspace: str | None, output: str) -> None:
     """Show a draft."""
-    from vetro.cli.client.requests import server
-    from vetro.cli.rows import print_one
-
     with out.explained(), server(workspace) as client:
         session = _session(client, wanted)
         if model:
@@ -90,9 +84,6 @@ def show_command(wanted: str, model: bool, workspace: str | None, output: str) -
 @out.output_option("table", "json", "yaml")
 def changes_command(wanted: str, workspace: str | None, output: str) -> None:
     """Show what deploying a draft would change in the model."""
-    from vetro.cli.client.requests import server
-    from vetro.cli.differences import print_changes
-
     with out.explained(), server(workspace) as client:
         found = client.get(f"/sessions/{_session(client, wanted)['id']}/changes")
     print_changes(found["items"], output)
@@ -105,8 +96,6 @@ def changes_command(wanted: str, workspace: str | None, output: str) -> None:
 @workspace_option
 def undo_command(wanted: str, object_id: str | None, workspace: str | None) -> None:
     """Take back changes of a draft."""
-    from vetro.cli.client.requests import server
-
     with out.explained(), server(workspace) as client:
         session = _session(client, wanted)
         client.post(f"/sessions/{session['id']}/undo", {"object_id": object_id})
@@ -119,8 +108,6 @@ def undo_command(wanted: str, object_id: str | None, workspace: str | None) -> N
 @workspace_option
 def close_command(wanted: str, workspace: str | None) -> None:
     """Throw a draft away."""
-    from vetro.cli.client.requests import server
-
     with out.explained(), server(workspace) as client:
         session = _session(client, wanted)
         client.delete(f"/sessions/{session['id']}")
@@ -129,9 +116,6 @@ def close_command(wanted: str, workspace: str | None) -> None:
 
 def _session(client: Any, wanted: str) -> dict[str, Any]:
     """The session of this id, or the caller's newest usable one of an environment. Raises `NotFound`."""
-    from vetro.cli.client import find
-    from vetro.cli.client.requests import Refused
-
     if find.is_id(wanted):
         try:
             return dict(client.get(f"/sessions/{wanted}"))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client.connect import need_server
 from vetro.cli.client.contexts import context_option
+from vetro.cli.client.find import by_prefix
 from vetro.cli.groups import Commands
+from vetro.cli.rows import print_one, print_rows
 
 _WHAT = "tokens are for servers"
 
@@ -28,9 +31,6 @@ def command() -> None:
 @out.output_option("table", "json", "yaml")
 def list_command(output: str) -> None:
     """List your tokens that are not revoked."""
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.rows import print_rows
-
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/tokens"))
     print_rows(rows, ("id", "name", "prefix", "project", "expires", "last_used"), output, empty="no tokens")
@@ -44,9 +44,6 @@ def list_command(output: str) -> None:
 @out.output_option("table", "json", "yaml", "value")
 def create_command(name: str, days: int | None, project: str | None, output: str) -> None:
     """Make a token. It is printed now and never again; '-o value' prints nothing else."""
-    from vetro.cli.client.requests import need_server
-    from vetro.cli.rows import print_one
-
     body = {key: value for key, value in (("name", name), ("days", days), ("project", project)) if value is not None}
     with out.explained(), need_server(_WHAT) as client:
         made = client.post("/tokens", body)
@@ -61,9 +58,6 @@ def create_command(name: str, days: int | None, project: str | None, output: str
 @context_option
 def revoke_command(ids: tuple[str, ...]) -> None:
     """End tokens by id, or by its first letters; the next request with one is refused."""
-    from vetro.cli.client.find import by_prefix
-    from vetro.cli.client.requests import need_server
-
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/tokens"))
         meant = [by_prefix(rows, id, "token") for id in ids]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
-from vetro.cli.commands.serve import settings_options
+from vetro.cli.arguments import settings_options
 from vetro.cli.groups import Commands
 from vetro.cli.installation import installation, require_there
+from vetro.server.config.display import without_password
+from vetro.server.http.processes import PARENT, die_with_parent
 
 _SECONDS = click.FloatRange(0, 1e9)
 
@@ -45,10 +48,6 @@ def command(
     if context.invoked_subcommand is not None:
         context.obj = (data, config, database)
         return
-    import os
-
-    from vetro.server.http.processes import PARENT, die_with_parent
-
     embedded = PARENT in os.environ
     die_with_parent()
     from vetro.server.config.config import Config
@@ -62,7 +61,6 @@ def command(
         settings = setup(loaded)
         logs.configure(settings)
         traces.configure(settings, "vetro-worker")
-        from vetro.server.config.display import without_password
         from vetro.server.operations.database.preflight import require_fitting
         from vetro.server.tasks.worker import main
 

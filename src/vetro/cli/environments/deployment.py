@@ -18,13 +18,17 @@ from typing import Any
 from vetro.cli import output as out
 from vetro.cli import package_transfer
 from vetro.cli.client import find
+from vetro.cli.client.connect import is_local
 from vetro.cli.client.follow import command
 from vetro.cli.client.requests import Client, Refused
-from vetro.cli.client_local import LocalClient
-from vetro.cli.deploy_target import TargetError, needed_packages
+from vetro.cli.deploy_target import TargetError, environment_name, main_type, needed_packages, say_chosen
 from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import begin, discard, finish, summary
 from vetro.cli.environments.models import names_in, own_draft, present
+from vetro.cli.package_paths import load_packages, source_finder
+from vetro.cli.task_run import chosen_cloud
+from vetro.clouds import kinds
+from vetro.clouds.interface import Place
 from vetro.engine.models import put
 from vetro.model.environment import Environment
 from vetro.model.secrets import has_mark
@@ -47,12 +51,10 @@ class Loaded:
 def loaded(client: Client, names: Sequence[str], env_name: str | None = None) -> Iterator[Loaded]:
     """Packages of paths of this machine, of the environment by name, which come before those of the server, with what
     they require."""
-    from vetro.cli.package_paths import load_packages
-
     row = find.find_environment(client, env_name) if env_name is not None else None
     used = present(client, row).versions() if row is not None else {}
     copies = _copies(client, names, row, used)
-    if isinstance(client, LocalClient):
+    if is_local(client):
         own = load_packages([copies.get(name, name) for name in names])
         given = {package.name for package in own}
         paths = client.package_paths(row["id"]) if row is not None and copies else ()
@@ -90,7 +92,7 @@ def _copies(
             fault = f"environment '{row['name']}' uses {name} in several versions: {', '.join(versions)}"
             raise TargetError(fault, hint="name one with its version, or give the path of a package")
         found[name] = f"{name}/{versions[0]}"
-        if isinstance(client, LocalClient):
+        if is_local(client):
             found[name] = client.archive(row["id"], name, versions[0])
         out.note(f"{name} {versions[0]}, as environment '{row['name']}' uses it")
     return found
@@ -118,8 +120,6 @@ def deploy(
     **options: Any,
 ) -> None:
     """Does it; options are those of `follow`."""
-    from vetro.cli.deploy_target import environment_name, main_type, say_chosen
-    from vetro.cli.package_paths import source_finder
     from vetro.cli.package_queries import Asked, given_of, launcher
 
     with loaded(client, names, env_name) as packages, out.explained(source_finder(packages.all)):
@@ -146,7 +146,7 @@ def deploy(
                     row = client.post("/environments", {"name": name, **_cloud(client, driver, script, plan)})
                     made = True
                     session = client.post(f"/environments/{row['id']}/sessions")
-                if isinstance(client, LocalClient):
+                if is_local(client):
                     for change in client.pin(row["id"], needed_packages(packages.all, type_, model)):
                         out.note(change)
                 say_chosen(type_, applied)
@@ -176,14 +176,9 @@ def deploy(
 
 def _cloud(client: Client, driver: str, script: str | None, plan: bool) -> dict[str, Any]:
     """What is said of a new environment of this machine. Raises what reading a table of answers raises."""
-    from vetro.cli.task_run import chosen_cloud
-
-    if not isinstance(client, LocalClient):
+    if not is_local(client):
         return {}
     if script is not None:
-        from vetro.clouds import kinds
-        from vetro.clouds.interface import Place
-
         # A slip in it must not cost an environment.
         folder = client.workspace.config.path("cloud.directory")
         kinds.choose(Place(directory=folder), wanted=kinds.RECORD, settings={"script": script})

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from vetro.cli import output as out
 from vetro.cli.client import find
+from vetro.cli.client.connect import is_local
 from vetro.cli.client.follow import command, conclude, follow
 from vetro.cli.client.requests import Client, ClientError, Refused
-from vetro.cli.client_local import LocalClient
 from vetro.cli.environments.models import names_in, newest, own_draft, present, state
-from vetro.cli.rows import print_rows, when
+from vetro.cli.rows import print_one, print_rows, when
+from vetro.cli.summary import outputs, rows
+from vetro.cli.task_run import chosen_cloud
 from vetro.model.environment import Environment
+from vetro.yaql.didyoumean import suggest
 
 #: The status of an environment of this machine from which everything was destroyed.
 EMPTIED = "destroyed"
@@ -30,7 +34,7 @@ def list_all(client: Client, output: str) -> None:
     rows = list(client.items("/environments", limit=1000))
     if output == "table":
         rows = [{**row, "health": (row["health"] or {}).get("state")} for row in rows]
-    if isinstance(client, LocalClient):
+    if is_local(client):
         for name, why in client.workspace.damaged.items():
             out.note(out.shown(why))
             rows.append({"name": name, "status": "damaged", "error": why})
@@ -46,9 +50,6 @@ def list_all(client: Client, output: str) -> None:
 
 def create(client: Client, name: str, description: str, region: str | None, driver: str, output: str) -> None:
     """`vetro env create`."""
-    from vetro.cli.rows import print_one
-    from vetro.cli.task_run import chosen_cloud
-
     wanted: dict[str, Any] = {"name": name, "description": description} | ({} if region is None else {"region": region})
     if client.local:
         wanted["cloud"] = chosen_cloud(client, driver, None)
@@ -57,8 +58,6 @@ def create(client: Client, name: str, description: str, region: str | None, driv
 
 def show(client: Client, name: str, number: int | None, output: str) -> None:
     """`vetro env show`."""
-    from vetro.cli.summary import outputs, rows
-
     environment = find.environment(client, name)
     try:
         old = number is not None and not (client.local and number < 0)
@@ -157,8 +156,6 @@ def task_label(task: Mapping[str, Any]) -> str:
 
 def summary(client: Client, environment: Mapping[str, Any], seconds: float | None = None) -> None:
     """The environment's components with servers and addresses, after a deployment."""
-    from vetro.cli.summary import outputs, rows
-
     found = client.get(f"/environments/{environment['id']}")
     model = newest(client, found)
     took = f" in {seconds:.1f} s" if seconds is not None else ""
@@ -177,8 +174,6 @@ def finish(
     client: Client, task: Mapping[str, Any], environment: Mapping[str, Any], *, show: bool = True, **options: Any
 ) -> dict[str, Any]:
     """Follows a task of an environment to its end and says how it ended."""
-    import time
-
     started = time.monotonic()
     names = options.pop("names", {})
     ended = follow(client, task, names=names, environment=environment["name"], **options)
@@ -239,7 +234,7 @@ def action(
 ) -> None:
     """`vetro env action`."""
     environment = find.environment(client, name)
-    if isinstance(client, LocalClient):
+    if is_local(client):
         client.require_free(environment["id"])
     known = list(client.items(f"/environments/{environment['id']}/actions"))
     names = {row["object_id"]: row["object_name"] for row in known}
@@ -266,8 +261,6 @@ def chosen_action(
     ``about``: what is said of those among which to choose. Raises `NotFound` where there is none, or more than one,
     or where it cannot be called now.
     """
-    from vetro.yaql.didyoumean import suggest
-
     called = {row["object_id"]: names.get(row["object_id"]) or row["object_id"] for row in known}
     of_app = [row for row in known if app in (None, row["object_id"], called[row["object_id"]], row["class"])]
     if not of_app:

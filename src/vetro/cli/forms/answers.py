@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from vetro.cli.arguments import yaml_value
+from vetro.cli.plaindata import DataError, json_text, load_data, yaml_text
 from vetro.forms.model import Form, Page
 from vetro.forms.sessions import FormSession, Turn, Work
 from vetro.yaql.didyoumean import suggest
@@ -37,9 +39,6 @@ def read_answers(path: str | None, pairs: Iterable[str], *, texts: bool) -> Give
 
     Raises `DataError`, `click.BadParameter`.
     """
-    from vetro.cli.arguments import yaml_value
-    from vetro.cli.plaindata import DataError, load_data
-
     given: Given = {}
     if path is not None:
         data = load_data(path)
@@ -139,8 +138,6 @@ def kept_answers(form_session: FormSession, work: Work, given: Given) -> Given:
 
 def write_answers(path: str, answers: Given) -> None:
     """Writes a file that only its owner can read: there may be secrets. JSON where the name says so, else YAML."""
-    from vetro.cli.plaindata import json_text, yaml_text
-
     text = json_text(answers) if path.endswith(".json") else yaml_text(answers)
     draft = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
     try:

@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from vetro.cli.compile_cache import code_cache
+from vetro.cli.package_paths import extended
 from vetro.engine.query.query import AskFailed
-from vetro.forms.catalog import Implementation, Implementations
+from vetro.forms.catalog import Implementation, Implementations, allows
 from vetro.forms.keywords import Schema
 from vetro.forms.sessions import FormFailed
+from vetro.library import core_packages
+from vetro.yaql.errors import VetroError
 
 #: What a task says of a class that there is not.
 _MISSING = frozenset({"class-not-found", "package-not-found", "not-found"})
@@ -53,8 +57,6 @@ class LocalCatalog:
         self, name: str, version: str | None, search: str = "", offset: int = 0, limit: int = 100
     ) -> Implementations:
         """See `vetro.forms.catalog.Catalog`."""
-        from vetro.forms.catalog import allows
-
         wanted = search.casefold()
         found = [
             Implementation(f"{row['class']}/{row['version']}@{row['fqn']}", row["title"])
@@ -76,11 +78,7 @@ class LocalCatalog:
     @cached_property
     def _classes(self) -> list[dict[str, Any]]:
         """Every class that can be picked, in its newest version, by title. Runs no code of the packages."""
-        from vetro.cli.compile_cache import code_cache
-        from vetro.cli.package_paths import extended
-        from vetro.library import core_packages
         from vetro.muranopl import Engine
-        from vetro.yaql.errors import VetroError
 
         known, extensions = extended(self._packages)
         session = Engine(known, natives=extensions.natives, code_cache=code_cache(self._packages)).session()

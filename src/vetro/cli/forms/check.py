@@ -14,6 +14,7 @@ from vetro.packages.directory import open_tree
 from vetro.packages.errors import PackageError
 from vetro.packages.index import read_manifest
 from vetro.packages.paths import MANIFEST
+from vetro.server.forms.media_files import find_in
 
 
 def is_definition(path: str) -> bool:
@@ -27,7 +28,6 @@ def check_definitions(paths: Iterable[str], media: Sequence[str] = ()) -> list[t
     ``media``: folders with files for ``widgetMedia``, besides those that come with Vetro. What is wrong with a package
     itself is not told here.
     """
-    from vetro.server.forms.media_files import find_in
 
     def exists(name: str) -> bool:
         return find_in(media, name) is not None

@@ -7,6 +7,7 @@ from typing import Any
 
 from vetro.cli import output as out
 from vetro.cli.forms.terminal import LITERAL, Talk, entered
+from vetro.cli.plaindata import json_text
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field
 from vetro.forms.validation import limits_in_words
@@ -51,8 +52,6 @@ def prompt_of(label: str, field: Field, shown: str = "") -> str:
 
 def ask_text(talk: Talk, label: str, field: Field, *, raw: bool) -> Any:
     """Text, number or JSON; ``raw``: the text as it was typed. `ABSENT`: leave it empty; `KEPT`: as it was."""
-    from vetro.cli.plaindata import json_text
-
     held = current(field)
     shown = "" if held is None else held if isinstance(held, str) else "".join(json_text(held).split("\n"))
     if field.kind == "text":

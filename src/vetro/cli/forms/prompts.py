@@ -10,6 +10,7 @@ from vetro.cli.forms import input as ask
 from vetro.cli.forms.answers import page_answers
 from vetro.cli.forms.questions import Question, is_there, put, within, without
 from vetro.cli.forms.terminal import Talk, entered
+from vetro.cli.plaindata import json_text
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field, Page
 from vetro.forms.sessions import FormFailed, FormSession, Work
@@ -93,8 +94,6 @@ class Asking:
 
     def _entries(self, question: Question, entry: Any) -> Any:
         """All items anew, one after the other; `KEPT` where the person leaves those that are there."""
-        from vetro.cli.plaindata import json_text
-
         field = question.field
         held = ask.current(field)
         shown = "".join(part.strip() + " " for part in json_text(held).split("\n")).strip() if held else ""

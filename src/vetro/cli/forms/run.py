@@ -12,11 +12,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from vetro.cli import output as out
+from vetro.cli.client import find
 from vetro.cli.deploy_target import TargetError, needed_packages
-from vetro.cli.forms.answers import Given, filled, free_name, kept_answers, read_answers, write_answers
+from vetro.cli.forms.answers import Given, check_pages, filled, free_name, kept_answers, read_answers, write_answers
+from vetro.cli.forms.dialogue import Dialogue
+from vetro.cli.forms.html import html_page
+from vetro.cli.forms.preview import text_lines, whole
 from vetro.cli.forms.subject import Subject, form_session_of, sorted_targets, subject_of, with_environment
+from vetro.cli.forms.terminal import Terminal
+from vetro.cli.package_paths import extended, load_packages, source_finder
+from vetro.cli.package_queries import given_of, launcher
+from vetro.cli.plaindata import DataError
 from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, MethodFormSession, Work
+from vetro.model.header import class_of
+from vetro.muranopl.declarations.tree import Position
+from vetro.muranopl.errors import MuranoError
 from vetro.yaql.didyoumean import suggest
 
 
@@ -38,12 +49,9 @@ def run(
     output: str,
 ) -> None:
     """See `vetro.cli.commands.form`."""
-    from vetro.cli.client import find
-    from vetro.cli.client_local import open_local
+    from vetro.cli.client.connect import open_local
     from vetro.cli.forms.target import LocalPlace
     from vetro.cli.forms.tasks import FormTasks
-    from vetro.cli.package_paths import extended, load_packages, source_finder
-    from vetro.cli.package_queries import given_of, launcher
 
     with ExitStack() as stack:
         with out.explained(), _bad_data():
@@ -109,9 +117,6 @@ def _filled(given: Given, asked: bool, form_session: FormSession, work: Work) ->
 
 def _asked(form_session: FormSession, work: Work, given: Given, path: str | None, everything: bool) -> Work:
     """Filled in by the person at the terminal. When it does not come to an end, the answers are kept."""
-    from vetro.cli.forms.dialogue import Dialogue
-    from vetro.cli.forms.terminal import Terminal
-
     dialogue = Dialogue(form_session, work, given, Terminal(), everything=everything)
     try:
         return dialogue.run()
@@ -191,9 +196,6 @@ def _place(source: str, page: str, problem: Diagnostic) -> str:
 
 def _author(error: FormFailed) -> NoReturn:
     """Ends the command with what the author of a package wants to know of a form that cannot be used."""
-    from vetro.muranopl.declarations.tree import Position
-    from vetro.muranopl.errors import MuranoError
-
     told = error.author
     if told is None:
         out.fail(error.message, error.hint)
@@ -212,10 +214,6 @@ def _author(error: FormFailed) -> NoReturn:
 
 
 def _preview(form_session: FormSession, work: Work, given: Given, target: str) -> None:
-    from vetro.cli.forms.answers import check_pages
-    from vetro.cli.forms.html import html_page
-    from vetro.cli.forms.preview import text_lines, whole
-
     check_pages(form_session.form(work), given)
     form = whole(form_session, work, given)
     if target == "-":
@@ -230,7 +228,6 @@ def _preview(form_session: FormSession, work: Work, given: Given, target: str) -
 
 def _put(place: Any, name: str, made: Any, packages: Sequence[Any], subject: Subject) -> None:
     from vetro.cli.forms.target import with_object
-    from vetro.model.header import class_of
 
     needed = needed_packages(packages, _Named(class_of(made)), with_object(place.environment, made))
     for change in place.put(made, needed):
@@ -246,8 +243,6 @@ class _Named:
 
 @contextmanager
 def _bad_data() -> Iterator[None]:
-    from vetro.cli.plaindata import DataError
-
     try:
         yield
     except DataError as error:

@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from vetro.cli import output as out
-from vetro.cli.deploy_target import TargetError
+from vetro.cli.deploy_target import TargetError, main_package
+from vetro.cli.package_paths import load_packages, suggestion_of_class
+from vetro.cli.plaindata import DataError, load_data
+from vetro.forms import form_source
 from vetro.forms.sessions import FormSession
-from vetro.model.header import id_of, name_of
+from vetro.library import core_packages
+from vetro.model.header import class_of, id_of, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,6 @@ def _inside(target: str, folder: str) -> bool:
 
 def with_environment(packages: Sequence[Any], used: Sequence[str]) -> list[Any]:
     """The packages, and those of an environment, at the paths ``used``, that are not among them."""
-    from vetro.cli.package_paths import load_packages
-
     known = {(package.name, str(package.version)) for package in packages}
     own = load_packages(used) if used else ()
     return [*packages, *(package for package in own if (package.name, str(package.version)) not in known)]
@@ -75,10 +77,6 @@ def subject_of(
 
 def _wanted(packages: Sequence[Any], wanted: str | None) -> tuple[Any, str | None]:
     """The package and class of a form; the package is None for a class of the standard packages."""
-    from vetro.cli.deploy_target import main_package
-    from vetro.cli.package_paths import suggestion_of_class
-    from vetro.library import core_packages
-
     if wanted is None:
         package = main_package(packages) if len(packages) > 1 else packages[0]
         return package, package.name if package.name in package.classes else None
@@ -92,8 +90,6 @@ def _wanted(packages: Sequence[Any], wanted: str | None) -> tuple[Any, str | Non
 
 
 def _edited(known: Sequence[Any], place: Any, name: str) -> Subject:
-    from vetro.model.header import class_of
-
     model = place.environment
     stored = model.application(name)
     if stored is None:
@@ -107,8 +103,6 @@ def _edited(known: Sequence[Any], place: Any, name: str) -> Subject:
 
 def _about_file(file: str) -> dict[str, str]:
     """What a definition alone says of its package: the class of its application."""
-    from vetro.cli.plaindata import DataError, load_data
-
     try:
         data = load_data(file)
         written = data["Application"]["?"]["type"]
@@ -119,8 +113,6 @@ def _about_file(file: str) -> dict[str, str]:
 
 
 def _read(file: str) -> str:
-    from vetro.cli.plaindata import DataError
-
     try:
         return Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -129,8 +121,6 @@ def _read(file: str) -> str:
 
 def form_session_of(place: Any, subject: Subject, source: str, *, checked: bool) -> FormSession:
     """What fills it in. ``checked``: whether the contracts have a say. Raises `TargetError`, `FormFailed`."""
-    from vetro.forms import form_source
-
     offer = form_source.for_adding(has_definition=subject.text is not None, has_class=subject.class_name is not None)
     chosen = offer.first if source == "auto" else source
     if chosen == "definition":

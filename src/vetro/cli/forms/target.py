@@ -8,15 +8,19 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vetro.cli.client_local import LocalClient
 from vetro.cli.environments.models import newest, own_draft, present
 from vetro.cli.forms.catalog import LocalCatalog
 from vetro.cli.task_run import chosen_cloud
+from vetro.clouds import kinds
+from vetro.clouds.interface import Owner, Place
+from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Diagnostic, Text, decode_messages
+from vetro.engine.host.encryption import Seal
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.cloud_lists import rows
 from vetro.forms.contracts import problems_of_whole
 from vetro.forms.objects import Objects
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed
@@ -25,7 +29,11 @@ from vetro.model.environment import Environment
 from vetro.model.header import id_of, type_of
 from vetro.model.tree import by_id, copied, find
 from vetro.server.config import cloud_settings
+from vetro.server.local.workspace import PROJECT
 from vetro.yaql.errors import VetroError
+
+if TYPE_CHECKING:
+    from vetro.cli.client.local import LocalClient
 
 
 class NotAsked(VetroError):
@@ -124,8 +132,6 @@ class LocalPlace:
         if what == "environment_names":
             return [row["name"] for row in self._client.items("/environments", limit=1000)]
         if what == "encrypt":
-            from vetro.engine.host.encryption import Seal
-            from vetro.server.local.workspace import PROJECT
             from vetro.server.tasks.spec import secret_keys
 
             self._client.workspace.keep()  # with the key that opens it again
@@ -133,10 +139,6 @@ class LocalPlace:
         raise NotAsked(Text("nobody knows what '{what}' is", what=what))
 
     def _cloud(self, source: str, region: str | None) -> list[Any]:
-        from vetro.clouds.interface import Owner
-        from vetro.forms.cloud_lists import rows
-        from vetro.server.local.workspace import PROJECT
-
         if self._listing is None:
             self._listing = self._lists()
         owner = Owner(PROJECT, self.row["id"] if self.row is not None else "forms", "forms")
@@ -144,10 +146,6 @@ class LocalPlace:
 
     def _lists(self) -> Any:
         """What there is to choose from: of the cloud in which the environment is, or would be."""
-        from vetro.clouds import kinds
-        from vetro.clouds.interface import Place
-        from vetro.clouds.stacks.kind import DriverKind
-
         config = self._client.workspace.config
         wanted = self.row["driver"] if self.row is not None else ""
         kind = kinds.find(wanted or chosen_cloud(self._client, "auto", None, quiet=True)["kind"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import readline
 import sys
 from collections.abc import Sequence
+from getpass import getpass
 from typing import Protocol
 
 from vetro.cli import output as out
@@ -31,8 +33,6 @@ class Terminal:
 
     def __init__(self) -> None:
         if sys.stdin.isatty():
-            import readline
-
             readline.set_auto_history(False)  # answers are no history
 
     def say(self, text: str) -> None:
@@ -53,8 +53,6 @@ class Terminal:
     def secret(self, prompt: str) -> str:
         """See `Talk`."""
         if sys.stdin.isatty():
-            from getpass import getpass
-
             return getpass(out.plain(prompt), stream=sys.stderr)
         return self.line(prompt)
 

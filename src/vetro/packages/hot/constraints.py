@@ -12,6 +12,7 @@ from vetro.muranopl.declarations.tree import Position
 from vetro.packages.hot.values import mapping, number, refuse, size, text, typed
 from vetro.packages.yamltree import Node
 from vetro.yaql.didyoumean import suggest
+from vetro.yaql.regex.pattern import compile_regex
 
 #: Kind -> parameter types that Heat allows it for.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -138,8 +139,6 @@ def _limits(node: Node, what: str, read: Any) -> tuple[Any, Any]:
 
 
 def _pattern(node: Node, what: str) -> str:
-    from vetro.yaql.regex.pattern import compile_regex
-
     pattern = text(node, what)
     try:
         compile_regex(f"^(?:{pattern})$")

@@ -16,6 +16,8 @@ from django.http import HttpRequest
 
 from vetro.diagnostics import Text
 from vetro.server.accounts import token_usage
+from vetro.server.accounts.keystone import caller_of_keystone
+from vetro.server.accounts.models import Membership
 from vetro.server.accounts.policy import is_admin
 from vetro.server.cache import UntilCommit
 from vetro.server.caller import Caller
@@ -65,8 +67,6 @@ def caller_of_token(token: str, address: str = "") -> Caller:
     known = _standing.get(digest, lambda: _look_up(digest))
     if known is None or known[-1] <= time.time():
         if config()["keystone.url"]:
-            from vetro.server.accounts.keystone import caller_of_keystone
-
             return caller_of_keystone(token, address)
         raise NotSignedIn(Text("The token is unknown, expired or revoked."))
     token_id, user_id, user_name, project_id, project_name, roles, _ = known
@@ -100,8 +100,6 @@ def caller_of_user(user_id: str, project_id: str = "", address: str = "") -> Cal
 
     Raises `NotSignedIn` when the account is locked or belongs to no such project.
     """
-    from vetro.server.accounts.models import Membership
-
     found = Membership.objects.filter(user_id=user_id, user__is_active=True, project__enabled=True)
     if project_id:
         found = found.filter(project_id=project_id)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from django.contrib.auth.hashers import check_password, make_password
+from django.contrib.auth.hashers import check_password, get_hasher, make_password
 from django.db import transaction
 
 from vetro.diagnostics import Text
@@ -78,8 +78,6 @@ def _place(network: str) -> Iterator[None]:
 
 def _dummy() -> str:
     """A hash that no password fits, made by the hasher in use."""
-    from django.contrib.auth.hashers import get_hasher
-
     algorithm = str(get_hasher().algorithm)
     if algorithm not in _dummies:
         _dummies[algorithm] = make_password("nobody's password")

@@ -15,6 +15,7 @@ from vetro.server.accounts.revocation import end_links, end_without_role
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.errors import Conflict, Invalid, NotFound
+from vetro.yaql.didyoumean import suggest
 
 #: Roles that the default rules know; a policy file may know more.
 ROLES = ("reader", "member", "admin")
@@ -207,8 +208,6 @@ def checked_password(password: str) -> str:
 
 
 def _find(model: type[M], field: str, name: str, what: str) -> M:
-    from vetro.yaql.didyoumean import suggest
-
     objects = model._default_manager
     found = objects.filter(**{field: name}).first() or objects.filter(pk=name).first()
     if found is None:

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from oslo_policy import _checks, policy
 
+from vetro.server.accounts.policy_rules import RULES
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
@@ -57,8 +58,6 @@ def read_policy(path: Path) -> dict[str, Any]:
 
 def checked(rules: dict[str, Any], place: Callable[[str], str]) -> dict[str, Any]:
     """The rules, when each of them is one. ``place`` says where a rule stands. Raises `PolicyError`."""
-    from vetro.server.accounts.policy_rules import RULES
-
     known = {*RULES, *rules}
     for name, expression in rules.items():
         trouble = _trouble(expression, known)
@@ -75,8 +74,6 @@ def unasked(rules: Mapping[str, Any]) -> dict[str, str]:
 
     They are no mistake, since Murano had other ones; but a slip in a name leaves the default in force, unnoticed.
     """
-    from vetro.server.accounts.policy_rules import RULES
-
     checks = [check for text in rules.values() for check in _walk(parsed(text))]
     asked = {*RULES, *(check.match for check in checks if isinstance(check, _checks.RuleCheck))}
     return {name: suggest(name, set(RULES)) or "" for name in rules if name not in asked}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from django.db import transaction
+
 _seen: dict[str, datetime] = {}
 
 
@@ -14,8 +16,6 @@ def note(token_id: str) -> None:
 
 def flush() -> int:
     """Writes what was noted since the last time; how many tokens that were."""
-    from django.db import transaction
-
     from vetro.server.accounts.models import Token
 
     # Taken out one by one: requests go on noting meanwhile.

@@ -11,6 +11,8 @@ from django.http import HttpRequest
 from django.middleware.csrf import rotate_token
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from vetro.server.accounts.keystone_login import opened
+from vetro.server.accounts.models import Membership
 from vetro.server.accounts.policy import is_admin
 from vetro.server.caller import Caller
 from vetro.server.errors import NotSignedIn
@@ -29,8 +31,6 @@ LANGUAGE, ZONE = "vetro_language", "vetro_zone"
 
 def caller_of_session(request: HttpRequest) -> Caller | None:
     """The caller; None when nobody is signed in, or who was has no project any more. Raises `Unavailable`."""
-    from vetro.server.accounts.models import Membership
-
     if VISIT in request.session:
         visit = visit_of(request)
         try:
@@ -82,8 +82,6 @@ def sign_in_session(request: HttpRequest, user: User, project_id: str = "") -> N
 
 def visit_of(request: HttpRequest) -> Visit | None:
     """The visit of who is signed in by a Keystone; None for others."""
-    from vetro.server.accounts.keystone_login import opened
-
     kept = request.session.get(VISIT)
     return opened(kept) if kept else None
 

@@ -13,6 +13,8 @@ from vetro.server.api.v1.discovery import discovery
 from vetro.server.observe import metrics
 from vetro.server.requests.host_names import is_loopback
 from vetro.server.setup import config
+from vetro.server.tasks import clock
+from vetro.server.tasks.models import WorkerProcess
 from vetro.server.tasks.telemetry import TaskCollector
 
 #: How old the newest sign of life of a worker may be, in leases.
@@ -65,8 +67,5 @@ def _database() -> str:
 
 
 def _workers() -> str:
-    from vetro.server.tasks import clock
-    from vetro.server.tasks.models import WorkerProcess
-
     since = clock.after(-_LEASES * float(config()["worker.lease_seconds"]))
     return "ok" if WorkerProcess.objects.filter(seen__gte=since, draining=False).exists() else "none"

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from django.core.files.base import ContentFile
+
 from vetro.diagnostics import Text
 from vetro.server.config.config import ConfigError
 from vetro.server.errors import Unavailable
@@ -203,8 +205,6 @@ class Bucket:
 
     def write(self, digest: str, data: bytes | memoryview) -> None:
         """Keeps a blob. An object that is there is written again: that makes it young."""
-        from django.core.files.base import ContentFile
-
         name = self._name(digest)
         with _as_os_errors():
             saved = self._storage.save(name, ContentFile(bytes(data)))
@@ -246,8 +246,6 @@ class Bucket:
 
     def now(self) -> float:
         """The time by the storage's clock, of an object that is written and removed again. Raises OSError."""
-        from django.core.files.base import ContentFile
-
         name = f"now-{secrets.token_hex(8)}"  # of this look alone: other machines look, too
         with _as_os_errors():
             name = self._storage.save(f"{self._prefix}/{name}" if self._prefix else name, ContentFile(b"now"))

@@ -11,6 +11,7 @@ from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Category
+from vetro.server.catalog.service import visible
 from vetro.server.catalog.storage import storable
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.ids import stamp
@@ -32,8 +33,6 @@ def listed(caller: Caller) -> list[dict[str, Any]]:
 
 def shown(caller: Caller, id: str) -> dict[str, Any]:
     """One category with its packages, as far as the caller sees them. Raises `NotFound`."""
-    from vetro.server.catalog.service import visible
-
     category = _find(id)
     packages = list(
         visible(caller).filter(categories=category).order_by("sort_name", "id").values_list("id", "name", "fqn")

@@ -17,6 +17,7 @@ from vetro.muranopl.errors import MuranoError, PackageForClassNotFound, PackageN
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import Row, Rows, scope_of
+from vetro.server.catalog.storage import from_blob
 from vetro.server.errors import Invalid
 from vetro.yaql.errors import VetroError
 
@@ -151,8 +152,6 @@ def _gone(project_id: str, pinned: Pinned) -> list[Package]:
             "fqn", "version", "digest"
         )
     }
-    from vetro.server.catalog.storage import from_blob
-
     found = []
     for fqn, (version, digest) in pinned.items():
         if there.get((fqn, version)) != digest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 from vetro.server.catalog import blobs, hooks
+from vetro.server.catalog.models import Package, RetiredVersion
 from vetro.server.setup import config
 
 #: Younger blobs may belong to an import that has not committed yet.
@@ -13,8 +14,6 @@ GRACE = 3600.0
 
 def used() -> set[str]:
     """Digests that packages, environments and unfinished tasks name."""
-    from vetro.server.catalog.models import Package, RetiredVersion
-
     found: set[str] = set()
     for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo").iterator():
         found.update(d for d in digests if d)

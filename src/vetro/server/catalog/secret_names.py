@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from vetro.model.secrets import Secret, SecretNames
+from vetro.muranopl.api import Engine
 from vetro.muranopl.tools.inspect import secret_names
 from vetro.server.cache import Remembered
 from vetro.server.errors import ServiceError
@@ -63,7 +64,6 @@ def _names(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any], 
 
 def engine_of(digests: tuple[str, ...]) -> Any:
     """What links the classes of these packages, to read them. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
-    from vetro.muranopl.api import Engine
     from vetro.packages import load_path
     from vetro.server.catalog.blobs import local_path
 

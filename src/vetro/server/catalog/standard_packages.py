@@ -7,8 +7,12 @@ from functools import cache
 
 from django.db import transaction
 
+from vetro.library import core_packages
+from vetro.muranopl.api import Engine
 from vetro.packages.package import STANDARD
+from vetro.server.catalog import blobs
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.storage import NewPackage, store_new
 from vetro.server.catalog.versions import sort_key
 
 #: Names that only administrators may upload.
@@ -18,8 +22,6 @@ NAMES = STANDARD
 @cache
 def installed() -> tuple[Package, ...]:
     """What `ensure` stores, not saved. Ids are made of the content, so that they stay the same."""
-    from vetro.library import core_packages
-
     found = []
     for loaded in core_packages():
         digest = hashlib.sha256(loaded.blob).hexdigest()
@@ -55,10 +57,6 @@ def ensure() -> None:
     An administrator's public upload of the same name and version stays in their place. Rows of an earlier version of
     Vetro are brought up to date.
     """
-    from vetro.library import core_packages
-    from vetro.server.catalog import blobs
-    from vetro.server.catalog.storage import NewPackage, store_new
-
     for row, loaded in zip(installed(), core_packages(), strict=True):
         there = Package.objects.filter(fqn=row.fqn, embedded=True).values_list("version", "digest")
         replaced = Package.objects.filter(fqn=row.fqn, version=row.version, is_public=True, embedded=False).exists()
@@ -77,9 +75,6 @@ def ensure() -> None:
 
 def _ancestors(loaded: object) -> dict[str, tuple[list[str], bool]]:
     """Class -> (its ancestors, whether it cannot be picked). Our own packages: linked in this process."""
-    from vetro.library import core_packages
-    from vetro.muranopl.api import Engine
-
     session = Engine(core_packages()).session()
     try:
         found = {}

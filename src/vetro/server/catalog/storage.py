@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection
 
 from vetro.muranopl.declarations.versions import parse_version
+from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog import hooks
 from vetro.server.catalog.limits import shortened
@@ -23,6 +24,7 @@ from vetro.server.catalog.models import (
     Requirement,
 )
 from vetro.server.catalog.versions import sort_key
+from vetro.yaql.errors import VetroError
 
 #: Any number that nothing else in the database locks.
 _LOCK = 0x7665_7472_6F01
@@ -151,7 +153,6 @@ def from_blob(project_id: str, fqn: str, version: str, digest: str) -> Package |
     Its id begins with ``gone-``; it is never saved.
     """
     from vetro.server.catalog.inspection.client import facts_of
-    from vetro.yaql.errors import VetroError
 
     try:
         facts, size = facts_of(project_id, digest)
@@ -164,8 +165,6 @@ def from_blob(project_id: str, fqn: str, version: str, digest: str) -> Package |
 
 def note(caller: Caller, package: Package, change: str, **details: Any) -> None:
     """The audit record and the event of a change; within its transaction."""
-    from vetro.server.audit.record import record
-
     record(caller, f"package.{change}", package.id, package.fqn, version=package.version, **details)
     data = {"id": package.id, "fqn": package.fqn, "version": package.version, "change": change}
     hooks.changed(package.project_id, "package", data)

@@ -1,17 +1,8 @@
-"""The Django app of environments, and what it does for the apps below."""
+"""The Django app of environments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
 from django.apps import AppConfig
-
-if TYPE_CHECKING:
-    from vetro.engine.outcome import Outcome
-    from vetro.server.caller import Caller
-    from vetro.server.catalog.models import RetiredVersion
-    from vetro.server.tasks.models import Task
 
 
 class EnvironmentsConfig(AppConfig):
@@ -21,48 +12,6 @@ class EnvironmentsConfig(AppConfig):
 
     def ready(self) -> None:
         """See `vetro.server.hooks`."""
-        from vetro.server.catalog import hooks as catalog
-        from vetro.server.tasks import hooks as tasks
+        from vetro.server.environments.registrations import register  # there are models now
 
-        tasks.ended.register(_ended)
-        tasks.broken_off.register(_broken_off)
-        tasks.again.register(_again)
-        catalog.used_digests.register(_used_digests)
-        catalog.uses.register(_uses)
-
-
-# What they need is loaded when they are called: every command loads this module, few end tasks.
-
-
-def _ended(task: Task, outcome: Outcome) -> None:
-    from vetro.server.environments.outcomes import task_ended
-
-    task_ended(task, outcome)
-
-
-def _broken_off(task: Task) -> None:
-    from vetro.server.environments.models import Session
-
-    if task.session_id:
-        Session.objects.filter(id=task.session_id).update(state=Session.FAILED)
-
-
-def _again(caller: Caller, task: Task) -> Task:
-    from vetro.server.environments.deploy import again
-
-    return again(caller, task)
-
-
-def _used_digests() -> Iterable[str]:
-    from vetro.server.environments.models import EnvironmentPackage
-
-    return EnvironmentPackage.objects.values_list("digest", flat=True).distinct()
-
-
-def _uses(version: RetiredVersion) -> bool:
-    from vetro.server.environments.models import EnvironmentPackage
-
-    pinned = EnvironmentPackage.objects.filter(fqn=version.fqn, version=version.version, digest=version.digest)
-    if not version.kept.get("is_public"):
-        pinned = pinned.filter(environment__project_id=version.project_id)
-    return pinned.exists()
+        register()

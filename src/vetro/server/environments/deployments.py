@@ -21,6 +21,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.ids import stamp
 from vetro.server.tasks import log
+from vetro.server.tasks.completion import text_of
 from vetro.server.tasks.models import Report, Task
 
 #: Reports of a deployment in /v1, which knows no pages.
@@ -166,8 +167,6 @@ def _family(model: Any, service_id: str) -> list[str]:
 
 
 def _message(error: Mapping[str, Any]) -> str:
-    from vetro.server.tasks.completion import text_of
-
     return text_of(error)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Q
+
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments.limits import known_id
@@ -44,8 +46,6 @@ def task(caller: Caller, task_id: str) -> str:
 
 def template(caller: Caller, template_id: str, *, change: bool = False) -> str:
     """The id of a template of the project, or (unless it is to be changed) of a public one. Raises `NotFound`."""
-    from django.db.models import Q
-
     rows = Template.objects.filter(id=template_id) if known_id(template_id) else Template.objects.none()
     if not caller.is_admin:
         mine = Q(project_id=caller.project_id)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Q
 
 from vetro.server.caller import SYSTEM, Caller
+from vetro.server.catalog.models import Package
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.environments.queries import Found
 
@@ -42,8 +43,6 @@ def keep(
 
     Those that nothing in the model came from are left out, if the model says which it used.
     """
-    from vetro.server.catalog.models import Package
-
     told = ((model.get("SystemData") or {}).get("Packages")) or {}
     rows = [
         entry

@@ -18,7 +18,11 @@ from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.limits import known_id
+from vetro.server.environments.models import Environment
 from vetro.server.errors import NotFound
+from vetro.server.queries import fetch
+from vetro.server.secrets.encryption import loads
+from vetro.server.tasks.models import Task
 
 READY: Final = "ready"
 PENDING: Final = "pending"
@@ -100,8 +104,6 @@ def of_ids(ids: Sequence[str]) -> list[Found]:
 
 def names_of(project_id: str) -> list[str]:
     """The names of the environments of a project."""
-    from vetro.server.environments.models import Environment
-
     rows = Environment.objects.filter(project_id=project_id) if known_id(project_id) else Environment.objects.none()
     return list(rows.order_by("name").values_list("name", flat=True))
 
@@ -124,8 +126,6 @@ def part_of(project_id: str | None, after: tuple[str, str] | None, most: int) ->
 
 def count(project_id: str | None) -> int:
     """How many environments a project has; None: all projects together."""
-    from vetro.server.environments.models import Environment
-
     rows = Environment.objects.all() if project_id is None else Environment.objects.filter(project_id=project_id)
     return rows.count() if project_id is None or known_id(project_id) else 0
 
@@ -155,15 +155,10 @@ def _rows(
     few: bool = False,
 ) -> list[Found]:
     """``few``: the sessions of each are looked up, as with ``limit``."""
-    from vetro.server.queries import fetch
-
     return [_found(row) for row in fetch(_statement(condition, model, order, limit, few), values)]
 
 
 def _found(row: Sequence[Any]) -> Found:
-    from vetro.server.secrets.encryption import loads
-    from vetro.server.tasks.models import Task
-
     id, project, name, version, text, created, updated, failure = row[:8]
     task, kind, session, state, started, finished, open_drafts, model = row[8:]
     if state in Task.FINAL:

@@ -30,7 +30,11 @@ from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.catalog import blobs
+from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.inspection.pool import pool, reason_of
+from vetro.server.catalog.models import Package
+from vetro.server.catalog.service import visible
 from vetro.server.environments import fixed_properties, history, limits, packages, queries, removal, service
 from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.errors import ResourcesElsewhere
@@ -316,10 +320,6 @@ def _write_json(archive: zipfile.ZipFile, path: str, value: Any) -> None:
 
 def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[str, str]]:
     """The archive's packages as the project sees them, {fqn, version, digest}; missing ones are imported."""
-    from vetro.server.catalog.imports import import_packages
-    from vetro.server.catalog.models import Package
-    from vetro.server.catalog.service import visible
-
     used, missing = [], []
     for entry in _listed_packages(listed):
         row = visible(caller, everything=False).filter(fqn=entry["name"], version=entry["version"]).first()
@@ -337,8 +337,6 @@ def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[
 
 def _stored_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[str, str]]:
     """The archive's packages, {fqn, version, digest}, stored. Raises `Invalid` where one is missing or changed."""
-    from vetro.server.catalog import blobs
-
     entries = list(_listed_packages(listed))
     _, files = archive.files(want="files", paths=[f"packages/{e['digest']}.zip" for e in entries])
     used = []

@@ -24,6 +24,7 @@ from vetro.model.header import id_of, type_of
 from vetro.model.tree import by_id, copied, find
 from vetro.server.caller import Caller
 from vetro.server.catalog.classes import implementations
+from vetro.server.catalog.dependencies import packages_for_model
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import scope_of
 from vetro.server.environments import drafts, packages, queries, service, sessions, templates
@@ -231,8 +232,6 @@ class Place:
         return left, self._chosen(left)
 
     def _chosen(self, model: Any) -> list[Package]:
-        from vetro.server.catalog.dependencies import packages_for_model
-
         return packages_for_model(self.catalog.caller, model, self.pinned)
 
 

@@ -28,13 +28,15 @@ from vetro.server.accounts.policy import is_admin
 from vetro.server.api.v1 import endpoints as _endpoints  # registers them
 from vetro.server.api.v1.discovery import STATUS, TYPE, at_root
 from vetro.server.api.v1.routing import respond
+from vetro.server.api.v2.failures import of_error
 from vetro.server.config.config import Config
-from vetro.server.errors import ServiceError
+from vetro.server.errors import Invalid, ServiceError, TooLarge
 from vetro.server.http.concurrency import Lane, whose
 from vetro.server.http.large_transfer import Answer, Files, hand_over, there
 from vetro.server.http.request_bodies import Bodies, BodyRefused, Received
 from vetro.server.http.static_files import PREFIX, Static
-from vetro.server.observe.requests import answered, current
+from vetro.server.observe.current_request import current
+from vetro.server.observe.requests import answered
 from vetro.server.requests.host_names import Hosts
 from vetro.server.requests.proxies import Proxies
 from vetro.server.requests.slow_requests import held
@@ -173,9 +175,6 @@ def _refusal(path: str, refused: BodyRefused) -> tuple[str, bytes]:
     """Type and text of what a refused body is answered with, in the form that errors have there."""
     if not path.startswith("/v2/"):
         return "text/plain", str(refused).encode()
-    from vetro.server.api.v2.failures import of_error
-    from vetro.server.errors import Invalid, TooLarge
-
     text = str(refused).strip()
     answer = of_error((TooLarge if refused.status == 413 else Invalid)(f"{text[:1].upper()}{text[1:]}."))
     return "application/json", answer.content

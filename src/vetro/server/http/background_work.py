@@ -6,6 +6,12 @@ from __future__ import annotations
 import logging
 import threading
 
+from django.db import Error, close_old_connections
+
+from vetro.server.accounts import token_usage
+from vetro.server.http.processes import die_with_parent
+from vetro.server.observe import request_counters
+
 #: Seconds between two looks, and looks between two writes of times of use.
 _PAUSE, _LOOKS = 1.0, 30
 _log = logging.getLogger("vetro.serve")
@@ -13,18 +19,11 @@ _log = logging.getLogger("vetro.serve")
 
 def begin() -> None:
     """Starts a thread for it. The process is killed when the HTTP server that forked it is."""
-    from vetro.server.http.processes import die_with_parent
-
     die_with_parent()
     threading.Thread(target=_work, name="background-work", daemon=True).start()
 
 
 def _work() -> None:
-    from django.db import Error, close_old_connections
-
-    from vetro.server.accounts import token_usage
-    from vetro.server.observe import request_counters
-
     wake, look = threading.Event(), 0
     while not wake.wait(_PAUSE):
         look += 1

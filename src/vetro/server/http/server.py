@@ -7,7 +7,11 @@ import gc
 import os
 import resource
 
+from django.db import connections
+
 from vetro.server.config.config import Config, http_processes
+from vetro.server.http.processes import PARENT, die_with_parent
+from vetro.server.setup import setup
 
 #: Seconds for answers under way when the service ends.
 GRACE = 4
@@ -25,11 +29,7 @@ def _connections() -> int:
 
 def _load() -> None:
     """Loads what every process needs before they are forked: they share the memory, and begin at once."""
-    from vetro.server.setup import setup
-
     setup()
-    from django.db import connections
-
     from vetro.server.http.application import load
 
     load()
@@ -44,8 +44,6 @@ def main() -> None:
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
-
-    from vetro.server.http.processes import PARENT, die_with_parent
 
     die_with_parent()
     os.environ[PARENT] = str(os.getpid())  # those that are forked must not outlive this one (`background_work`)

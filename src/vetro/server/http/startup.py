@@ -11,7 +11,20 @@ import json
 import sys
 from typing import Any
 
+from django.db import transaction
+
+from vetro.server.accounts import policy
+from vetro.server.accounts.keystone import checked_settings
+from vetro.server.caller import SYSTEM
+from vetro.server.config.cloud_settings import check_cloud
 from vetro.server.config.config import Config, make_data
+from vetro.server.environments import networks
+from vetro.server.http.processes import die_with_parent
+from vetro.server.operations.database import schema
+from vetro.server.operations.database.errors import Elsewhere
+from vetro.server.operations.database.keys_and_archives import require_archives, require_keys
+from vetro.server.secrets.encryption import keyring
+from vetro.server.setup import config, setup
 from vetro.yaql.errors import VetroError
 
 ADMIN, PROJECT = "admin", "default"
@@ -22,18 +35,9 @@ def prepare(settings: Config) -> str | None:
 
     Raises errors of settings, keys, rules, and what the database says.
     """
-    from vetro.server.setup import setup
-
     make_data(settings)
     setup(settings)
-    from vetro.server.accounts import policy
-    from vetro.server.accounts.keystone import checked_settings
-    from vetro.server.config.cloud_settings import check_cloud
-    from vetro.server.environments import networks
     from vetro.server.http.static_files import prepare as prepare_static
-    from vetro.server.operations.database import schema
-    from vetro.server.operations.database.keys_and_archives import require_keys
-    from vetro.server.secrets.encryption import keyring
 
     keyring()
     networks.check(settings)
@@ -52,16 +56,11 @@ def prepare(settings: Config) -> str | None:
 
 def migrate() -> None:
     """Brings the tables up to date; two at once wait for each other. Raises errors of `operations.database.schema`."""
-    from vetro.server.operations.database import schema
-
     schema.migrate()
 
 
 def _warn_of_archives(settings: Config) -> None:
     """A server without the archives still shows and takes packages; its workers refuse to start."""
-    from vetro.server.operations.database.errors import Elsewhere
-    from vetro.server.operations.database.keys_and_archives import require_archives
-
     try:
         require_archives(settings)
     except Elsewhere as error:
@@ -73,11 +72,7 @@ def first_account() -> str | None:
 
     Whoever missed the link of the first start gets another one at the next, until somebody can sign in otherwise.
     """
-    from django.db import transaction
-
     from vetro.server.accounts import people, tokens
-    from vetro.server.caller import SYSTEM
-    from vetro.server.setup import config
 
     with transaction.atomic():
         if people.counts() != (0, 0, 0):
@@ -96,8 +91,6 @@ def _embedded() -> None:
 
 def main() -> int:
     """Prints the line; errors go to standard error as JSON, too, so that `vetro serve` can show them."""
-    from vetro.server.http.processes import die_with_parent
-
     die_with_parent()
     answer: dict[str, Any]
     try:

@@ -11,15 +11,20 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.clouds import kinds
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.engine.worker.journal import NoSuchTask
 from vetro.model.environment import view_of
 from vetro.server.api.answers import environments as service_environments
 from vetro.server.api.answers import history as service_history
 from vetro.server.api.answers import tasks as service_tasks
-from vetro.server.environments import drafts, history, lookup, packages, queries, sessions
+from vetro.server.environments import deploy, drafts, history, lookup, packages, queries, sessions
+from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
 from vetro.server.local import environments
 from vetro.server.local.workspace import Workspace
+from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Task
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -127,9 +132,6 @@ def read_log(workspace: Workspace, task_id: str, **wanted: Any) -> dict[str, Any
 
 def list_effects(workspace: Workspace, task_id: str) -> list[dict[str, Any]]:
     """What a task did outside, as far as its journal is kept: {key, kind, about, begun, ended, error}."""
-    from vetro.engine.worker.journal import NoSuchTask
-    from vetro.server.tasks.journal import DbJournal
-
     try:
         entries = DbJournal(task_id).entries()
     except NoSuchTask:
@@ -142,8 +144,6 @@ def list_effects(workspace: Workspace, task_id: str) -> list[dict[str, Any]]:
 
 def empty_environment(workspace: Workspace, environment_id: str) -> dict[str, Any]:
     """Destroys everything in an environment, which stays, with its history: the task that does it."""
-    from vetro.server.environments import deploy
-
     return service_tasks.task_json(deploy.empty(workspace.caller, environment_id))
 
 
@@ -170,12 +170,9 @@ def import_environment(
 
     ``choose`` says how its servers are made; those that were recorded stay so.
     """
-    from vetro.clouds import kinds
     from vetro.clouds.overview import overview
-    from vetro.clouds.stacks.kind import DriverKind
     from vetro.server.environments import transfer
     from vetro.server.environments.archive import has_resources
-    from vetro.server.environments.errors import ResourcesElsewhere
 
     if name is not None:
         check_name(name)

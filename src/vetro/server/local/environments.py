@@ -10,11 +10,15 @@ from typing import Any
 
 from django.db import transaction
 
+from vetro.engine.outcome import Outcome
 from vetro.model.copies import undeployed
 from vetro.model.environment import applications_of, deployed_objects
-from vetro.server.environments import queries
+from vetro.server.environments import fixed_properties, packages, queries
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.local.workspace import Workspace
+from vetro.server.tasks.claim import take
+from vetro.server.tasks.completion import finish
+from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Task
 
 #: Seconds of a lease that is ended at once.
@@ -82,7 +86,6 @@ def pin(environment_id: str, packages: Iterable[Any]) -> list[str]:
 def forget_resources(workspace: Workspace, environment_id: str) -> bool:
     """Takes out of the newest state that anything of it is deployed, for a cloud that was cleaned; whether there was
     something. The history stays; nothing is done while a task is open, which goes on from what it knows."""
-    from vetro.server.environments import fixed_properties, packages
     from vetro.server.environments.archive import has_resources
 
     found = queries.get(workspace.caller, environment_id, model=True)
@@ -102,11 +105,6 @@ def give_up(task: Task) -> bool:
 
     Nothing is done outside: what the task had made stays as it is. Hold the lock of the environment.
     """
-    from vetro.engine.outcome import Outcome
-    from vetro.server.tasks.claim import take
-    from vetro.server.tasks.completion import finish
-    from vetro.server.tasks.journal import DbJournal
-
     error: Mapping[str, Any] = {"kind": "cancelled", "message": "the task was given up", "names": []}
     model = DbJournal(task.id).model()
     lease = take(task.id, "abandoned", _SHORT)

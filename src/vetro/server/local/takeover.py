@@ -20,15 +20,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db import transaction
+
 from vetro.clouds.kinds import RECORD
 from vetro.diagnostics import Text, decode_messages
+from vetro.engine.task.task import Task as EngineTask
+from vetro.engine.worker.journal import Note
 from vetro.packages.errors import PackageError
+from vetro.packages.regular import read_regular
+from vetro.server.caller import Caller
+from vetro.server.catalog import blobs
+from vetro.server.catalog.inspection.pool import pool, reason_of
+from vetro.server.config.config import Config
+from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.errors import Invalid, ServiceError
+from vetro.server.local.locks import held
 from vetro.server.local.old_folders import LARGEST, OldJournal, OldTask
+from vetro.server.secrets.encryption import CompressedJSON, unpacked_size
+from vetro.server.tasks import reports, spec
+from vetro.server.tasks.journal import DbJournal
+from vetro.server.tasks.models import JournalTask, Task
 
 if TYPE_CHECKING:
     from vetro.server.environments.models import Environment
-    from vetro.server.local.workspace import Workspace
     from vetro.server.tasks.models import Task
 
 #: Where the folders are in a workspace, and where they are moved.
@@ -38,14 +52,13 @@ SECONDS: Final = 60.0
 _OUT: Final = Text("move the folder elsewhere, and it is not looked at again")
 
 
-def take_over(workspace: Workspace) -> dict[str, str]:
-    """Takes over all environments of earlier versions that are in a workspace: what could not be read, by name."""
-    data = workspace.config.data
+def take_over(config: Config, caller: Caller) -> dict[str, str]:
+    """Takes over all environments of earlier versions that are in a workspace, for its only user; what could not be
+    read, by name."""
+    data = config.data
     folder = data / FOLDER
     if not folder.is_dir():
         return {}
-    from vetro.server.local.locks import held
-
     failures = {}
     with held(data / "locks" / "taking-over"):
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -57,7 +70,7 @@ def take_over(workspace: Workspace) -> dict[str, str]:
                     if not free:
                         failures[path.name] = f"a command of an earlier version works on environment '{path.name}'"
                         continue
-                    _take(workspace, path)
+                    _take(config, caller, path)
                     _move(path, data / DONE)
             except ServiceError as error:
                 failures[path.name] = error.message
@@ -103,13 +116,11 @@ def _locked(path: Path) -> Iterator[bool]:
             yield True
 
 
-def _read(workspace: Workspace, path: Path) -> tuple[dict[str, Any], list[bytes | memoryview]]:
+def _read(caller: Caller, path: Path) -> tuple[dict[str, Any], list[bytes | memoryview]]:
     """What `old_folders.answer` says. Raises `Invalid`."""
-    from vetro.server.catalog.inspection.pool import pool, reason_of
-
     head = {"op": "old environment", "folder": str(path)}
     try:
-        told, blobs = pool().ask(workspace.caller.project_id, head, (), SECONDS, [str(path)])
+        told, blobs = pool().ask(caller.project_id, head, (), SECONDS, [str(path)])
     except Invalid as error:
         reason = reason_of(error.message)
         raise Invalid(Text("{path} cannot be read: {reason}: {out}", path=path, reason=reason, out=_OUT)) from None
@@ -119,15 +130,8 @@ def _read(workspace: Workspace, path: Path) -> tuple[dict[str, Any], list[bytes 
     return told, blobs
 
 
-def _take(workspace: Workspace, path: Path) -> None:
-    from django.db import transaction
-
-    from vetro.packages.regular import read_regular
-    from vetro.server.catalog import blobs
-    from vetro.server.environments.models import Environment, EnvironmentPackage, State
-    from vetro.server.secrets.encryption import CompressedJSON, unpacked_size
-
-    old, found = _read(workspace, path)
+def _take(config: Config, caller: Caller, path: Path) -> None:
+    old, found = _read(caller, path)
     if Environment.objects.filter(id=old["id"]).exists():
         return  # a command was killed before it moved the folder
     packages = []
@@ -143,7 +147,7 @@ def _take(workspace: Workspace, path: Path) -> None:
     with transaction.atomic():
         row = Environment.objects.create(
             id=old["id"],
-            project_id=workspace.caller.project_id,
+            project_id=caller.project_id,
             name=old["name"],
             region=str(old["settings"].get("region") or ""),
             cloud=_cloud(old["settings"]),
@@ -152,7 +156,7 @@ def _take(workspace: Workspace, path: Path) -> None:
         last, tasks = None, {}
         for text in found[count:]:
             one = OldTask.loads(bytes(text))
-            last = _task(workspace, row, one, packages)
+            last = _task(config, caller, row, one, packages)
             tasks[one.number] = (last.id, last.finished)
         for number, model in models.items():
             task_id, ended = tasks.get(number, ("", None))
@@ -173,10 +177,9 @@ def _cloud(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"script": settings["script"]} if settings.get("script") else {})
 
 
-def _task(workspace: Workspace, row: Environment, old: OldTask, packages: Sequence[Mapping[str, str]]) -> Task:
-    from vetro.server.tasks import spec
-    from vetro.server.tasks.models import Task
-
+def _task(
+    config: Config, caller: Caller, row: Environment, old: OldTask, packages: Sequence[Mapping[str, str]]
+) -> Task:
     given = old.task or (old.journal.task if old.journal is not None else {})
     outcome = old.outcome or {}
     kind = str(given.get("kind") or outcome.get("kind") or "deploy")
@@ -188,7 +191,7 @@ def _task(workspace: Workspace, row: Environment, old: OldTask, packages: Sequen
     used = {Path(str(path)).name.removesuffix(".zip") for path in given.get("packages") or ()}
     task = Task(
         project_id=row.project_id,
-        user_id=workspace.caller.user_id,
+        user_id=caller.user_id,
         environment_id=row.id,
         kind=kind,
         state=state,
@@ -196,7 +199,7 @@ def _task(workspace: Workspace, row: Environment, old: OldTask, packages: Sequen
             **given,
             "packages": [p for p in packages if p["digest"] in used or not used],
             "cloud": row.cloud,
-            "budget": dataclasses.asdict(spec.budget(workspace.config)),
+            "budget": dataclasses.asdict(spec.budget(config)),
         },
         action={"object_id": given.get("object_id") or row.id, "method": method, "args": given.get("args") or {}},
         result=outcome.get("result"),
@@ -217,8 +220,6 @@ def _task(workspace: Workspace, row: Environment, old: OldTask, packages: Sequen
 
 def _ended(old: OldTask, outcome: Mapping[str, Any]) -> tuple[str, Any]:
     """State and error of the task's row."""
-    from vetro.server.tasks.models import Task
-
     if not old.finished:
         return Task.QUEUED, None
     state = str(outcome.get("state") or "")
@@ -230,9 +231,6 @@ def _ended(old: OldTask, outcome: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _journal(task: Task, old: OldJournal) -> None:
-    from vetro.server.tasks.journal import DbJournal
-    from vetro.server.tasks.models import JournalTask
-
     journal = DbJournal(task.id)
     journal.begin(_as_run(task.spec), old.engine, old.begun)
     for entry in old.entries:
@@ -253,8 +251,6 @@ def _journal(task: Task, old: OldJournal) -> None:
 
 def _as_run(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The task as whoever goes on with it compares it with its journal; packages are not compared."""
-    from vetro.engine.task.task import Task as EngineTask
-
     try:
         return EngineTask.from_json({**{k: v for k, v in spec.items() if k != "cloud"}, "packages": []}).as_json()
     except (TypeError, ValueError, AttributeError, KeyError):  # its file was damaged: nobody goes on with it
@@ -263,9 +259,6 @@ def _as_run(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reports(task: Task, lines: Sequence[Mapping[str, Any]]) -> None:
     """Status lines of a task whose journal stayed elsewhere."""
-    from vetro.engine.worker.journal import Note
-    from vetro.server.tasks import reports
-
     notes = []
     for number, line in enumerate(lines):
         args = {name: line[name] for name in ("id", "text", "details", "level") if line.get(name) is not None}

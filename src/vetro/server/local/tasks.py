@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from django.db import connections
+
 from vetro.clouds.kinds import KindMissing
 from vetro.engine.worker.ports import ProcessLauncher
 from vetro.server.config.cloud_settings import check_kind
@@ -113,8 +115,6 @@ def _renewed(lease: Lease, runner: TaskRunner) -> Iterator[None]:
     over = threading.Event()
 
     def beat() -> None:
-        from django.db import connections
-
         try:
             while not over.wait(lease.seconds / 3):
                 runner.lose(renew([lease]))

@@ -22,10 +22,16 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
+from django.db import connections
+
+from vetro.clouds import kinds
+from vetro.clouds.stacks.settings import StackSettings
+from vetro.server import setup
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config, ConfigError, make_data
 from vetro.server.config.table import SETTINGS
 from vetro.server.local import database, locks
+from vetro.server.setup import move_to
 from vetro.yaql.errors import VetroError
 
 #: The project to which everything in a workspace belongs.
@@ -99,15 +105,10 @@ class Workspace:
         return self
 
     def __exit__(self, *error: object) -> None:
-        from django.db import connections
-
         connections.close_all()
         self._stack.close()
 
     def _start(self) -> None:
-        from vetro.server import setup
-        from vetro.server.local.takeover import take_over
-
         there = exists(self.root)
         if self._copied or not there:
             folder = tempfile.TemporaryDirectory(prefix="vetro-workspace-")
@@ -117,7 +118,9 @@ class Workspace:
         make_data(self.config)
         setup.open_with(self.config, self._stack)
         database.prepare(self.config, self._templates)
-        self.damaged = take_over(self)
+        from vetro.server.local.takeover import take_over  # it needs models, and Django is set up now
+
+        self.damaged = take_over(self.config, self.caller)
 
     @property
     def kept(self) -> bool:
@@ -128,10 +131,6 @@ class Workspace:
         """Makes the folder, with what was written so far: something in it is to stay. Not of a copy."""
         if self._scratch is None or self._copied:
             return
-        from django.db import connections
-
-        from vetro.server.setup import move_to
-
         connections.close_all()
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         with locks.held(self.root / "locks" / "workspace"):
@@ -174,8 +173,6 @@ def _copy(root: Path, target: Path) -> None:
 def _check(config: Config) -> None:
     """Raises `ConfigError` for what would only show when a task begins: fields of settings that are tables."""
     from vetro.agent.broker_accounts import broker_of
-    from vetro.clouds import kinds
-    from vetro.clouds.stacks.settings import StackSettings
     from vetro.engine.class_configs import rows_of
 
     readers: dict[str, Callable[[Any], Any]] = {

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import structlog
 
 from vetro.server.config.config import Config
+from vetro.server.observe.current_request import context
 
 _SECRET = re.compile(r"passw|secret|token|credential|authorization|cookie|private|(^|[_.-])key$", re.IGNORECASE)
 #: Tokens in running text: ours, and values after the names of headers and fields that hold them.
@@ -151,8 +152,6 @@ def write_access(
 
 
 def _with_request(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    from vetro.server.observe.requests import context
-
     for name, value in context().items():
         event.setdefault(name, value)
     return event

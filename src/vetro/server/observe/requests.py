@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import sys
-from contextvars import ContextVar
 from typing import Any
 
-from vetro.server.caller import Caller
 from vetro.server.observe import logs, metrics, request_counters
-
-#: Variables of the request that this thread answers: ``vetro.request_id``, once known ``vetro.caller``.
-current: ContextVar[dict[str, Any] | None] = ContextVar("vetro_request", default=None)
 
 #: Segments of /v1 that are no values of a client.
 _WORDS = frozenset(
@@ -21,19 +16,6 @@ _WORDS = frozenset(
     }
 )  # fmt: skip
 _DEEPEST = 7
-
-
-def context() -> dict[str, str]:
-    """Request id, user and project of the request at hand, for log lines; nothing outside of requests."""
-    environ = current.get()
-    if environ is None:
-        return {}
-    found = {"request": str(environ.get("vetro.request_id", ""))}
-    caller = environ.get("vetro.caller")
-    if isinstance(caller, Caller):
-        found["user"] = caller.user_name
-        found["project"] = caller.project_name
-    return found
 
 
 def answered(environ: dict[str, Any], status: int, seconds: float, pattern: str | None = None) -> None:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from vetro import __version__
 from vetro.server.config.config import Config, ConfigError
 
 _NOTHING: AbstractContextManager[Any] = nullcontext()
@@ -48,8 +49,6 @@ def use(processor: Any, service: str = "vetro") -> None:
         return
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
-
-    from vetro import __version__
 
     provider = TracerProvider(resource=Resource.create({"service.name": service, "service.version": __version__}))
     provider.add_span_processor(processor)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 
+from vetro.server.requests import hooks
+
 
 class QuotasConfig(AppConfig):
     """Registers how many streams a project may have (`vetro.server.hooks`)."""
@@ -12,8 +14,6 @@ class QuotasConfig(AppConfig):
 
     def ready(self) -> None:
         """Called by Django once."""
-        from vetro.server.requests import hooks
-
         hooks.most_streams.register(_most_streams)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from vetro.clouds.quotas import OF_CLOUD
+from vetro.clouds.stacks.reservations import used_in
 from vetro.server.queries import fetch
 from vetro.server.setup import config
 
@@ -35,8 +36,6 @@ def used(project_id: str, name: str) -> int:
 
 def used_in_cloud(project_id: str) -> dict[str, int] | None:
     """What a project has in the cloud; None where its state is not on this machine."""
-    from vetro.clouds.stacks.reservations import used_in
-
     folder = config().path("cloud.directory")
     if not config()["worker.embedded"] and not folder.exists():
         return None

@@ -13,6 +13,7 @@ from django.contrib.sessions.models import Session
 from django.db import Error, connections
 from django.db.models import Model
 
+from vetro.agent.errors import AgentError
 from vetro.server.accounts import revocation
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import deleted_versions, garbage
@@ -110,8 +111,6 @@ def _clean(config: Config) -> None:
 
 def _clean_broker(config: Config) -> bool:
     """Whether no login is left that nobody needs."""
-    from vetro.agent.errors import AgentError
-
     try:
         count = broker_logins.sweep(config)
     except AgentError as error:  # the next round tries again

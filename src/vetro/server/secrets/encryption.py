@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
 from django.db import models
 
+from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server import large_requests
 from vetro.server.errors import Invalid
 from vetro.server.secrets.key_file import KeysUnusable, read_keys
@@ -68,8 +70,6 @@ _rings: dict[str, Keyring] = {}
 
 def keyring() -> Keyring:
     """The keyring of this installation (setting ``secrets.key_file``)."""
-    from django.conf import settings
-
     path = str(settings.VETRO_KEY_FILE)
     if path not in _rings:
         _rings[path] = Keyring(read_keys(Path(path)))
@@ -126,8 +126,6 @@ class EncryptedJSON(models.BinaryField):  # type: ignore[type-arg]
 
 def dumps(value: Any) -> Ciphertext:
     """A JSON value as ciphertext."""
-    from vetro.muranopl.runtime.stacks import deep_calls
-
     if isinstance(value, Ciphertext):
         return value
     if isinstance(value, CompressedJSON):
@@ -139,8 +137,6 @@ def dumps(value: Any) -> Ciphertext:
 
 def loads(data: bytes) -> Any:
     """What `dumps` wrote."""
-    from vetro.muranopl.runtime.stacks import deep_calls
-
     with deep_calls():
         return json.loads(_opened(data).decode("utf-8", "surrogatepass"))
 
@@ -166,8 +162,6 @@ def unpacked_size(data: bytes | memoryview, most: int) -> int:
 
 def loads_compressed(data: bytes | memoryview, most: int) -> Any:
     """The JSON value of `CompressedJSON` of at most so many bytes. Raises `Invalid`."""
-    from vetro.muranopl.runtime.stacks import deep_calls
-
     large_requests.take(unpacked_size(data, most))
     with deep_calls():
         return json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
 from django.apps import AppConfig
-
-if TYPE_CHECKING:
-    from vetro.server.catalog.models import RetiredVersion
 
 
 class TasksConfig(AppConfig):
@@ -19,40 +13,6 @@ class TasksConfig(AppConfig):
 
     def ready(self) -> None:
         """Registers what the catalog has written or asks of tasks (`vetro.server.hooks`)."""
-        from vetro.server.catalog import hooks
+        from vetro.server.tasks.registrations import register  # there are models now
 
-        hooks.changed.register(_changed)
-        hooks.used_digests.register(_used_digests)
-        hooks.uses.register(_uses)
-
-
-def _changed(project_id: str, kind: str, data: dict[str, Any]) -> None:
-    from vetro.server.tasks.models import Event
-
-    Event.objects.create(project_id=project_id, kind=kind, data=data)
-
-
-def _used_digests() -> Iterator[str]:
-    """Everything in unfinished tasks that looks like a digest."""
-    from vetro.server.tasks.models import Task
-
-    for task in Task.objects.exclude(state__in=Task.FINAL).iterator():
-        stack: list[Any] = [task.spec]
-        while stack:
-            item = stack.pop()
-            if isinstance(item, dict):
-                stack.extend(item.values())
-            elif isinstance(item, list):
-                stack.extend(item)
-            elif isinstance(item, str) and len(item) == 64:
-                yield item
-
-
-def _uses(version: RetiredVersion) -> bool:
-    from vetro.server.tasks.models import Task
-    from vetro.server.tasks.spec import packages_of
-
-    tasks = Task.objects.filter(kind__in=("deploy", "destroy", "action")).exclude(state__in=Task.FINAL)
-    if not version.kept.get("is_public"):
-        tasks = tasks.filter(project_id=version.project_id)
-    return any(version.digest == used["digest"] for task in tasks.iterator() for used in packages_of(task))
+        register()

@@ -136,21 +136,3 @@ def shorten(seconds: float) -> None:
     waiting = Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING), lease_until__gt=longest)
     waiting.update(lease_until=clock.after(seconds))
     WorkerProcess.objects.filter(seen__gt=longest).update(seen=clock.after())
-
-
-def release(owner: str, *, lease: Lease | None = None, pause: float = 0.0) -> int:
-    """Gives tasks of a worker back, to be claimed after ``pause`` seconds; what it still writes is refused.
-
-    ``lease``: that of one task; nothing where it is lost, be it to the same worker.
-    """
-    from vetro.server.tasks.dispatcher import dispatcher
-
-    mine = Task.objects.filter(owner=owner, state=Task.RUNNING)
-    if lease is not None:
-        mine = mine.filter(id=lease.task_id, fence=lease.fence)
-    with transaction.atomic():
-        ids = [] if pause else list(mine.select_for_update().values_list("id", flat=True))
-        count = mine.update(fence=F("fence") + 1, lease_until=clock.after(pause), owner="")
-        for task in Task.objects.filter(id__in=ids).defer("spec", "action", "result", "error"):
-            dispatcher().notify(task)
-    return count

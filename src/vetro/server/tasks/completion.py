@@ -15,7 +15,7 @@ from vetro.engine.outcome import Outcome
 from vetro.model.header import id_of
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import clock, hooks, log, notifications, reports
-from vetro.server.tasks.dispatcher import dispatcher
+from vetro.server.tasks.dispatch import dispatcher
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.wait import tell_waiting
 

@@ -34,7 +34,8 @@ from vetro.server.setup import config
 from vetro.server.tasks import clock
 from vetro.server.tasks.backends import EMBEDDED, ENTRY_POINT_GROUP, backend
 from vetro.server.tasks.claim import SHORT, claim
-from vetro.server.tasks.dispatcher import Dispatcher, dispatcher, wake
+from vetro.server.tasks.dispatch import dispatcher
+from vetro.server.tasks.dispatcher import Dispatcher, wake
 from vetro.server.tasks.models import Task, WorkerProcess
 
 #: Seconds that anything may take on a busy machine.

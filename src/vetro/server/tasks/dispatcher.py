@@ -17,9 +17,9 @@ from typing import Any, Protocol
 from django.db import transaction
 
 from vetro.server.config.config import Config
-from vetro.server.tasks import clock, notifications, wakeup
-from vetro.server.tasks.backends import backend
-from vetro.server.tasks.models import Task
+from vetro.server.tasks import clock, labels, notifications, wakeup
+from vetro.server.tasks.claim import LEASES
+from vetro.server.tasks.models import Task, WorkerProcess
 
 #: Seconds between two looks without a wake-up.
 SWEEP_SECONDS = 1.0
@@ -77,10 +77,6 @@ class Dispatcher(ABC):
 
     def health(self) -> dict[str, Any]:
         """How it is: {ok, backend, workers, queued, unserved, detail}; ``unserved``: labels that no worker has."""
-        from vetro.server.tasks import labels
-        from vetro.server.tasks.claim import LEASES
-        from vetro.server.tasks.models import WorkerProcess
-
         heard = clock.after(-LEASES * float(self.config["worker.lease_seconds"]))
         workers = WorkerProcess.objects.filter(seen__gte=heard, draining=False).count()
         unserved = labels.unserved(self.config)
@@ -144,12 +140,3 @@ def _send(config: Config, prefix: str, message: str) -> None:
         wakeup.send(wakeup.folder(config.data), prefix, message)
     except OSError:  # the sweep finds it
         pass
-
-
-def dispatcher(config: Config | None = None, name: str = "") -> Dispatcher:
-    """The one of this installation; ``name`` is that of a worker. Raises `ConfigError`."""
-    from vetro.server.setup import config as current
-
-    config = config or current()
-    plugin = backend(config)
-    return DatabaseDispatcher(config, name) if plugin is None else plugin.make(config, name)

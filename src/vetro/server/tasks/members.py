@@ -12,8 +12,8 @@ from pathlib import Path
 from vetro.engine.version import engine_version
 from vetro.server.config.config import Config
 from vetro.server.tasks import clock, plan
-from vetro.server.tasks.claim import release
 from vetro.server.tasks.models import WorkerProcess
+from vetro.server.tasks.release import release
 from vetro.server.tasks.wakeup import folder, tidy
 
 _PULSE = "pulse-"

@@ -27,7 +27,7 @@ from vetro.server.quotas import enforcement
 from vetro.server.setup import config
 from vetro.server.tasks import clock, hooks, reports, spec
 from vetro.server.tasks.completion import close, first_report
-from vetro.server.tasks.dispatcher import dispatcher
+from vetro.server.tasks.dispatch import dispatcher
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.labels import label_of
 from vetro.server.tasks.models import Task

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vetro.agent.errors import AgentError
 from vetro.clouds.interface import Owner
 from vetro.clouds.quotas import OF_CLOUD
 from vetro.clouds.stacks.kind import DriverKind
@@ -165,8 +166,6 @@ def forget_environment(config: Config, task: Task) -> None:
     accounts = cloud_settings.broker_accounts(config)
     if accounts is None:
         return
-    from vetro.agent.errors import AgentError
-
     try:
         accounts.remove(Owner(task.project_id, str(task.environment_id)))
     except AgentError as error:

@@ -33,11 +33,12 @@ from vetro.server.errors import Unavailable
 from vetro.server.observe import traces
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import effect_hosts, reports, spec, wakeup
-from vetro.server.tasks.claim import Lease, release
+from vetro.server.tasks.claim import Lease
 from vetro.server.tasks.completion import break_off, finish
 from vetro.server.tasks.errors import BegunTooOften, Stumbled
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import JournalTask, Task
+from vetro.server.tasks.release import release
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")

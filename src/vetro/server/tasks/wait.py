@@ -7,6 +7,7 @@ import time
 
 from vetro.diagnostics import Text
 from vetro.server.errors import NotFound
+from vetro.server.setup import config
 from vetro.server.tasks import notifications, wakeup
 from vetro.server.tasks.models import Task
 
@@ -19,8 +20,6 @@ def wait(task_id: str, seconds: float) -> Task:
 
     Call it outside of a transaction. Raises `NotFound`.
     """
-    from vetro.server.setup import config
-
     until = time.monotonic() + seconds
     name = f"{wakeup.WAITER}{task_id}-{secrets.token_hex(4)}"
     with wakeup.Inbox(wakeup.folder(config().data), name, notifications.ENDED, task_id) as inbox:
@@ -40,8 +39,6 @@ def wait(task_id: str, seconds: float) -> Task:
 
 def tell_waiting(task_id: str) -> None:
     """Wakes those who wait for the end of a task. Never raises; call it after the commit."""
-    from vetro.server.setup import config
-
     try:
         wakeup.send(config().data / "run", f"{wakeup.WAITER}{task_id}-", task_id)
     except OSError:

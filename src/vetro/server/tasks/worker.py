@@ -26,7 +26,8 @@ from vetro.server.config.config import Config
 from vetro.server.setup import config as current
 from vetro.server.tasks import effect_hosts, hooks, members, telemetry
 from vetro.server.tasks.claim import claim
-from vetro.server.tasks.dispatcher import dispatcher, wake
+from vetro.server.tasks.dispatch import dispatcher
+from vetro.server.tasks.dispatcher import wake
 from vetro.server.tasks.members import Wanted
 from vetro.server.tasks.pool import WorkerPool
 from vetro.server.tasks.task_runner import Hosts, TaskRunner, no_step

@@ -5,6 +5,7 @@ It is the newest of her sessions that can still be used. `current` finds it, `wa
 
 from __future__ import annotations
 
+from vetro.server.accounts.models import User
 from vetro.server.caller import Caller
 from vetro.server.environments import queries, sessions
 from vetro.server.environments.models import Session
@@ -36,8 +37,6 @@ def outdated(caller: Caller, found: queries.Found) -> list[Session]:
 
 def of_others(caller: Caller, found: queries.Found) -> list[tuple[str, Session]]:
     """(name of the person, session) of changes that others are making, newest first."""
-    from vetro.server.accounts.models import User
-
     if found.busy:
         return []
     rows = Session.objects.filter(environment_id=found.id, state=Session.OPENED, version=found.version)

@@ -16,6 +16,7 @@ from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, id_of, label_of, label_of_type, type_of
 from vetro.model.secrets import SecretNames
 from vetro.model.tree import by_id, objects
+from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import drafts, limits, lookup, queries, redaction
@@ -119,8 +120,6 @@ class EnvironmentPage:
 
     def shell(self, tab: str, **more: Any) -> dict[str, Any]:
         """What the templates of all these pages need, and ``more``."""
-        from vetro.server.accounts.policy import allows
-
         return {
             "env_page": self,
             "env": self.found,

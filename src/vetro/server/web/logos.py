@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from django.db.models import Q
 
 from vetro.server.caller import Caller
+from vetro.server.catalog.models import PackageClass
 
 
 def logos_of(caller: Caller, classes: Iterable[str]) -> dict[str, str]:
     """Class -> address of the logo of the newest package that has it; only for those that have one."""
-    from vetro.server.catalog.models import PackageClass
-
     wanted = [name for name in classes if name]
     if not wanted:
         return {}

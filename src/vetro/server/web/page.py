@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from vetro.server.accounts.web_sessions import caller_of_session
 from vetro.server.caller import Caller
+from vetro.server.environments.errors import Busy, SessionInvalid
 from vetro.server.errors import NotFound, NotSignedIn, ServiceError, Unavailable
 from vetro.server.language import translated
 from vetro.server.tasks.package_queries import warm_up_soon
@@ -191,8 +192,6 @@ def _sentence(hint: str) -> str:
 
 def _in_words(error: ServiceError) -> tuple[int, str, str | None]:
     """(status, what is told, a way on). What /v1 says of drafts and tasks is for programs that know Murano's words."""
-    from vetro.server.environments.errors import Busy, SessionInvalid
-
     if isinstance(error, Busy):
         return 409, _("A task works on this environment at the moment."), _("Wait until it has ended, or cancel it.")
     if isinstance(error, SessionInvalid):

@@ -18,6 +18,8 @@ from vetro.yaql.closures.nodes import build
 from vetro.yaql.codegen.plans import plan_for
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import CollectionTooLarge, LimitExceeded, NoItems
+from vetro.yaql.library.formatting import format_text
+from vetro.yaql.library.regexes import compile_regex
 from vetro.yaql.parser import ParserDialect, parse
 from vetro.yaql.resolve import operators
 from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject, check_depth, freeze
@@ -97,8 +99,6 @@ def _library(cx: Any, value: Any, name: str) -> bool:
 
 
 def _format(cx: Any, template: str, *values: Any) -> Any:
-    from vetro.yaql.library.formatting import format_text
-
     return format_text(cx, template, values, {})
 
 
@@ -185,8 +185,6 @@ def _regex_site(pattern: str) -> Callable[[], Any]:
 
     def site() -> Any:
         if not made:
-            from vetro.yaql.library.regexes import compile_regex
-
             made.append(compile_regex(pattern))
         return made[0]
 
@@ -210,8 +208,6 @@ def _matcher_site(pattern: str, operator: str) -> Callable[[Any, Any], bool]:
         if len(text) <= longest:
             return search(text) is not None
         if regex is None:
-            from vetro.yaql.library.regexes import compile_regex
-
             regex = compile_regex(pattern)
             search, longest = regex.quick()
         return bool(regex.found_in(cx, text))

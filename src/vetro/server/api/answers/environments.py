@@ -7,10 +7,11 @@ from typing import IO, Any
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of
 from vetro.server.accounts.policy import enforce
+from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import lookup, queries
+from vetro.server.environments import deploy, lookup, queries, service
 from vetro.server.environments import search as listing
 from vetro.server.watch import queries as watch
 
@@ -75,8 +76,6 @@ def create_environment(
     cloud: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Makes an environment, empty. ``cloud``: where its servers are made, for who may say so (`Environment.cloud`)."""
-    from vetro.server.environments import service
-
     wanted: dict[str, Any] = {"name": name, "description_text": description}
     if region is not None:
         wanted["region"] = region
@@ -111,9 +110,6 @@ def show_health(caller: Caller, environment_id: str) -> dict[str, Any]:
 
 def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:
     """Destroys what was deployed, then the environment: the task that does it; None when it is gone already."""
-    from vetro.server.api.answers.tasks import task_json
-    from vetro.server.environments import deploy
-
     task = deploy.delete(caller, lookup.environment(caller, environment_id), abandon=abandon)
     return None if task is None else task_json(task)
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from vetro.server.api.paging import aware, page, place
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.caller import Caller
-from vetro.server.environments import lookup
+from vetro.server.environments import lookup, redaction
 from vetro.server.environments.limits import known_id
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
@@ -51,8 +51,6 @@ def task_json(task: Task, decisions: Sequence[dict[str, Any]] = ()) -> dict[str,
 def _action(task: Task) -> dict[str, Any] | None:
     if task.action is None:
         return None
-    from vetro.server.environments import redaction
-
     found = task.spec or {}
     model = (found.get("model") or {}).get("Objects")
     return redaction.conceal_arguments(task.action, model, [used["digest"] for used in found.get("packages") or ()])

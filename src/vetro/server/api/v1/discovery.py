@@ -7,6 +7,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
+from django.core.exceptions import DisallowedHost
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
 
@@ -37,8 +38,6 @@ def at_root(environ: dict[str, Any]) -> bytes | None:
 @lru_cache(maxsize=256)
 def _at_host(scheme: str, host: str, name: str, port: str) -> bytes | None:
     """None for a host that is not ours: Django refuses that itself."""
-    from django.core.exceptions import DisallowedHost
-
     environ: dict[str, Any] = {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO(), "wsgi.url_scheme": scheme}
     environ |= {"SERVER_NAME": name, "SERVER_PORT": port, **({"HTTP_HOST": host} if host else {})}
     request = WSGIRequest(environ)

@@ -16,6 +16,8 @@ from ninja.utils import check_csrf
 
 from vetro.server.accounts.authentication import caller_of
 from vetro.server.accounts.policy import enforce
+from vetro.server.accounts.sessions import SessionStore
+from vetro.server.accounts.web_sessions import caller_of_session
 from vetro.server.api.v2.parsing import body_of
 from vetro.server.caller import Caller
 from vetro.server.errors import Forbidden, Invalid, NotSignedIn, TooLarge, UnsupportedType
@@ -46,9 +48,6 @@ def find_caller(request: HttpRequest) -> Caller:
 
 
 def _of_session(request: HttpRequest, key: str) -> Caller | None:
-    from vetro.server.accounts.sessions import SessionStore
-    from vetro.server.accounts.web_sessions import caller_of_session
-
     request.session = SessionStore(key)
     caller = caller_of_session(request)
     if caller is not None and request.method not in _SAFE and check_csrf(request) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
+from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Query, Schema
 
@@ -52,8 +53,6 @@ def list_audit(
     cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Any:
     """The audit records of the project, newest first."""
-    from django.db.models import Q
-
     caller = who(request)
     rows = AuditRecord.objects.filter(project_id=caller.project_id)
     if all_projects:

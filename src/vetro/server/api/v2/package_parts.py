@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from typing import Annotated, Any
+from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Schema
@@ -95,8 +96,6 @@ def supplier_logo(request: HttpRequest, package_id: str) -> HttpResponse:
 @routes.add("GET", "/packages/{package_id}/classes", "listClasses", "get_package", Page[ClassShown])
 def classes(request: HttpRequest, package_id: str) -> Any:
     """The classes of a package with what they inherit."""
-    from urllib.parse import quote, urlencode
-
     package = service.get_package(who(request), package_id)
     ancestors: dict[int, list[str]] = {}
     rows = Ancestor.objects.filter(of__package=package).order_by("id").values_list("of_id", "name")

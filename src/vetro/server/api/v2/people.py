@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
+from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
 
@@ -14,7 +15,9 @@ from vetro.server.api.paging import part
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, LongText, Name, Page
+from vetro.server.config.address import link_address
 from vetro.server.errors import NotFound
+from vetro.server.setup import config
 
 routes = Routes("administration")
 _RULE = "manage_accounts"
@@ -125,8 +128,6 @@ def list_users(
 @routes.add("POST", "/admin/users", "createUser", _RULE, UserShown, status=201)
 def create_user(request: HttpRequest, given: UserWanted) -> Answer:
     """Makes an account, in a project if one is named."""
-    from django.db import transaction
-
     caller = who(request)
     with transaction.atomic():
         user = accounts.create_user(caller, given.name, password=given.password, email=given.email)
@@ -138,8 +139,6 @@ def create_user(request: HttpRequest, given: UserWanted) -> Answer:
 @routes.add("PATCH", "/admin/users/{user}", "changeUser", _RULE, UserShown)
 def change_user(request: HttpRequest, user: str, given: UserChange) -> Any:
     """Gives another password, locks or unlocks. ``user``: name or id."""
-    from django.db import transaction
-
     caller = who(request)
     found = _user(user)
     with transaction.atomic():
@@ -164,9 +163,6 @@ def create_link(
     project: Annotated[str, Query(min_length=1, max_length=255, description="Name or id of the project to begin in.")],
 ) -> Answer:
     """A link that signs the user in to the pages, once, within a day."""
-    from vetro.server.config.address import link_address
-    from vetro.server.setup import config
-
     token, text = accounts.create_link(who(request), _user(user), accounts.find_project(project))
     return created({"url": link_address(config(), text), "expires": token.expires})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
+from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, Query, Schema
 
@@ -131,8 +132,6 @@ def show_template(request: HttpRequest, template_id: str) -> Any:
 @routes.add("PATCH", "/templates/{template_id}", "changeTemplate", "update_env_template", TemplateShown)
 def change_template(request: HttpRequest, template_id: str, given: TemplateChange) -> Any:
     """Changes a template of the project."""
-    from django.db import transaction
-
     caller = who(request)
     lookup.template(caller, template_id, change=True)
     values: dict[str, Any] = {}

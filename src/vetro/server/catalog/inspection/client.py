@@ -14,9 +14,12 @@ from vetro.diagnostics import Text, decode_messages
 from vetro.engine.version import engine_version
 from vetro.muranopl.code_cache import file_of
 from vetro.packages.archive import ArchiveLimits
+from vetro.packages.cache import DiskCache
+from vetro.server.catalog import blobs
 from vetro.server.catalog.inspection.pool import not_loaded, pool
 from vetro.server.catalog.limits import shortened
 from vetro.server.errors import Invalid
+from vetro.server.sandboxed_workers import compiled_folder
 from vetro.server.setup import config
 
 #: How long one question may take, in seconds.
@@ -46,8 +49,6 @@ def facts_of(owner: str, digest: str) -> tuple[dict[str, Any], int]:
     """Facts about an archive that is stored, and its size. They are kept beside it: tasks of an environment want those
     of packages that are not in the catalog, time and again. Raises what `blobs.get` raises, and `ArchiveRefused`.
     """
-    from vetro.server.catalog import blobs
-
     file = blobs.local_file(digest)
     kept = config().data / "cache" / "facts" / f"{digest}-{engine_version()}.json"
     with suppress(OSError, ValueError):
@@ -97,9 +98,6 @@ def _keep(locations: Sequence[str], compiled: Mapping[str, bytes | memoryview]) 
     """
     if not compiled:
         return
-    from vetro.packages.cache import DiskCache
-    from vetro.server.sandboxed_workers import compiled_folder
-
     cache = DiskCache(compiled_folder(config()), writable=True)
     own = tuple(f"{location}/" for location in locations)
     for key, data in compiled.items():

@@ -10,6 +10,11 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pygments.lexers import get_all_lexers, get_lexer_by_name
+
+from vetro.forms.dynamic.definition import FieldDefinition
+from vetro.forms.dynamic.load import load_all
+from vetro.muranopl.api import Engine
 from vetro.muranopl.contracts.words import text_of
 from vetro.muranopl.declarations.tree import (
     NO_DEFAULT,
@@ -21,6 +26,7 @@ from vetro.muranopl.declarations.tree import (
     PropertyDecl,
 )
 from vetro.packages.archive import ArchiveLimits, ArchiveTree
+from vetro.packages.extensions.plugins import required_extensions
 from vetro.packages.formats import default_registry
 from vetro.packages.load import open_package
 from vetro.packages.package import LoadedPackage
@@ -44,9 +50,6 @@ def describe(data: bytes, location: str, others: Iterable[str], limits: ArchiveL
     ``others``: paths of packages that it requires. A class that cannot be linked has an ``error`` and what its own
     file declares; one that cannot be read has the error alone.
     """
-    from vetro.muranopl.api import Engine
-    from vetro.packages.extensions.plugins import required_extensions
-
     package = default_registry().load(ArchiveTree(data, location=location, limits=limits))
     known: list[Any] = [package]
     for path in others:
@@ -154,9 +157,6 @@ def written(value: Any) -> str:
 
 def _form(package: LoadedPackage) -> list[dict[str, Any]] | None:
     """The steps of the form definition as far as they are plain text; None where there is none that can be read."""
-    from vetro.forms.dynamic.definition import FieldDefinition
-    from vetro.forms.dynamic.load import load_all
-
     text = package.ui
     if not text:
         return None
@@ -201,8 +201,6 @@ _COLOURS = (
 
 def highlight(text: str, path: str) -> list[list[list[str]]]:
     """The lines of a file, each a list of [kind, text]; ``kind`` is '' or one letter of `_COLOURS`."""
-    from pygments.lexers import get_lexer_by_name
-
     lexer = get_lexer_by_name(language_of(path), stripnl=False, ensurenl=False)
     lines: list[list[list[str]]] = [[]]
     for kind, value in lexer.get_tokens(text):
@@ -231,8 +229,6 @@ def language_of(path: str) -> str:
 @functools.cache
 def _languages() -> dict[str, str]:
     """Language by pattern of file names. Where several share one, the language with the shortest name: SQL, Perl."""
-    from pygments.lexers import get_all_lexers
-
     known = sorted(get_all_lexers(plugins=False), key=lambda lexer: (-len(lexer[0]), lexer[0]))
     return {pattern.lower(): aliases[0] for _, aliases, patterns, _ in known if aliases for pattern in patterns}
 

@@ -13,14 +13,17 @@ from typing import Any
 from zipfile import ZipInfo
 
 from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text, edited, encode_messages, unplaced
+from vetro.muranopl.api import Engine
 from vetro.muranopl.code_cache import CodeCache
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import DeclarationError, MuranoError
+from vetro.muranopl.precompile import precompile
 from vetro.packages.archive import ArchiveLimits, ArchiveTree, require_manifest
 from vetro.packages.build import archive_files
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.errors import ManifestError, PackageError
+from vetro.packages.extensions.plugins import required_extensions
 from vetro.packages.files import FileTree
 from vetro.packages.formats import HOT, default_registry
 from vetro.packages.hot.values import TemplateError
@@ -143,8 +146,6 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
 
 
 def _of_package(package: LoadedPackage, manifest: Manifest) -> dict[str, Any]:
-    from vetro.packages.extensions.plugins import required_extensions
-
     size = len((package.ui or "").encode("utf-8", "surrogatepass"))
     if size > LARGEST_FORM:
         raise PackageError(
@@ -177,8 +178,6 @@ def check(
 
     ``others``: paths of packages that they may require. Sound classes are compiled into ``cache``.
     """
-    from vetro.packages.extensions.plugins import required_extensions
-
     packages: list[LoadedPackage | VetroError] = []
     for data, location in archives:
         try:
@@ -210,9 +209,6 @@ def _opened(paths: Iterable[str]) -> list[LoadedPackage]:
 
 
 def _check(package: LoadedPackage, mates: list[Any], natives: Any, cache: CodeCache | None) -> dict[str, Any]:
-    from vetro.muranopl.api import Engine
-    from vetro.muranopl.precompile import precompile
-
     problems = check_classes(package, mates, natives=natives)
     session = Engine([package, *mates], natives=natives, code_cache=cache).session()
     classes = {}

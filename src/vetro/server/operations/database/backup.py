@@ -21,11 +21,17 @@ from typing import IO, Any
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from vetro import __version__
+from vetro.server.audit.record import record
+from vetro.server.caller import SYSTEM
+from vetro.server.catalog import blobs, garbage
+from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config
+from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.operations.database import engines, partial_files, schema
 from vetro.server.operations.database.backup_file import DATABASE, KEYS, SIGNING, End, Head, Writer
 from vetro.server.operations.database.errors import BackupFailed
 from vetro.server.operations.database.snapshot import snapshot
+from vetro.server.secrets.encryption import keyring
 
 #: What `audit` calls a backup that was made; `vetro doctor` looks for the newest.
 ACTION = "database.backup"
@@ -71,8 +77,6 @@ def backup(config: Config, place: str, *, with_keys: bool = False, replace: bool
 
 
 def _write(writer: Writer, keys: dict[str, bytes], copy: Path, say: Say) -> End:
-    from vetro.server.secrets.encryption import keyring
-
     made = datetime.now(UTC).isoformat(timespec="seconds")
     canary = keyring().encrypt(CANARY).decode("ascii")
     kind = connections[DEFAULT_DB_ALIAS].vendor
@@ -98,8 +102,6 @@ def _write(writer: Writer, keys: dict[str, bytes], copy: Path, say: Say) -> End:
 
 def _blobs(writer: Writer, written: set[str], end: End) -> set[str]:
     """Writes the archives that the snapshot names and that are not written yet; those that are not there."""
-    from vetro.server.catalog import blobs, garbage
-
     missing = set()
     try:
         there = set(blobs.store().names())
@@ -126,9 +128,6 @@ def _blobs(writer: Writer, written: set[str], end: End) -> set[str]:
 
 def named() -> set[str]:
     """Digests of archives that packages and environments name."""
-    from vetro.server.catalog.models import Package
-    from vetro.server.environments.models import EnvironmentPackage
-
     found = set(EnvironmentPackage.objects.values_list("digest", flat=True).distinct())
     for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo"):
         found.update(digests)
@@ -178,9 +177,6 @@ def _opened(config: Config, place: str, replace: bool) -> Iterator[tuple[IO[byte
 
 def _note(end: End, with_keys: bool) -> None:
     """The audit says when everything was read; that a backup was made does not depend on it."""
-    from vetro.server.audit.record import record
-    from vetro.server.caller import SYSTEM
-
     with suppress(Error):
         record(SYSTEM, ACTION, bytes=end.size, archives=end.blobs, keys=with_keys)
 

@@ -11,10 +11,16 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.engine.version import engine_version
+from vetro.server.catalog import blobs
+from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config, ConfigError
+from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.operations.database import findings
 from vetro.server.operations.database.snapshot import snapshot
+from vetro.server.secrets.encryption import EncryptedJSON, loads
 from vetro.server.secrets.key_file import KeysUnusable, read_keys
+from vetro.server.tasks import clock, labels
+from vetro.server.tasks.models import Task, WorkerProcess
 from vetro.yaql.errors import VetroError
 
 #: Rows of each encrypted column that are tried, the newest, unless all are asked for.
@@ -80,8 +86,6 @@ def _keys(config: Config) -> Iterator[Diagnostic]:
 
 def _encrypted(everything: bool) -> Iterator[Diagnostic]:
     """Values that no key opens."""
-    from vetro.server.secrets.encryption import EncryptedJSON, loads
-
     connection = connections[DEFAULT_DB_ALIAS]
     quote = connection.ops.quote_name
     tried = lost = 0
@@ -117,10 +121,6 @@ def _encrypted(everything: bool) -> Iterator[Diagnostic]:
 
 def _archives(everything: bool) -> Iterator[Diagnostic]:
     """Blobs that rows name and the store does not have."""
-    from vetro.server.catalog import blobs
-    from vetro.server.catalog.models import Package
-    from vetro.server.environments.models import EnvironmentPackage
-
     named: dict[str, str] = {}
     for fqn, version, *digests in Package.objects.values_list(
         "fqn", "version", "digest", "ui", "logo", "supplier_logo"
@@ -154,9 +154,6 @@ def _archives(everything: bool) -> Iterator[Diagnostic]:
 
 def _work(config: Config) -> Iterator[Diagnostic]:
     """Workers and tasks that are stuck."""
-    from vetro.server.tasks import clock, labels
-    from vetro.server.tasks.models import Task, WorkerProcess
-
     lease = float(config["worker.lease_seconds"])
     alive = list(WorkerProcess.objects.filter(seen__gte=clock.after(-3 * lease)).values_list("id", "version"))
     others = sorted({version for _, version in alive if version != engine_version()})

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
+from psycopg.conninfo import make_conninfo
 
 from vetro.server.operations.database.errors import BackupFailed, BackupUnusable, RestoreFailed
 from vetro.server.operations.database.schema import MARK
@@ -165,8 +166,6 @@ def _run(program: str, *words: str, address: bool = False, failure: Any, given: 
 
 def _address() -> tuple[Sequence[str], dict[str, str]]:
     """How these programs reach the default database; the password is not among their words."""
-    from psycopg.conninfo import make_conninfo
-
     settings = connections.settings[DEFAULT_DB_ALIAS]
     given = {
         "dbname": settings["NAME"], "user": settings["USER"], "host": settings["HOST"], "port": settings["PORT"],

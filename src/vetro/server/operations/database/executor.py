@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
 from django.db.migrations.executor import MigrationExecutor
 
 
@@ -27,8 +28,6 @@ class Executor(MigrationExecutor):
 
 def migrate_all(connection: Any) -> None:
     """Does every migration that is missing, as the command ``migrate`` does. Raises errors of the database."""
-    from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
-
     executor = Executor(connection)
     executor.loader.check_consistent_history(connection)
     targets = executor.loader.graph.leaf_nodes()

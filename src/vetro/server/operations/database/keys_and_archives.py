@@ -6,6 +6,7 @@ would end every task that it takes with an error, so workers do not start then.
 
 from __future__ import annotations
 
+from vetro.server.catalog import blobs
 from vetro.server.config.config import Config
 from vetro.server.operations.database.errors import Elsewhere
 from vetro.server.secrets.key_file import KeysUnusable
@@ -31,7 +32,6 @@ def require_keys(config: Config) -> None:
 
 def require_archives(config: Config) -> None:
     """Tries to read the newest packages. Raises `Elsewhere` when none is there, and what settings raise."""
-    from vetro.server.catalog import blobs
     from vetro.server.catalog.models import Package
 
     digests = Package.objects.exclude(digest="").order_by("-created").values_list("digest", flat=True)[:_TRIED]

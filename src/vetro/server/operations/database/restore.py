@@ -17,12 +17,17 @@ from typing import IO
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
+from vetro.server.audit.models import AuditRecord
+from vetro.server.audit.record import record
+from vetro.server.caller import SYSTEM
+from vetro.server.catalog import blobs
 from vetro.server.config.config import Config
 from vetro.server.operations.database import engines, partial_files, schema
 from vetro.server.operations.database.activity import users
 from vetro.server.operations.database.backup import CANARY
 from vetro.server.operations.database.backup_file import KEYS, SIGNING, Head, Reader
 from vetro.server.operations.database.errors import BackupNewer, RestoreRefused
+from vetro.server.secrets.encryption import Keyring, forget_keys
 from vetro.server.secrets.key_file import KeysUnusable, read_keys, write_keys
 
 #: What `audit` calls a backup that was restored.
@@ -129,8 +134,6 @@ def _users() -> list[str]:
 
 def _restored_before(head: Head) -> str:
     """When the backup was restored into this database; empty: never."""
-    from vetro.server.audit.models import AuditRecord
-
     for row in AuditRecord.objects.filter(action=RESTORED).order_by("-id"):
         if row.details.get("made") == head.made:
             return row.at.isoformat(timespec="seconds")
@@ -139,8 +142,6 @@ def _restored_before(head: Head) -> str:
 
 def _tried_keys(config: Config, head: Head, files: dict[str, bytes], fresh: bool) -> list[str]:
     """The keys that the installation will have. Raises `KeysUnusable` unless they open what is in the backup."""
-    from vetro.server.secrets.encryption import Keyring
-
     path = config.path("secrets.key_file")
     here = [] if fresh else read_keys(path, make=False) if path.exists() else []
     if KEYS in files:
@@ -161,8 +162,6 @@ def _tried_keys(config: Config, head: Head, files: dict[str, bytes], fresh: bool
 
 
 def _put_archives(reader: Reader, say: Say) -> None:
-    from vetro.server.catalog import blobs
-
     count = 0
     for _, data in reader.blobs():
         blobs.put(data)
@@ -172,8 +171,6 @@ def _put_archives(reader: Reader, say: Say) -> None:
 
 def _install_keys(config: Config, files: dict[str, bytes], keys: list[str]) -> tuple[str, ...]:
     """Puts the keys into their files; what has to be said of it."""
-    from vetro.server.secrets.encryption import forget_keys
-
     notes = []
     path = config.path("secrets.key_file")
     if KEYS in files:
@@ -204,7 +201,4 @@ def _write_private(path: Path, data: bytes) -> None:
 
 
 def _note(head: Head) -> None:
-    from vetro.server.audit.record import record
-    from vetro.server.caller import SYSTEM
-
     record(SYSTEM, RESTORED, made=head.made, version=head.version)

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from vetro.server.operations.database.errors import DatabaseMoved, RestoreFailed, SchemaNewer, SchemaOlder
+from vetro.server.operations.database.executor import migrate_all
 from vetro.server.tasks.backends import labels_of_plugins
 
 #: Any number will do as long as nobody else locks it.
@@ -46,8 +49,6 @@ class Schema:
 
 def state(alias: str = DEFAULT_DB_ALIAS) -> Schema:
     """What is in the database. Raises errors of the database."""
-    from django.db.migrations.loader import MigrationLoader
-
     loader = MigrationLoader(connections[alias])
     applied, disk = set(loader.applied_migrations), set(loader.disk_migrations)
     moved = next((name for app, name in applied if app == _SEAL), "")
@@ -87,8 +88,6 @@ def migrate(alias: str = DEFAULT_DB_ALIAS, *, restoring: bool = False) -> list[s
     ``restoring``: also while restoring has not ended. Raises `SchemaNewer`, `DatabaseMoved`, `RestoreFailed`, and
     errors of the database: then the last of the migrations is undone.
     """
-    from vetro.server.operations.database.executor import migrate_all
-
     with migration_lock(alias):
         found = state(alias)
         refuse_foreign(found, restoring=restoring)
@@ -141,8 +140,6 @@ def reopen(alias: str = DEFAULT_DB_ALIAS) -> str:
 
 
 def _recorder(alias: str) -> Any:
-    from django.db.migrations.recorder import MigrationRecorder
-
     return MigrationRecorder(connections[alias])
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vetro.agent.broker_accounts import BrokerAccounts, broker_of
+from vetro.clouds.interface import Owner
 from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
@@ -16,9 +18,6 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     """Connects and opens a channel."""
     if not config["engine.broker"]:
         return
-    from vetro.agent.broker_accounts import BrokerAccounts, broker_of
-    from vetro.clouds.interface import Owner
-
     broker, management = broker_of(config["engine.broker"])
     where = f"{broker.host}:{broker.port}, virtual host {broker.virtual_host}"
     connection = broker.connection()

@@ -7,8 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from django.db import connections
+
 from vetro.diagnostics import ERROR, Diagnostic
 from vetro.server.config.config import Config
+from vetro.server.database import database_settings
+from vetro.server.operations.doctor import folder, variables
+from vetro.server.setup import setup
 from vetro.yaql.errors import VetroError
 
 
@@ -18,8 +23,6 @@ def findings(data: str | None, config: str | None, overrides: Mapping[str, Any])
         settings = Config.load(data, config, overrides)
     except VetroError as error:
         return [Diagnostic("settings", ERROR, error.message, error.hint)]
-    from vetro.server.operations.doctor import folder, variables
-
     keys = settings.path("secrets.key_file")
     database = _file(settings)
     missing = []
@@ -37,14 +40,10 @@ def findings(data: str | None, config: str | None, overrides: Mapping[str, Any])
     if missing:
         here = list(folder.examine(settings)) if settings.data.is_dir() else []
         return [*variables.examine(settings), *here, *missing]
-    from vetro.server.setup import setup
-
     try:
         setup(settings)
     except VetroError as error:
         return [Diagnostic("settings", ERROR, error.message, error.hint)]
-    from django.db import connections
-
     from vetro.server.operations.doctor.checks import examine
 
     try:
@@ -57,6 +56,4 @@ def _file(settings: Config) -> Path | None:
     """The file of the database; None for one that is elsewhere."""
     if str(settings["database.url"]).startswith(("postgres:", "postgresql:")):
         return None
-    from vetro.server.database import database_settings
-
     return Path(database_settings(settings, make=False)["NAME"])

@@ -3,6 +3,7 @@ from django.db import migrations, models
 from django.db.models.functions import Length
 
 import vetro.server.secrets.encryption
+from vetro.server.tasks.long_lines import parts_of, shortened
 
 #: Ciphertext of fewer bytes holds no line that would have to be cut (it is compressed, a thousand times at most).
 _SHORT = 300
@@ -11,8 +12,6 @@ _TOGETHER = 20
 
 def cut_long_lines(apps, schema_editor):
     """Lines that were stored whole become what lists show, and parts."""
-    from vetro.server.tasks.long_lines import parts_of, shortened
-
     report, part = apps.get_model("dispatch", "Report"), apps.get_model("dispatch", "ReportPart")
     rows = report.objects.annotate(size=Length("text"), more=Length("details"))
     rows = rows.filter(models.Q(size__gt=_SHORT) | models.Q(more__gt=_SHORT)).order_by("seq")

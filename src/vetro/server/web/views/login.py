@@ -10,6 +10,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import Text
+from vetro.server.accounts.keystone_login import Visit, sign_in, switched
+from vetro.server.accounts.tokens import redeem_link
 from vetro.server.accounts.web_sessions import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
 from vetro.server.errors import Forbidden, ServiceError
 from vetro.server.web.page import page, render
@@ -26,8 +28,6 @@ def _next(request: HttpRequest) -> str:
 def login(request: HttpRequest, caller: Any) -> HttpResponse:
     """The login page, and what it sends."""
     if request.method == "POST":
-        from vetro.server.accounts.keystone_login import Visit, sign_in
-
         name = request.POST.get("name", "")
         try:
             user = sign_in(name, request.POST.get("password", ""), request.META.get("REMOTE_ADDR", ""))
@@ -51,8 +51,6 @@ def login(request: HttpRequest, caller: Any) -> HttpResponse:
 def link(request: HttpRequest, caller: Any, token: str) -> HttpResponse:
     """A link for one login. It is used up by a button, not by opening it: mail programs look into links."""
     if request.method == "POST":
-        from vetro.server.accounts.tokens import redeem_link
-
         user, project = redeem_link(token, request.META.get("REMOTE_ADDR", ""))
         sign_in_session(request, user, project.id)
         if not user.has_usable_password():
@@ -81,7 +79,5 @@ def switch(request: HttpRequest, caller: Any) -> HttpResponse:
     if visit is None:
         request.session[PROJECT] = wanted
     else:
-        from vetro.server.accounts.keystone_login import switched
-
         begin_visit(request, switched(visit, wanted))
     return HttpResponseRedirect(_next(request))

@@ -35,6 +35,7 @@ from vetro.server.web.logos import logos_of
 from vetro.server.web.model_texts import addresses_of, text_of
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.environments.listing import TASK_FIELDS, told_tasks
+from vetro.yaql.redact import MASK
 
 
 @page(rule="show_environment")
@@ -149,8 +150,6 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
 
 def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
     """Name and value of each property; references by name, secrets as dots."""
-    from vetro.yaql.redact import MASK
-
     rows = []
     for name, value in shown.items():
         if name == "?":

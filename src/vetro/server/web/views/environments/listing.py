@@ -9,15 +9,19 @@ from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.server.accounts.models import User
+from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.environments import deployments as deployed
 from vetro.server.environments import search as environments
 from vetro.server.environments import service, transfer
 from vetro.server.environments.errors import ResourcesElsewhere
+from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.language import translated
+from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.web.environment_page import last_event, open_page
 from vetro.server.web.page import go, page, render
@@ -30,8 +34,6 @@ AT_ONCE = 50
 @page(rule="list_environments")
 def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The environments of the project, with search, filter by state, sorting and paging."""
-    from vetro.server.accounts.policy import allows
-
     seen = last_event()
     search = request.GET.get("q", "").strip()[:255]
     state = request.GET.get("state", "")
@@ -96,8 +98,6 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
 @page(rule="list_deployments_all_environments")
 def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
     """What was done in all environments of the project, newest first."""
-    from vetro.server.tasks.models import Task
-
     seen = last_event()
     there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
     rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=deployed.KINDS)
@@ -118,8 +118,6 @@ def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
 @page(rule="list_deployments")
 def of_one(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """What was done in one environment, newest first."""
-    from vetro.server.tasks.models import Task
-
     env_page = open_page(caller, environment)
     rows = Task.objects.filter(environment_id=env_page.id, kind__in=deployed.KINDS)
     total = rows.count()
@@ -141,8 +139,6 @@ TASK_FIELDS = (
 
 def told_tasks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of tasks with the names of people, what they do in words, and how long it took."""
-    from vetro.server.accounts.models import User
-
     names = dict(User.objects.filter(id__in={task["user_id"] for task in tasks}).values_list("id", "username"))
     for task in tasks:
         task["user"] = names.get(task["user_id"], task["user_id"])
@@ -180,7 +176,5 @@ def _query(request: HttpRequest, *without: str) -> str:
 
 def _package(request: HttpRequest) -> str:
     """Id of the package that is to be added to the new environment."""
-    from vetro.server.environments.limits import known_id
-
     target = request.POST.get("package") or request.GET.get("package") or ""
     return target if known_id(target) and target.isalnum() else ""

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from vetro.diagnostics import Text
 from vetro.model.header import id_of, label_of
 from vetro.model.tree import find
+from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.environments import drafts, limits
 from vetro.server.errors import Invalid, ServiceError
@@ -25,8 +26,6 @@ _MORE, _MOST = 3, 200
 @page("GET", "POST", rule="show_environment")
 def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """The metadata of the environment, or of the component named by ``of``."""
-    from vetro.server.accounts.policy import enforce
-
     env_page = open_page(caller, environment)
     given = request.POST if request.method == "POST" else request.GET
     own = given.get("of") or str(id_of(env_page.root) or "")

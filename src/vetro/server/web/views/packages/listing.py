@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -81,8 +82,6 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
 @page("POST")
 def together(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Does one thing with all packages that were ticked; what cannot be done is told one by one."""
-    from urllib.parse import urlencode
-
     ids = texts(request.POST.getlist("id"), 200)
     what = request.POST.get("what", "")
     back = "/app/packages/"

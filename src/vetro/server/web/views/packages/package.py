@@ -14,7 +14,7 @@ from vetro.server.catalog import service
 from vetro.server.catalog.models import Package
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import ServiceError
-from vetro.server.web.page import missing, page, render
+from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.packages import contents
 from vetro.server.web.views.packages.rows import of_packages, rights
 
@@ -116,8 +116,6 @@ def linked(row: Package, item: dict[str, str]) -> dict[str, str]:
 @page(rule="get_package")
 def class_of(request: HttpRequest, caller: Caller, fqn: str, name: str) -> HttpResponse:
     """Leads to a class of the newest version of a package."""
-    from vetro.server.web.page import go
-
     rows = service.visible(caller).filter(fqn=fqn.replace("\0", ""), enabled=True)
     newest = rows.order_by("prerelease", "-version_key").values_list("id", flat=True).first()
     if newest is None:

@@ -1,0 +1,125 @@
+"""`vetro env list|create|show|deploy|action|destroy`: environments, of a workspace or of a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.arguments import named_values
+from vetro.cli.client.connect import server
+from vetro.cli.client.contexts import context_option
+from vetro.cli.environments import lifecycle
+from vetro.cli.name_completion import environments
+from vetro.cli.task_run import KindName, run_options, workspace_option
+
+
+@click.command("list")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def list_command(workspace: str | None, output: str) -> None:
+    """List the environments with their state."""
+    with out.explained(), server(workspace) as client:
+        lifecycle.list_all(client, output)
+
+
+@click.command("create")
+@click.argument("name")
+@click.option("--description", default="", metavar="TEXT", help="What it is for (on a server).")
+@click.option("--region", metavar="NAME", help="Region of its cloud, where there are several (on a server).")
+@click.option("--driver", type=KindName(), default="auto", help="Kind of cloud where servers are made.")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def create_command(
+    name: str, description: str, region: str | None, driver: str, workspace: str | None, output: str
+) -> None:
+    """Make an empty environment. 'vetro deploy' makes the one that it needs."""
+    with out.explained(), server(workspace) as client:
+        if client.local and (description or region is not None):
+            raise click.UsageError(f"--{'description' if description else 'region'} is for servers")
+        if driver != "auto" and not client.local:
+            raise click.UsageError("--driver is for this machine: the server's settings say how")
+        lifecycle.create(client, name, description, region, driver, output)
+
+
+@click.command("show")
+@click.argument("name", shell_complete=environments)
+@click.option("--model", "number", type=int, metavar="N", help="Print model N instead ('-1': the newest).")
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
+    """Show an environment: components, servers, addresses, packages, history."""
+    with out.explained(), server(workspace) as client:
+        lifecycle.show(client, name, number, output)
+
+
+@click.command("deploy")
+@click.argument("name", shell_complete=environments)
+@context_option
+@run_options
+def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
+    """Deploy an environment again as it is: repairs what a failed deployment left undone.
+
+    On a server your own draft is deployed, where you have begun one.
+    """
+    with out.explained(), server(workspace) as client:
+        lifecycle.deploy_again(client, name, **options)
+
+
+@click.command("action")
+@click.argument("name", shell_complete=environments)
+@click.argument("method")
+@click.option("--app", metavar="NAME", help="Application (name or id) when there are several; any object id.")
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Argument; the value is YAML. Repeatable.")
+@context_option
+@out.output_option("yaml", "json")
+@run_options
+def action_command(
+    name: str,
+    method: str,
+    app: str | None,
+    pairs: tuple[str, ...],
+    output: str,
+    workspace: str | None,
+    **options: Any,
+) -> None:
+    """Run a public method of an application; its result goes to standard output.
+
+    \b
+    Examples:
+      vetro action shop restart
+      vetro action shop backup --app db --arg target=/srv
+    """
+    args = named_values(pairs, "--arg")
+    with out.explained(), server(workspace) as client:
+        lifecycle.action(client, name, method, app, args, output, **options)
+
+
+@click.command("destroy")
+@click.argument("name", shell_complete=environments)
+@click.option("--keep", is_flag=True, help="Keep the empty environment with its history.")
+@click.option("--abandon", is_flag=True, help="Only forget it: servers and resources stay where they are.")
+@context_option
+@run_options
+def destroy_command(name: str, keep: bool, abandon: bool, workspace: str | None, **options: Any) -> None:
+    """Destroy everything in an environment, then the environment."""
+    with out.explained(), server(workspace) as client:
+        lifecycle.destroy(client, name, keep, abandon, **options)
+
+
+@click.command("health")
+@click.argument("name", shell_complete=environments)
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def health_command(name: str, workspace: str | None, output: str) -> None:
+    """Show how an environment and its components are: servers, checks, and what changed.
+
+    A service watches what it has deployed all the time. On this machine nobody does: the command looks itself.
+    """
+    with out.explained(), server(workspace) as client:
+        lifecycle.health(client, name, output)
