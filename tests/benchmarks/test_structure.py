@@ -9,8 +9,8 @@ import pytest
 from benchmarks.structure import circles, lonely, modules, report
 
 SOURCE = Path(__file__).parents[2] / "src"
-#: The most there may be in the source: these numbers fall, and never rise. Docs: decision 0022.
-IMPORTS_INSIDE_FUNCTIONS = 197
+#: The most there may be in the source: these numbers fall, and never rise. Docs: decisions 0022 and 0026.
+IMPORTS_INSIDE_FUNCTIONS = 198
 CIRCLES = 1
 
 FILES = {
@@ -73,5 +73,5 @@ def test_bounds_of_the_source() -> None:
     around = circles(found)
     assert sum(module.inside for module in found.values()) <= IMPORTS_INSIDE_FUNCTIONS
     assert len(around) <= CIRCLES
-    # The libraries, the engine and the clouds have none.
-    assert all(name.startswith(("vetro.server.", "vetro.cli.", "vetro.forms.")) for circle in around for name in circle)
+    # That of dynamic forms is one of annotations; nobody else has one.
+    assert all(name.startswith("vetro.forms.dynamic.") for circle in around for name in circle)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from vetro.cli import output as out
+from vetro.cli.commands.quota import given
 from vetro.server.accounts import service
 from vetro.server.caller import Caller
 from vetro.server.config.address import link_address
@@ -93,8 +94,9 @@ class Administration:
         """What a project may have at most, and has."""
         return quotas.shown(self.caller, quotas.project_named(project))
 
-    def set_quota(self, project: str, wanted: dict[str, Any]) -> list[dict[str, Any]]:
-        """Sets limits of a project; these limits."""
+    def set_quota(self, project: str, limits: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Sets limits of a project, given as NAME=LIMIT; these limits."""
+        wanted = given(limits)
         rows = quotas.change(self.caller, quotas.project_named(project), wanted)
         return [row for row in rows if row["name"] in wanted]
 

@@ -103,14 +103,12 @@ class Watch:
         if self._live is None:
             out.note(line)
             return
-        from rich.text import Text
-
-        self._live.console.print(Text.from_ansi(out.ansi(line)))
+        self._live.console.print(_text().from_ansi(out.ansi(line)))
 
     def _render(self) -> Any:
-        from rich.text import Text
         from rich.tree import Tree
 
+        Text = _text()
         now = time.monotonic()
         tree = Tree(Text(f"{out.plain(self._what)}  {now - self._started:.0f} s", style="bold"))
         with self._lock:
@@ -122,3 +120,10 @@ class Watch:
             for text, since in self._open.values():
                 tree.add(Text(out.plain(f"… {text}  {now - since:.0f} s"), style="cyan"))
         return tree
+
+
+def _text() -> Any:
+    """Only who watches at a terminal waits for it."""
+    from rich.text import Text
+
+    return Text

@@ -8,7 +8,6 @@ import click
 
 from vetro import __version__
 from vetro.cli.groups import Commands, Table
-from vetro.cli.output import guarded
 
 COMMANDS: Table = {
     "deploy": ("deploy:command", "Deploy an application, on this machine or on a server."),
@@ -79,6 +78,8 @@ class Program(Commands):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; whatever escapes it ends in one line (`output.guarded`)."""
+        from vetro.cli.output import guarded  # vetro --help does without
+
         with guarded():
             return super().invoke(ctx)
 

@@ -37,15 +37,14 @@ def packages(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
 def _found(ctx: click.Context, incomplete: str, ask: Ask, *, local: bool = False) -> list[str]:
     """``local``: workspaces of this machine have it, too."""
     with contextlib.suppress(Exception):  # a message in the middle of a line that is being typed helps nobody
-        from vetro.cli.client.connect import server, signed_in
-        from vetro.cli.client.contexts import chosen
+        from vetro.cli.client import connect, contexts
 
         workspace = ctx.params.get("workspace")
-        context = chosen(workspace)
+        context = contexts.chosen(workspace)
         if context is None and not local:
             return []
         quick = {"timeout": QUICK, "connect": QUICK, "again": False}
-        with server(workspace) if context is None else signed_in(context, **quick) as client:
+        with connect.server(workspace) if context is None else connect.signed_in(context, **quick) as client:
             found = list(ask(client, incomplete))
         return sorted({name for name in found if name.startswith(incomplete)})
     return []

@@ -9,6 +9,7 @@ from typing import Any
 from vetro.cli import output as out
 from vetro.cli.stored_text import stored_text
 from vetro.diagnostics import Text
+from vetro.yaql.didyoumean import suggest
 
 
 class _Warnings(logging.Handler):
@@ -64,8 +65,6 @@ def source_finder(packages: Iterable[Any]) -> Callable[[str], str | None]:
 
 def suggestion_of_class(name: str, packages: Iterable[Any]) -> Text | None:
     """A hint for a class name that no package has."""
-    from vetro.yaql.didyoumean import suggest
-
     names = [known for package in packages for known in package.classes]
     if not names:
         return None

@@ -11,6 +11,8 @@ from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.tools.render import render
 from vetro.visible import visible
 
+__all__ = ["frame_lines", "render_error", "render_problem", "stored_text", "with_position"]
+
 Sources = Callable[[str], str | None]
 
 #: Calls shown of a long chain: the first ones say where it began, the last ones where it broke.

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from django.db import Error, connections
 
 from vetro.cli import output as out
 from vetro.cli.arguments import settings_options
-from vetro.cli.commands.quota import given
 from vetro.cli.groups import Commands
-from vetro.cli.installation import is_there, require_there
-from vetro.server.caller import SYSTEM, Caller
-from vetro.server.config.config import Config, make_data
-from vetro.server.setup import setup
 
 if TYPE_CHECKING:
     from vetro.cli.administration import Administration
@@ -74,8 +66,10 @@ def admin_command(group: click.Group, name: str, *formats: str) -> Callable[[F],
     def decorate(function: F) -> click.Command:
         @wraps(function)
         def run(data: str | None, config: str | None, database: str | None, output: str, **rest: Any) -> None:
+            from vetro.cli.installation import administration  # Django: vetro admin --help does without
+
             make = name == "create" and group in (user, project)
-            with out.explained(), _installation(data, config, database, make) as work:
+            with out.explained(), administration(data, config, database, make=make) as work:
                 found = function(work, **rest)
             _print(found, output)
 
@@ -191,7 +185,7 @@ def quota_show(work: Administration, name: str) -> list[dict[str, Any]]:
 @click.argument("limits", nargs=-1, required=True, metavar="NAME=LIMIT...")
 def quota_set(work: Administration, name: str, limits: tuple[str, ...]) -> list[dict[str, Any]]:
     """Set limits of PROJECT: whole numbers, 'none' for no limit, or 'default' for those of the settings."""
-    return work.set_quota(name, given(limits))
+    return work.set_quota(name, limits)
 
 
 @admin_command(token, "create", "table", "json", "yaml", "value")
@@ -226,30 +220,6 @@ def token_revoke(work: Administration, ids: tuple[str, ...]) -> list[dict[str, A
 def link_create(work: Administration, user_name: str, project_name: str | None) -> dict[str, Any]:
     """Create a link that signs USER in once, within a day."""
     return work.create_link(user_name, project_name)
-
-
-@contextmanager
-def _installation(data: str | None, config: str | None, database: str | None, make: bool) -> Iterator[Administration]:
-    """The database, with its tables, for somebody who may do everything. ``make``: where there is none, it is made."""
-    settings = Config.load(data, config, {"database.url": database})
-    if not make:
-        require_there(settings)
-    elif not is_there(settings):
-        out.note(f"there is no installation in {settings.data} yet; it is made now")
-    make_data(settings)
-    setup(settings)
-    from vetro.cli.administration import Administration  # it needs models
-
-    try:
-        who = f"vetro admin ({getpass.getuser()})"
-    except (KeyError, OSError):
-        who = "vetro admin"
-    try:
-        yield Administration(Caller(SYSTEM.user_id, who, "", "", SYSTEM.roles, True))
-    except Error as error:
-        out.fail(f"the database does not do this: {error}", "'vetro config show database' says which one it is")
-    finally:
-        connections.close_all()
 
 
 def _password() -> str:

@@ -10,10 +10,6 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.commands.memory import memory_option
-from vetro.cli.forms.check import check_definitions, is_definition
-from vetro.cli.problems import render_problem
-from vetro.cli.stored_text import stored_text
-from vetro.packages.checks.paths import check_paths
 
 
 @click.command("check")
@@ -51,9 +47,10 @@ def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, .
       vetro check ./apps -o json
       vetro check ./my.app/UI/ui.yaml --media ./static
     """
-    packages = [path for path in paths if not is_definition(path)]
+    from vetro.cli.forms.check import findings_of  # packages and forms: vetro check --help does without
+
     with out.explained():
-        findings = check_paths(packages, others) + check_definitions(paths, media)
+        findings = findings_of(paths, others, media)
     errors = sum(1 for _, p in findings if p.severity == "error")
     warnings = len(findings) - errors
     if output == "text":
@@ -72,6 +69,8 @@ def command(paths: tuple[str, ...], others: tuple[str, ...], media: tuple[str, .
 
 
 def _print_text(problems: list[Any]) -> None:
+    from vetro.cli.problems import render_problem, stored_text
+
     text_of = cache(stored_text)
     color = out.colored(sys.stdout)
     for problem in problems:

@@ -12,7 +12,6 @@ import click
 from vetro.cli import output as out
 from vetro.cli.arguments import settings_options
 from vetro.cli.groups import Commands
-from vetro.cli.installation import installation, require_there
 from vetro.server.config.display import without_password
 from vetro.server.http.processes import PARENT, die_with_parent
 
@@ -50,6 +49,7 @@ def command(
         return
     embedded = PARENT in os.environ
     die_with_parent()
+    from vetro.cli.installation import require_there
     from vetro.server.config.config import Config
     from vetro.server.observe import logs, traces
     from vetro.server.setup import setup
@@ -158,6 +158,8 @@ def _installation(
     given: tuple[str | None, ...], data: str | None, config: str | None, database: str | None
 ) -> Iterator[Any]:
     """The settings, Django set up, errors explained. Options may stand before the sub-command, too."""
+    from vetro.cli.installation import installation
+
     before = given or (None, None, None)
     with installation(data or before[0], config or before[1], {"database.url": database or before[2]}) as settings:
         from vetro.server.operations.database import schema

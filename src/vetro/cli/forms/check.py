@@ -9,12 +9,18 @@ from typing import Any
 from vetro.diagnostics import ERROR, Diagnostic
 from vetro.forms.dynamic import check
 from vetro.muranopl.declarations.tree import Position
-from vetro.packages.checks.paths import package_paths
+from vetro.packages.checks.paths import check_paths, package_paths
 from vetro.packages.directory import open_tree
 from vetro.packages.errors import PackageError
 from vetro.packages.index import read_manifest
 from vetro.packages.paths import MANIFEST
 from vetro.server.forms.media_files import find_in
+
+
+def findings_of(paths: Sequence[str], others: Sequence[str], media: Sequence[str]) -> list[tuple[str, Diagnostic]]:
+    """(path, finding) for packages, which may require ``others``, and for UI definitions, in them or by themselves."""
+    packages = [path for path in paths if not is_definition(path)]
+    return check_paths(packages, others) + check_definitions(paths, media)
 
 
 def is_definition(path: str) -> bool:

@@ -39,9 +39,7 @@ class NspawnKind(GuestKind[StackSettings]):
 
     def driver(self, settings: StackSettings, place: Place) -> NspawnDriver:
         """See `DriverKind.driver`."""
-        from vetro.clouds.nspawn.driver import NspawnDriver
-
-        return NspawnDriver(
+        return _driver_class()(
             place.directory,
             images=place.images,
             agent=place.agent,
@@ -99,9 +97,7 @@ class NspawnKind(GuestKind[StackSettings]):
         """See `DriverKind.kept`. Only root can see it."""
         if not (directory / self.name).is_dir() or os.geteuid() != 0:
             return None
-        from vetro.clouds.nspawn.driver import NspawnDriver
-
-        return NspawnDriver(directory)
+        return _driver_class()(directory)
 
     def lacks_rights(self, directory: Path) -> Lack | None:
         """See `DriverKind.lacks_rights`."""
@@ -139,3 +135,10 @@ def _limits() -> Iterator[Remark]:
         text = "a range for each server" if lack is None else f"one range for all servers: {lack}"
         advice = None if lack is None else "keep images on ext4, xfs or btrfs (VETRO_IMAGES), with Linux 5.19 or later"
         yield Remark("ok" if lack is None else "warning", text, advice, "user ids")
+
+
+def _driver_class() -> type[NspawnDriver]:
+    """The driver takes long to import, and kinds are asked for their names by every command."""
+    from vetro.clouds.nspawn.driver import NspawnDriver
+
+    return NspawnDriver

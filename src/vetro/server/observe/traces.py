@@ -75,8 +75,6 @@ def span(
 
 @contextmanager
 def _span(name: str, attributes: Mapping[str, Any] | None, parent: Mapping[str, str] | None) -> Iterator[Any]:
-    from opentelemetry.trace import Status, StatusCode
-
     with _State.tracer.start_as_current_span(
         name,
         context=_context(parent),
@@ -87,7 +85,7 @@ def _span(name: str, attributes: Mapping[str, Any] | None, parent: Mapping[str, 
         try:
             yield found
         except BaseException as error:
-            found.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            _fail(found, type(error).__name__)
             raise
 
 
@@ -125,26 +123,32 @@ def _begin(past: Past, context: Any) -> Any:
 
 
 def _end(span: Any, past: Past) -> None:
+    if past.failed:
+        _fail(span)
+    span.end(end_time=int(max(past.began, past.ended) * 1e9))
+
+
+def _fail(span: Any, why: str | None = None) -> None:
     from opentelemetry.trace import Status, StatusCode
 
-    if past.failed:
-        span.set_status(Status(StatusCode.ERROR))
-    span.end(end_time=int(max(past.began, past.ended) * 1e9))
+    span.set_status(Status(StatusCode.ERROR, why))
 
 
 def carrier() -> dict[str, str]:
     """The current span as plain text, to be handed to whoever goes on; empty while nothing is traced."""
     found: dict[str, str] = {}
     if _State.tracer is not None:
-        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-        TraceContextTextMapPropagator().inject(found)
+        _propagator().inject(found)
     return found
 
 
 def _context(parent: Mapping[str, str] | None) -> Any:
     if not parent:
         return None
+    return _propagator().extract(parent)
+
+
+def _propagator() -> Any:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    return TraceContextTextMapPropagator().extract(parent)
+    return TraceContextTextMapPropagator()
