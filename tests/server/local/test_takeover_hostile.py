@@ -28,9 +28,9 @@ PROGRAM = """
 import json, sys
 from click.testing import CliRunner
 from vetro.cli.main import main
-from vetro.server.local import takeover
+from vetro.server.local import old_folders
 
-takeover.SECONDS = 5.0
+old_folders.SECONDS = 5.0
 said = []
 for args in json.loads(sys.argv[1]):
     done = CliRunner().invoke(main, args)

@@ -41,6 +41,8 @@ _FORMAT = 1
 _JOURNAL_FORMAT = 1
 #: Bytes of one file that is no archive, and of one task with its journal.
 LARGEST: Final = 4 * limits.LARGEST_MODEL
+#: Seconds that reading a folder may take.
+SECONDS = 60.0
 _LARGEST_JOURNAL: Final = 4 * LARGEST
 _WAL: Final = 0x377F0682 >> 1
 _ID = re.compile(r"[0-9a-f]{32}")

@@ -34,6 +34,7 @@ from vetro.server.catalog.inspection.pool import pool, reason_of
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.errors import Invalid, ServiceError
+from vetro.server.local import old_folders
 from vetro.server.local.locks import held
 from vetro.server.local.old_folders import LARGEST, OldJournal, OldTask
 from vetro.server.secrets.encryption import CompressedJSON, unpacked_size
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 
 #: Where the folders are in a workspace, and where they are moved.
 FOLDER, DONE = "environments", "taken-over"
-#: Seconds that reading one of them may take.
-SECONDS: Final = 60.0
 _OUT: Final = Text("move the folder elsewhere, and it is not looked at again")
 
 
@@ -120,7 +119,7 @@ def _read(caller: Caller, path: Path) -> tuple[dict[str, Any], list[bytes | memo
     """What `old_folders.answer` says. Raises `Invalid`."""
     head = {"op": "old environment", "folder": str(path)}
     try:
-        told, blobs = pool().ask(caller.project_id, head, (), SECONDS, [str(path)])
+        told, blobs = pool().ask(caller.project_id, head, (), old_folders.SECONDS, [str(path)])
     except Invalid as error:
         reason = reason_of(error.message)
         raise Invalid(Text("{path} cannot be read: {reason}: {out}", path=path, reason=reason, out=_OUT)) from None
