@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vetro import packages
+
 if TYPE_CHECKING:
     from vetro.muranopl.types.native import NativeRegistry
     from vetro.packages.package import LoadedPackage
@@ -16,25 +18,19 @@ _ROOT = Path(__file__).parent
 @cache
 def core_package() -> LoadedPackage:
     """The package ``io.murano`` that comes with the engine."""
-    from vetro.packages import open_package
-
-    return open_package(_ROOT / "io.murano")
+    return packages.open_package(_ROOT / "io.murano")
 
 
 @cache
 def applications_package() -> LoadedPackage:
     """The package ``io.murano.applications``: the framework for applications on many servers."""
-    from vetro.packages import open_package
-
-    return open_package(_ROOT / "io.murano.applications")
+    return packages.open_package(_ROOT / "io.murano.applications")
 
 
 @cache
 def vetro_package() -> LoadedPackage:
     """The package ``io.vetro``: metadata about health and power, which no other implementation of the language has."""
-    from vetro.packages import open_package
-
-    return open_package(_ROOT / "io.vetro")
+    return packages.open_package(_ROOT / "io.vetro")
 
 
 def core_packages() -> list[LoadedPackage]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from vetro import packages
 from vetro.model.secrets import Secret, SecretNames
 from vetro.muranopl.api import Engine
 from vetro.muranopl.tools.inspect import secret_names
@@ -64,7 +65,6 @@ def _names(type_text: str, digests: tuple[str, ...], engine: Callable[[], Any], 
 
 def engine_of(digests: tuple[str, ...]) -> Any:
     """What links the classes of these packages, to read them. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
-    from vetro.packages import load_path
     from vetro.server.catalog.blobs import local_path
 
-    return Engine([item for digest in digests for item in load_path(local_path(digest))], seed=0)
+    return Engine([item for digest in digests for item in packages.load_path(local_path(digest))], seed=0)

@@ -15,6 +15,7 @@ from vetro.clouds import kinds
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.engine.worker.journal import NoSuchTask
 from vetro.model.environment import view_of
+from vetro.server import sandboxed_workers
 from vetro.server.api.answers import environments as service_environments
 from vetro.server.api.answers import history as service_history
 from vetro.server.api.answers import tasks as service_tasks
@@ -45,7 +46,6 @@ def show_environment(workspace: Workspace, environment_id: str) -> dict[str, Any
 
 def show_health(workspace: Workspace, environment_id: str) -> dict[str, Any]:
     """How an environment and its components are: they are looked at now, nobody else does."""
-    from vetro.server import sandboxed_workers
     from vetro.server.watch.look import look
 
     row = service_environments.show_environment(workspace.caller, environment_id)

@@ -10,7 +10,7 @@ from vetro.engine.task.launcher import Launcher
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
 from vetro.server.hooks import Hook
-from vetro.server.tasks.members import Member
+from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import Task
 
 

@@ -5,28 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from vetro.engine.version import engine_version
 from vetro.server.config.config import Config
 from vetro.server.tasks import clock, plan
+from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
 from vetro.server.tasks.release import release
 from vetro.server.tasks.wakeup import folder, tidy
 
 _PULSE = "pulse-"
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One worker process. ``id`` is the ``owner`` of its tasks."""
-
-    id: str
-    host: str
-    pid: int
-    labels: tuple[str, ...] = ()
 
 
 class Wanted(Enum):

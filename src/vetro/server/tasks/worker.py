@@ -28,6 +28,7 @@ from vetro.server.tasks import effect_hosts, hooks, members, telemetry
 from vetro.server.tasks.claim import claim
 from vetro.server.tasks.dispatch import dispatcher
 from vetro.server.tasks.dispatcher import wake
+from vetro.server.tasks.member import Member
 from vetro.server.tasks.members import Wanted
 from vetro.server.tasks.pool import WorkerPool
 from vetro.server.tasks.task_runner import Hosts, TaskRunner, no_step
@@ -119,7 +120,7 @@ def main(
     return 0
 
 
-def _leave(member: members.Member) -> None:
+def _leave(member: Member) -> None:
     try:
         members.leave(member)
     except DatabaseFailed as error:

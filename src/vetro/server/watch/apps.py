@@ -10,7 +10,7 @@ from vetro.server.config.config import Config
 
 if TYPE_CHECKING:
     from vetro.engine.task.launcher import Launcher
-    from vetro.server.tasks.members import Member
+    from vetro.server.tasks.member import Member
     from vetro.server.watch.watcher import Watcher
 
 

@@ -30,7 +30,7 @@ from vetro.engine.worker.ports import HostPort, HostUnavailable
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import clock, effect_hosts, labels
-from vetro.server.tasks.members import Member
+from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
 from vetro.server.watch import service
 from vetro.server.watch.queries import simulated
