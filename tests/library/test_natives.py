@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.host import Host
-from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import MethodNotFound, SourceError
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.yaql.errors import NestingTooDeep, NoMatchingMethod, UnresolvedCall
 from vetro.yaql.values import thaw
 

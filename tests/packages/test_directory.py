@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from vetro.muranopl.catalog import PackageResolver, ResourceNotFound, Skipped
 from vetro.muranopl.code_cache import MemoryCache
+from vetro.muranopl.package_resolver import PackageResolver, ResourceNotFound, Skipped
 from vetro.packages.build import build_archive
 from vetro.packages.directory import DirectorySource, find_packages
 from vetro.packages.errors import ArchiveError, ManifestError, PackageError, UnknownFormat

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from vetro.muranopl.catalog import Package as CatalogPackage
-from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import ClassNotFound
+from vetro.muranopl.package_resolver import Package as CatalogPackage
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.packages.errors import PackageError, PluginError, UnknownFormat
 from vetro.packages.files import MemoryTree
 from vetro.packages.formats import FormatRegistry

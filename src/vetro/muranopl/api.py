@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any, Literal
 
-from vetro.muranopl.catalog import Skipped
 from vetro.muranopl.configs import MemoryConfigs
 from vetro.muranopl.defaults import defaults
 from vetro.muranopl.functions.mocks import add_mock_functions
+from vetro.muranopl.package_resolver import Skipped
 from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.muranopl.runtime.execution import Clock, MuranoExecution
 from vetro.muranopl.session import Session

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from vetro.muranopl.catalog import PackageResolver
 from vetro.muranopl.compiler.compiler import Compiler
 from vetro.muranopl.errors import DeclarationError, InvalidOperation, MethodNotExposed, MethodNotFound, ObjectNotFound
 from vetro.muranopl.functions.dialects import DialectSet
@@ -21,6 +20,7 @@ from vetro.muranopl.objects.attributes import AttributeStore
 from vetro.muranopl.objects.gc import GarbageCollector
 from vetro.muranopl.objects.serializer import serialize_model
 from vetro.muranopl.objects.store import ObjectStore
+from vetro.muranopl.package_resolver import PackageResolver
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.muranopl.runtime.exceptions import frames_of, translate
 from vetro.muranopl.runtime.execution import EffectClock, MuranoExecution

@@ -23,8 +23,8 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
-from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ClassNotFound
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.muranopl.source.documents import load_documents
 from vetro.packages.archive import ArchiveTree, archive_tree
 from vetro.packages.checks.classes import check_classes

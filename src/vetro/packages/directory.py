@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from vetro.muranopl.catalog import Package, Skipped
 from vetro.muranopl.code_cache import CodeCache
+from vetro.muranopl.package_resolver import Package, Skipped
 from vetro.packages.archive import ArchiveTree, require_manifest
 from vetro.packages.errors import ManifestError, PackageError
 from vetro.packages.files import DirectoryTree, FileTree

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from vetro.muranopl.catalog import Skipped
+from vetro.muranopl.package_resolver import Skipped
 from vetro.packages.errors import UnknownFormat
 from vetro.packages.files import MemoryTree
 from vetro.packages.formats import FormatRegistry, default_registry

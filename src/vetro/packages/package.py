@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from vetro.diagnostics import Diagnostic, Text
-from vetro.muranopl.catalog import ClassText, ResourceNotFound, with_implicit_requirements
 from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import ClassNotFound, DeclarationError
+from vetro.muranopl.package_resolver import ClassText, ResourceNotFound, with_implicit_requirements
 from vetro.packages.errors import PackageError, PluginError
 from vetro.packages.files import FileTree, decode
 from vetro.packages.manifest import Manifest
@@ -32,7 +32,10 @@ _OLDEST, _NEWEST = (1, 0), (1, 4)
 
 
 class LoadedPackage:
-    """One version of a package; satisfies `vetro.muranopl.catalog.Package`. Made by `vetro.packages.formats`."""
+    """One version of a package; satisfies `vetro.muranopl.package_resolver.Package`.
+
+    Made by `vetro.packages.formats`.
+    """
 
     def __init__(self, plugin: Plugin, manifest: Manifest, files: FileTree, origin: str) -> None:
         self._plugin = plugin

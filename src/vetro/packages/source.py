@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from vetro.muranopl.catalog import Package, PackageSource, Skipped
 from vetro.muranopl.declarations.versions import Version
+from vetro.muranopl.package_resolver import Package, PackageSource, Skipped
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vetro.library.natives.plans import PlanError, build_plan, empty_plan
-from vetro.muranopl.catalog import ResourceNotFound
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.packages import memory_package
 
 FILES: dict[str, Any] = {

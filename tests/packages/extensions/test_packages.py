@@ -9,9 +9,9 @@ import pytest
 
 from tests.packages.extensions.conftest import Counter, Install
 from tests.support.host import Host
-from vetro.muranopl.catalog import Package as CatalogPackage
-from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import ClassNotFound
+from vetro.muranopl.package_resolver import Package as CatalogPackage
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.packages import memory_package
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.paths import check_paths

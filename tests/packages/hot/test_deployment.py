@@ -11,7 +11,7 @@ import yaml
 
 from tests.packages.hot.hotkit import NAME, TEMPLATE, package
 from tests.support.host import Host
-from vetro.muranopl.catalog import ResourceNotFound
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.packages.package import LoadedPackage
 
 

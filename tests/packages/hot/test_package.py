@@ -8,7 +8,7 @@ import pytest
 
 from tests.packages.hot.hotkit import MANIFEST, NAME, TEMPLATE, generated, package, parameter
 from tests.support.host import Host
-from vetro.muranopl.catalog import ResourceNotFound
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.muranopl.schemas import class_schemas
 from vetro.packages.archive import ArchiveTree, archive_tree
 from vetro.packages.checks.classes import check_classes

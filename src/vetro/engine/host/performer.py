@@ -1,7 +1,8 @@
 """`EffectsHost`: performs effects for one environment with a cloud and a channel to its agents.
 
 It runs no package code, checks that arguments are of their kind, and acts only for its owner. `Service` (module
-``frame_server``) speaks frames for it. It is also an `vetro.muranopl.runtime.effects.Effects` for sessions in this process.
+``frame_server``) speaks frames for it. It is also an `Effects` (`vetro.muranopl.runtime.effects`) for
+sessions in this process.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from vetro.muranopl.catalog import ResourceNotFound
 from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.package_resolver import ResourceNotFound
 from vetro.yaql.values import check_depth, thaw
 
 FOLDER = "scripts/"

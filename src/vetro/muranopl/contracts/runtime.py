@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vetro.diagnostics import Text
-from vetro.muranopl.catalog import allows
 from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.errors import ContractViolation
+from vetro.muranopl.package_resolver import allows
 from vetro.muranopl.types.murano_object import MuranoObject, owns
 from vetro.yaql.brief import brief
 from vetro.yaql.values import FDict, HostObject

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vetro.muranopl.catalog import allows
 from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.errors import AmbiguousClass, ClassNotFound
 from vetro.muranopl.functions.params import (
@@ -17,6 +16,7 @@ from vetro.muranopl.functions.params import (
     type_of,
     whole,
 )
+from vetro.muranopl.package_resolver import allows
 from vetro.muranopl.types.murano_type import MuranoType, TypeObject
 from vetro.muranopl.types.reflection import TypeInfo
 from vetro.muranopl.types.views import View

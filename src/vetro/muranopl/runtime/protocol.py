@@ -19,9 +19,9 @@ from vetro.muranopl.errors import ClassNotFound
 from vetro.yaql.context import CodeContext
 
 if TYPE_CHECKING:
-    from vetro.muranopl.catalog import PackageResolver
     from vetro.muranopl.contracts.model import Contract
     from vetro.muranopl.declarations.tree import ArgumentDecl, ClassDecl, MethodDecl, PropertyDecl, PropertyUsage
+    from vetro.muranopl.package_resolver import PackageResolver
     from vetro.muranopl.runtime.execution import MuranoExecution
     from vetro.muranopl.runtime.scheduler import Scheduler
     from vetro.yaql.context import Dialect

@@ -1,8 +1,8 @@
 """Everything that can be found wrong in a package's classes without running them.
 
 Reads each class file collecting all problems, then links each class with the packages at hand, compiles every method,
-contract and default, and looks through the code (`bodies.check_bodies`): unknown parents and classes, ambiguous members,
-targets that cannot be assigned, unknown functions. `vetro check` lists the result.
+contract and default, and looks through the code (`bodies`): unknown parents and classes, ambiguous members, targets
+that cannot be assigned, unknown functions. `vetro check` lists the result.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from vetro.muranopl.catalog import ClassText, ResourceNotFound, with_implicit_requirements
 from vetro.muranopl.declarations.versions import Version
 from vetro.muranopl.errors import ClassNotFound
+from vetro.muranopl.package_resolver import ClassText, ResourceNotFound, with_implicit_requirements
 from vetro.muranopl.types.native import NativeClass
 from vetro.packages.extensions.classes import ExtensionClass
 from vetro.packages.flow import write
@@ -19,7 +19,7 @@ NAMESPACE: Final = "io.murano.extensions."
 
 
 class ExtensionPackage:
-    """Satisfies `vetro.muranopl.catalog.Package`. Version 0.0.0 whatever the distribution's; no resources."""
+    """Satisfies `vetro.muranopl.package_resolver.Package`. Version 0.0.0 whatever the distribution's; no resources."""
 
     format: tuple[int, int] = (1, 0)
     format_text = "MuranoPL/1.0.0"

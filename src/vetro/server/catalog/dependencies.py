@@ -1,7 +1,7 @@
 """Which packages a task needs: what its classes belong to and everything these require, in versions by seed 004.
 
-The engine chooses again among what it is given, by the same rules (`vetro.muranopl.catalog.PackageResolver`); here it
-is made sure that it finds them all, and that versions of earlier deployments are among them.
+The engine chooses again among what it is given, by the same rules (`vetro.muranopl.package_resolver`); here it is made
+sure that it finds them all, and that versions of earlier deployments are among them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from vetro.diagnostics import Text
 from vetro.model.header import parse_type_text, type_of
 from vetro.model.tree import objects
-from vetro.muranopl.catalog import CORE_LIBRARY, PackageResolver
 from vetro.muranopl.errors import MuranoError, PackageForClassNotFound, PackageNotFound
+from vetro.muranopl.package_resolver import CORE_LIBRARY, PackageResolver
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import Row, Rows, scope_of

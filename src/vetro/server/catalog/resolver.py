@@ -1,4 +1,4 @@
-"""Rows of packages as the language's resolver sees them (`vetro.muranopl.catalog`), read a few queries at a time."""
+"""Rows of packages as `vetro.muranopl.package_resolver` sees them, read a few queries at a time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import Q
 
-from vetro.muranopl.catalog import Skipped, with_implicit_requirements
 from vetro.muranopl.declarations.versions import Version, parse_version
+from vetro.muranopl.package_resolver import Skipped, with_implicit_requirements
 from vetro.packages.manifest import MURANOPL, parse_format
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.standard_packages import installed

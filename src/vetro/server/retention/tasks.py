@@ -1,8 +1,8 @@
 """Drops tasks that nobody comes back to: of no environment, or of one that is gone, a while after their end.
 
 What an environment's tasks did is its history, and stays as long as the environment. All others hold models, arguments
-and results that nothing leads to any more. Whoever calls this has swept the broker before (`broker_logins`): tasks say which
-logins there are this installation's.
+and results that nothing leads to any more. Whoever calls this has swept the broker before
+(`broker_logins`): tasks say which logins there are this installation's.
 """
 
 from __future__ import annotations

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from vetro.muranopl.catalog import (
+from vetro.muranopl.declarations.versions import Version
+from vetro.muranopl.errors import ClassNotFound, DeclarationError, PackageForClassNotFound, PackageNotFound
+from vetro.muranopl.package_resolver import (
     Package,
     PackageResolver,
     Skipped,
     allows,
     with_implicit_requirements,
 )
-from vetro.muranopl.declarations.versions import Version
-from vetro.muranopl.errors import ClassNotFound, DeclarationError, PackageForClassNotFound, PackageNotFound
 from vetro.yaql.errors import kind_of
 
 
