@@ -16,11 +16,6 @@ from vetro.cli.client.contexts import chosen, context_option
 from vetro.cli.groups import Commands
 from vetro.cli.task_run import workspace_option
 from vetro.clouds import kinds
-from vetro.clouds.overview import clean as remove_all
-from vetro.clouds.overview import overview
-from vetro.clouds.overview import start as start_all
-from vetro.clouds.stacks.kind import DriverKind
-from vetro.server.local.workspace import Workspace
 
 
 @click.group("cloud", cls=Commands)
@@ -74,6 +69,8 @@ def _able(capabilities: Mapping[str, Any]) -> tuple[str, ...]:
 @out.output_option("text", "json", "yaml")
 def status(workspace: str | None, output: str) -> None:
     """Show servers, networks, stacks, images, the driver and the disk space used."""
+    from vetro.clouds.overview import overview
+
     with out.explained():
         found = overview(_folder(workspace))
     if output != "text":
@@ -115,6 +112,8 @@ def start(workspace: str | None) -> None:
 
     Servers that were stopped on purpose stay so. Deploying an environment again does the same for its servers.
     """
+    from vetro.clouds.overview import start as start_all
+
     count = 0
     with out.explained():
         for name in start_all(_folder(workspace)):
@@ -131,6 +130,8 @@ def clean(workspace: str | None, yes: bool) -> None:
 
     Environments stay in the workspace, as new ones: 'vetro env deploy' makes everything anew. Images stay, too.
     """
+    from vetro.clouds.overview import clean as remove_all
+
     with out.explained(), open_local(workspace) as client:
         place = client.workspace
         if not yes and not click.confirm(f"Remove everything that is deployed from {place.root}?", err=True):
@@ -148,11 +149,15 @@ def clean(workspace: str | None, yes: bool) -> None:
 
 def _folder(root: str | None) -> Path:
     """Where the cloud of a workspace keeps its state."""
+    from vetro.server.local.workspace import Workspace
+
     return Workspace(root).config.path("cloud.directory")
 
 
 def _is_kept_here(name: str) -> bool:
     """Whether the state of clouds of this kind is in the workspace."""
+    from vetro.clouds.stacks.kind import DriverKind
+
     try:
         return isinstance(kinds.find(name or kinds.RECORD), DriverKind)
     except kinds.KindMissing:

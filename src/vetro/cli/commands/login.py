@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
-import httpx
 
 from vetro.cli import output as out
 from vetro.cli.client.contexts import Context, check_name, find, read_contexts, write_contexts
@@ -185,6 +184,8 @@ def _by_link(context: Any, link: str, project: str | None, days: int | None) -> 
 
 
 def _web(client: Any, method: str, path: str, **options: Any) -> Any:
+    import httpx
+
     try:
         return client.http.request(method, path, **options)
     except httpx.HTTPError as error:

@@ -14,10 +14,6 @@ from vetro.cli.commands.memory import memory_option
 from vetro.cli.compile_cache import code_cache
 from vetro.cli.package_paths import extended, load_packages, source_finder, suggestion_of_class
 from vetro.cli.progress import Progress
-from vetro.muranopl import Engine, Limits
-from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, PackageForClassNotFound
-from vetro.muranopl.objects.results import plain_result
-from vetro.muranopl.runtime.effects import InProcessEffects
 from vetro.yaql.didyoumean import suggest
 
 
@@ -90,6 +86,8 @@ def command(
       vetro run ./apps -m deployed.json --method scale --arg count=3 --result
       cat model.yaml | vetro run ./my.app -m -
     """
+    from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, PackageForClassNotFound
+
     given = named_values(args, "--arg")
     model = as_model(read_data(model_path), "standard input" if model_path == "-" else model_path)
     with out.explained():
@@ -108,6 +106,9 @@ def command(
 
 
 def _session(packages: list[Any], progress: Any, seed: str, max_seconds: float | None, max_steps: int | None) -> Any:
+    from vetro.muranopl import Engine, Limits
+    from vetro.muranopl.runtime.effects import InProcessEffects
+
     defaults = Limits()
     limits = Limits(max_seconds=max_seconds, max_steps=max_steps or defaults.max_steps)
     effects = InProcessEffects({"log": progress.log}, on_report=progress.report)
@@ -128,6 +129,8 @@ def _run(
     result: bool,
     progress: Any,
 ) -> Any:
+    from vetro.muranopl.objects.results import plain_result
+
     progress.step("loading the model")
     root = session.load(model)
     progress.step("removing what the model no longer has")

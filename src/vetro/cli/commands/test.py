@@ -15,12 +15,7 @@ from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import chosen, context_option
 from vetro.cli.commands.memory import memory_option
 from vetro.cli.package_paths import extended, load_packages, source_finder
-from vetro.cli.package_transfer import download_folder, lacking, required
 from vetro.cli.problems import with_position
-from vetro.engine.recorded import RecordedCloud
-from vetro.muranopl.tools.fixtures import TestId, find_tests, run_test, test_engine
-from vetro.muranopl.tools.linetrace import LineTracer, covered_files, ranges
-from vetro.muranopl.tools.render import code_of, message_of
 
 
 @click.command("test")
@@ -78,6 +73,9 @@ def command(
       vetro test ./my.app --coverage --fail-under 90
       vetro test ./my.app --script agents.yaml
     """
+    from vetro.muranopl.tools.fixtures import TestId, find_tests, test_engine
+    from vetro.muranopl.tools.linetrace import LineTracer
+
     if fail_under is not None and not coverage:
         raise click.UsageError("--fail-under needs --coverage")
     with out.explained():
@@ -117,6 +115,8 @@ def command(
 
 def _from_catalog(known: list[Any]) -> list[Any]:
     """What these packages require and the server in force has; their files stay until the command ends."""
+    from vetro.cli.package_transfer import download_folder, lacking, required
+
     if chosen() is None or not lacking(known):
         return []
     temporary = tempfile.TemporaryDirectory(prefix="vetro-packages-")
@@ -154,6 +154,9 @@ class _Run:
 
     def tests(self, engine: Any, tests: list[Any], tracer: Any, stop: bool, script: str | None) -> None:
         """Runs the tests, each with a recorded cloud of its own."""
+        from vetro.engine.recorded import RecordedCloud
+        from vetro.muranopl.tools.fixtures import run_test
+
         more = {} if script is None else {"settings": {"script": script}}
         for test in tests:
             with ExitStack() as stack:
@@ -198,11 +201,15 @@ class _Run:
             out.print_error(error, self.sources, err=False)
 
     def _described(self, error: BaseException) -> dict[str, Any]:
+        from vetro.muranopl.tools.render import code_of, message_of
+
         place = with_position(error)
         return {"code": code_of(error), "message": message_of(error), "place": place and out.shown(str(place))}
 
     def coverage(self, engine: Any, packages: list[Any], tracer: Any) -> float:
         """Shows files with the lines that did not run; the total in percent."""
+        from vetro.muranopl.tools.linetrace import covered_files, ranges
+
         files = covered_files(engine.session(), packages, tracer.executed)
         total = sum(len(f.lines) for f in files)
         missed = sum(len(f.missing) for f in files)
