@@ -28,7 +28,7 @@ from rich.markup import escape
 from vetro.clouds import kinds
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Place
-from vetro.clouds.nspawn.kind import missing as nspawn_missing
+from vetro.clouds.nspawn.kind import KIND as NSPAWN
 from vetro.clouds.nspawn.links import cloud_id
 
 HERE = Path(__file__).resolve().parent
@@ -146,7 +146,7 @@ class Shop:
 
 def choose(record: bool) -> str:
     """The driver; builds the image first where it is missing. Says why there are no servers where there are none."""
-    lack = "--record was given" if record else nspawn_missing()
+    lack = "--record was given" if record else NSPAWN.missing()
     if lack is None:
         store = ImageStore()
         if kinds.choose(Place(directory=Path(), images=store)).name != "nspawn":
@@ -156,7 +156,7 @@ def choose(record: bool) -> str:
                 lack = f"the image {IMAGE} could not be built"
         if lack is None:
             lack = (
-                None if kinds.choose(Place(directory=Path(), images=store)).name == "nspawn" else nspawn_missing(store)
+                None if kinds.choose(Place(directory=Path(), images=store)).name == "nspawn" else NSPAWN.missing(store)
             )
     if lack is None:
         console.print("Servers: [bold]systemd-nspawn[/], real ones in containers of this machine.")

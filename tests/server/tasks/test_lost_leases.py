@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,6 +65,7 @@ def test_each_beat_tells_of_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None
     Task.objects.filter(id=theirs.task_id).update(owner="other", fence=7)
     lost: list[Lease] = []
     runner: Any = SimpleNamespace(held=lambda: [mine, theirs], lose=lost.extend, pulse=None)
+    monkeypatch.setattr(pool.linking, "begin", threading.Thread)  # one that has not begun
     made = WorkerPool(config(), runner)
     rounds = iter([False, True])
     made.beat(SimpleNamespace(wait=lambda seconds: next(rounds)))  # type: ignore[arg-type]
