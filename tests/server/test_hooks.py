@@ -61,6 +61,7 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
         tasks.broken_off: ["environments"],
         tasks.again: ["environments"],
         tasks.aged: ["retention"],
+        tasks.beside: ["watch"],
         catalog.changed: ["tasks"],
         catalog.used_digests: ["environments", "tasks"],
         catalog.uses: ["environments", "tasks"],
