@@ -240,8 +240,11 @@ def test_addresses_in_properties_are_asked_where_they_are_its_own(cloud: Cloud, 
     cloud.server("s1", address="127.0.0.2")
     own = socket.create_server(("127.0.0.2", 0))
     port = own.getsockname()[1]
-    urls = [f"http://127.0.0.1:{stranger.port}/", f"127.0.0.2:{port}", "http://localhost:1/", "http://127.0.0.1:x/"]
-    run.put(environment(urls=urls))
+    guesses = [
+        {"name": f"{kind}://{at}:{n}", "kind": kind, "address": at, "port": n, "path": "/", "on": "s1"}
+        for kind, at, n in (("http", "127.0.0.1", stranger.port), ("tcp", "127.0.0.2", port))
+    ]
+    run.put(environment(guesses=guesses))
     run.until("running")
     for _ in range(500):
         reached = [c["name"] for c in run.told["e1", "app"]["checks"] if c["reached"]]

@@ -80,11 +80,55 @@ def test_what_is_no_server_and_what_was_never_made_is_not_watched() -> None:
     assert list(targets.components({}, lambda classes: {})) == []
 
 
-def test_addresses_in_properties_are_found_and_few() -> None:
-    (one,) = found(app("a", instance("i"), url="http://10.0.0.5:80/x", at=["10.0.0.5:22", "see http://a", "x" * 9000]))
-    assert set(one.urls) == {"http://10.0.0.5:80/x", "10.0.0.5:22"}
-    (one,) = found(app("a", instance("i"), many=[f"http://10.0.0.5:{n}/" for n in range(1, 500)]))
-    assert len(one.urls) == 20
+def guesses(obj: dict[str, Any], **more: Any) -> list[tuple[str, str, str]]:
+    (one,) = targets.components(model(obj), lambda classes: {}, **more)
+    return [(guess["name"], guess["path"], guess["on"]) for guess in one.guesses]
+
+
+def test_addresses_in_properties_are_asked_of_the_server_that_has_them_and_few() -> None:
+    one, two = instance("i", ipAddresses=["10.0.0.5"]), instance("j", ipAddresses=[], floatingIpAddress="fd00::1")
+    found = guesses(app("a", one, two, url="http://10.0.0.5:80/x", at=["[fd00::1]:22", "see http://a", "x" * 9000]))
+    assert set(found) == {("http://10.0.0.5:80", "/x", "c-i"), ("tcp://[fd00::1]:22", "/", "c-j")}
+    assert len(guesses(app("a", one, many=[f"http://10.0.0.5:{n}/" for n in range(1, 500)]))) == 8
+
+
+@pytest.mark.attack("secrets", "H7")
+def test_guesses_are_named_by_own_addresses_only_and_no_secret_is_among_them() -> None:
+    """A reader learned a webhook, a password in an address and a token in a path as the names of checks."""
+    own = instance("i", ipAddresses=["10.0.0.5"])
+    kept = {"apiToken": "10.0.0.5:1", "hook": {"password": "10.0.0.5:2"}, "declared": "10.0.0.5:3"}
+    urls = {"a": "https://hooks.example.com/T0/TOKEN", "b": "http://u:pw@10.0.0.5:4/TOKEN?k=TOKEN", "c": "10.9.9.9:5"}
+    found = guesses(app("a", own, **kept, **urls), secrets=lambda type_text: frozenset({"declared"}))
+    assert [name for name, _, _ in found] == ["http://10.0.0.5:4"]
+
+
+@pytest.mark.attack("quotas", "H4")
+def test_servers_that_do_not_exist_make_no_more_probes_than_an_environment_has() -> None:
+    """60 components with 200 invented servers each made 96,000 probes."""
+    urls = [f"http://10.0.0.5:{n}/" for n in range(1, 9)]
+    many = [
+        app(f"a{c}", *(instance(f"i{c}.{n}", "n" * 999, ipAddresses=["10.0.0.5"]) for n in range(200)), url=urls)
+        for c in range(60)
+    ]
+    health = {TYPE: {"health": [{"kind": "tcp", "port": n} for n in range(1, 60)]}}
+    for declared in ({}, health):
+        found = list(targets.components(model(*many), lambda classes, declared=declared: declared))
+        probes = sum(len(one.guesses) + sum(len(check["on"]) for check in one.checks) for one in found)
+        assert 0 < probes <= 100
+        assert sum(len(one.servers) for one in found) <= 2000
+        assert max(len(name) for one in found for name in one.servers.values()) == 255
+
+
+@pytest.mark.attack("database", "H2")
+@pytest.mark.parametrize("id", ["x" * 256, "nul\0", "half \ud800"])
+def test_ids_that_a_database_refuses_are_kept_as_digests(id: str) -> None:
+    (one,) = found(app(id, instance("i", id), instance("j", cloud=id)))
+    assert one.id.startswith("sha256:") and len(one.id) < 80 and list(one.servers) == ["c-i"]
+    assert all(name.isprintable() and name.encode() and len(name) <= 255 for name in one.servers.values())
+    (told,) = checks(app(id, instance("i")), {"kind": "tcp", "port": 1, "name": id})
+    assert told["object"] == one.id and told["name"].isprintable() and told["name"].encode()
+    ordinary = found(app("é 1", instance("i")))[0]
+    assert ordinary.id == "é 1"
 
 
 TYPE = "test.App/1.0.0@test.app"

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from vetro.clouds.interface import Cloud, ListsServers, Owner, ServerState
 from vetro.diagnostics import Text, encode_messages
@@ -34,8 +33,6 @@ from vetro.engine.watching.states import (
 LOOK, STALE = 10.0, 30.0
 #: Probes under way at once: in all, and for one environment.
 OPEN, OPEN_EACH = 200, 10
-#: Guesses that are made for one component, at most.
-GUESSES = 8
 #: Seconds between probes that nobody declared.
 _GUESS_EVERY = 30.0
 #: Part of a pause by which it is longer or shorter, so that probes spread.
@@ -353,23 +350,11 @@ def _declared(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[C
 
 def _guessed(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Check]:
     """What is not said but can be seen: addresses of its own servers that stand in its properties."""
-    places = [place for url in data.get("urls") or () if (place := _place(str(url))) is not None]
-    for kind, address, port, path in places[:GUESSES]:
-        probe = probes.Probe(kind, port, path, strict=False)
-        for id in servers:
-            shown = f"{kind}://{address}:{port}{path if kind != 'tcp' else ''}"
-            yield Check(f"guess/{shown}/{id}", shown, id, probe, _GUESS_EVERY, 0.0, False, address)
-
-
-def _place(url: str) -> tuple[Any, str, int, str] | None:
-    try:
-        parts = urlsplit(url if "://" in url else f"tcp://{url}")
-        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https", "tcp") or not parts.hostname or not port:
-        return None
-    return parts.scheme, parts.hostname, port, parts.path or "/"
+    for item in data.get("guesses") or ():
+        if item["on"] in servers:
+            probe = probes.Probe(item["kind"], int(item["port"]), str(item["path"]), strict=False)
+            key = f"guess/{item['name']}/{item['on']}"
+            yield Check(key, str(item["name"]), item["on"], probe, _GUESS_EVERY, 0.0, False, str(item["address"]))
 
 
 def _states(servers: Mapping[str, ServerState]) -> dict[str, str]:

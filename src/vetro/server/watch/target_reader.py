@@ -14,6 +14,7 @@ from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.model.header import parse_type_text
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.secret_names import secrets_of
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.environments import packages
@@ -42,7 +43,8 @@ class TargetReader:
         """The components of which there is something to watch."""
         state = State.objects.filter(environment=row).order_by("-number").first()
         model = state.model if state is not None else {}
-        return list(targets.components(model, lambda classes: self._declarations(row, classes)))
+        secrets = secrets_of(digest for _, digest in packages.pinned(row.id).values())
+        return list(targets.components(model, lambda classes: self._declarations(row, classes), secrets))
 
     def cloud(self, row: Environment) -> tuple[str, Mapping[str, Any]]:
         """The cloud of an environment: a key that those of the same cloud share, and its settings."""

@@ -7,19 +7,27 @@ servers that the cloud calls this environment's own, at addresses that the cloud
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of, type_of
+from vetro.model.secrets import SecretNames, sounds_secret
 from vetro.model.tree import by_id, objects, references
 
-#: Most checks of one environment, of one component, and servers that are watched of one component.
-MOST_CHECKS, MOST_OF_ONE, MOST_SERVERS = 100, 20, 200
-#: Most addresses in the properties of one component.
-_MOST_URLS = 20
+#: Most probes of one environment, declared or guessed: a check of three servers is three. Most checks that are
+#: declared for one component, most guesses.
+MOST_CHECKS, MOST_OF_ONE, MOST_GUESSES = 100, 20, 8
+#: Most components of one environment, servers of a component, and of all.
+MOST_COMPONENTS, MOST_SERVERS, MOST_ALL_SERVERS = 1000, 200, 2000
+#: Characters of ids and names.
+LONGEST = 255
 _URL = re.compile(r"https?://[^\s\"'<>]{1,500}|(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:\d{1,5}")
 
 #: Class, as headers name it -> what it declares: {health: [{property: value}]} (`Performance.lifecycle`).
@@ -34,13 +42,14 @@ class Component:
     name: str
     servers: Mapping[str, str]
     checks: tuple[Mapping[str, Any], ...]
-    urls: tuple[str, ...]
+    #: Places that nobody declared: {name, kind, address, port, path, on: the server that has the address}.
+    guesses: tuple[Mapping[str, Any], ...]
 
     def as_json(self, was: Mapping[str, Any]) -> dict[str, Any]:
         """For the watcher; ``was``: key of a check -> (state, reached), as it was told last."""
         servers = [{"id": id, "name": name} for id, name in self.servers.items()]
-        checks = [dict(check) for check in self.checks]
-        return {"id": self.id, "servers": servers, "checks": checks, "urls": list(self.urls), "was": dict(was)}
+        checks, guesses = [dict(check) for check in self.checks], [dict(guess) for guess in self.guesses]
+        return {"id": self.id, "servers": servers, "checks": checks, "guesses": guesses, "was": dict(was)}
 
 
 def class_texts(model: Mapping[str, Any]) -> list[str]:
@@ -48,13 +57,26 @@ def class_texts(model: Mapping[str, Any]) -> list[str]:
     return sorted({text for obj in objects(deployed_objects(model)) if (text := type_of(obj))})
 
 
-def components(model: Mapping[str, Any], declared: Callable[[list[str]], Declared]) -> Iterator[Component]:
-    """The components of a model of which there is something to watch."""
+def id_in_rows(id: str) -> str:
+    """The id of a component as rows have it: itself, or a digest of what a database would refuse."""
+    if len(id) <= LONGEST and _text(id) == id:
+        return id
+    return "sha256:" + hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def components(
+    model: Mapping[str, Any],
+    declared: Callable[[list[str]], Declared],
+    secrets: SecretNames = lambda type_text: frozenset(),
+) -> Iterator[Component]:
+    """The components of a model of which there is something to watch. ``secrets``: the properties of classes that
+    nobody reads, besides those that are called so.
+    """
     root = deployed_objects(model)
     known = by_id(root)
     servers = {id: found for id, obj in known.items() if (found := _server(obj)) is not None}
     classes = declared(class_texts(model))
-    left = MOST_CHECKS
+    left, count, machines = MOST_CHECKS, MOST_COMPONENTS, MOST_ALL_SERVERS
     for application in applications_of(root):
         id = id_of(application)
         if id is None:
@@ -66,20 +88,35 @@ def components(model: Mapping[str, Any], declared: Callable[[list[str]], Declare
                 name for obj in own for key, value in obj.items() if key != "?" for name in references(value, servers)
             )
             ids = list(dict.fromkeys(named))
-        theirs = dict(servers[one] for one in ids[:MOST_SERVERS])
+        ids = ids[: min(MOST_SERVERS, machines)]
+        theirs = dict(servers[one] for one in ids)
         if not theirs:
             continue
-        checks = list(_checks(own, classes, servers, theirs))[: min(left, MOST_OF_ONE)]
-        left -= len(checks)
-        urls = () if checks else tuple(dict.fromkeys(_urls(own)))[:_MOST_URLS]
-        yield Component(id, label_of(application), theirs, tuple(checks), urls)
+        machines -= len(theirs)
+        checks = []
+        for check in list(_checks(own, classes, servers, theirs))[:MOST_OF_ONE]:
+            check["on"] = check["on"][:left]
+            if check["on"]:
+                checks.append(check)
+                left -= len(check["on"])
+        guesses = [] if checks else list(_guesses(own, [known[one] for one in ids], secrets))[:left]
+        left -= len(guesses)
+        yield Component(id_in_rows(id), _text(label_of(application)), theirs, tuple(checks), tuple(guesses))
+        count -= 1
+        if not count:
+            break
+
+
+def _text(told: str) -> str:
+    """A text of a model that every database and terminal can hold, and no longer than others."""
+    return told[:LONGEST].encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _server(obj: Mapping[str, Any]) -> tuple[str, str] | None:
     """Id in the cloud and name of a server; None for other objects. Instances of all classes have these properties."""
     id = obj.get("openstackId")
-    if isinstance(id, str) and id and "flavor" in obj and "ipAddresses" in obj:
-        return id, str(obj.get("name") or id)
+    if isinstance(id, str) and id and id_in_rows(id) == id and "flavor" in obj and "ipAddresses" in obj:
+        return id, _text(str(obj.get("name") or id))
     return None
 
 
@@ -113,8 +150,8 @@ def _check(
         on = [id for id, _ in (servers[name] for name in _named(obj.get(told["on"]), servers))]
         on = [id for id in on if id in theirs]
     return {
-        "object": id_of(obj),
-        "name": told.get("name") or f"{kind} {port}",
+        "object": id_in_rows(str(id_of(obj))),
+        "name": _text(told.get("name") or f"{kind} {port}"),
         "kind": kind,
         "on": on,
         "port": port,
@@ -138,16 +175,64 @@ def _named(value: Any, servers: Mapping[str, Any]) -> Iterator[str]:
     yield from references(value, servers)
 
 
-def _urls(own: list[Any]) -> Iterator[str]:
+def _guesses(own: list[Any], machines: list[Mapping[str, Any]], secrets: SecretNames) -> Iterator[dict[str, Any]]:
+    """Addresses of the component's servers that stand in its properties. Names have no path, nor what secrets hold."""
+    theirs: dict[str, str] = {}
+    for machine in machines:
+        listed = machine["ipAddresses"] if isinstance(machine["ipAddresses"], (list, tuple)) else ()
+        for address in (*listed, machine.get("floatingIpAddress")):
+            if isinstance(address, str) and (found := _address(address)):
+                theirs.setdefault(found, str(machine["openstackId"]))
+    seen: set[str] = set()
+    for url, hidden in _urls(own, secrets) if theirs else ():
+        place = _place(url)
+        if place is None or place[1] not in theirs:
+            continue
+        kind, address, port, path = place
+        name = f"{kind}://[{address}]:{port}" if ":" in address else f"{kind}://{address}:{port}"
+        if name in seen or hidden():
+            continue
+        seen.add(name)
+        yield {"name": name, "kind": kind, "address": address, "port": port, "path": path, "on": theirs[address]}
+        if len(seen) == MOST_GUESSES:
+            return
+
+
+def _urls(own: list[Any], secrets: SecretNames) -> Iterator[tuple[str, Callable[[], bool]]]:
+    """Texts that may name a place, and whether each is a secret: asked of few, since packages are read for it."""
     for obj in own:
-        stack = [value for key, value in obj.items() if key != "?"]
+        stack = [(key, key, value) for key, value in obj.items() if key != "?"]
         while stack:
-            value = stack.pop()
+            top, key, value = stack.pop()
             if isinstance(value, str):
-                if len(value) < 512 and _URL.fullmatch(value):
-                    yield value
+                if len(value) < 512 and not sounds_secret(top) and not sounds_secret(key) and _URL.fullmatch(value):
+                    yield value, partial(_is_secret, secrets, obj, top)
             elif isinstance(value, Mapping):
                 if "?" not in value:
-                    stack.extend(value.values())
+                    stack.extend((top, str(name), item) for name, item in value.items())
             elif isinstance(value, (list, tuple)):
-                stack.extend(value)
+                stack.extend((top, key, item) for item in value)
+
+
+def _is_secret(secrets: SecretNames, obj: Mapping[str, Any], name: str) -> bool:
+    return name in secrets(type_of(obj))
+
+
+def _place(url: str) -> tuple[str, str, int, str] | None:
+    """Kind, address, port, path; None for what names no address."""
+    try:
+        parts = urlsplit(url if "://" in url else f"tcp://{url}")
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
+    address = _address(parts.hostname or "")
+    if parts.scheme not in ("http", "https", "tcp") or not address or not port:
+        return None
+    return parts.scheme, address, port, parts.path or "/"
+
+
+def _address(text: str) -> str | None:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return None
