@@ -128,6 +128,8 @@ class ServerState:
     #: Those of its addresses that lead from this machine to it and to nobody else: the cloud handed them out itself.
     #: A tenant's own choice of addresses may be somebody's elsewhere.
     reachable: Sequence[str] = ()
+    #: The interface of this machine that leads to ``reachable``, and to its project alone; '': whichever has the route.
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)

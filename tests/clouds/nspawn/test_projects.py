@@ -5,6 +5,7 @@ Nothing outside of this machine is ever spoken to: addresses are asked of the ke
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -27,6 +28,7 @@ from vetro.clouds.nspawn.driver import NspawnDriver
 from vetro.clouds.nspawn.kind import KIND as NSPAWN
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.engine.watching import probes
 
 #: What the tests' cloud hands out: nothing that people are likely to have.
 SETTINGS = StackSettings(external_cidr="198.18.4.0/24", link_cidr="198.19.248.0/22", plan_ipv4="198.19.0.0")
@@ -158,6 +160,58 @@ def test_floating_addresses_are_reached_from_here_and_from_other_projects(world:
         pass
     assert world.who("bob", "198.18.4.9") == "alice"
     assert world.who("alice", "198.18.4.9") in ("alice", "")
+
+
+def test_floating_addresses_are_probed_by_the_link_of_their_project(world: RealWorld) -> None:
+    """And by no other one."""
+    owner = Owner("alice", "env")
+    (server,) = world.cloud.servers(owner)
+    state = world.cloud.seen_servers({owner: [server.id]})[owner][server.id]
+    link = namespaces.name_of(world.driver.cloud, "alice")  # type: ignore[attr-defined]
+    assert (list(state.reachable), state.device) == (["198.18.4.9"], link)
+    assert probes.allowed("198.18.4.9", link)
+    assert asyncio.run(probes.run(probes.Probe("http", 80, "/who"), ["198.18.4.9"], link)) is None
+    other = namespaces.name_of(world.driver.cloud, "bob")  # type: ignore[attr-defined]
+    assert not probes.allowed("198.18.4.9", other)
+    assert asyncio.run(probes.run(probes.Probe("http", 80, "/who"), ["198.18.4.9"], other)) is not None
+
+
+@pytest.mark.attack("networks", "probes of the host's own networks")
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+def test_a_tenants_addresses_that_are_the_hosts_are_never_probed(world: RealWorld, late: bool) -> None:
+    """The tenant takes a block of the plan that the host's own network has, or gets; with an address of the host."""
+    owner, device = Owner("mallory", "env"), "dmprobes"
+    address = "198.19.77.7"
+    host = [
+        ["link", "add", device, "type", "veth", "peer", "name", "dmprobes2"],
+        ["addr", "add", f"{address}/24", "dev", device],
+    ]
+    host += [["link", "set", device, "up"]]
+    try:
+        for words in [] if late else host:
+            said("ip", *words)
+        world.push(hot(site("mallory", "198.19.77.0/24", address)), owner=owner, name="mallory")
+        (server,) = world.cloud.servers(owner)
+
+        def reachable() -> list[str]:
+            return list(world.cloud.seen_servers({owner: [server.id]})[owner][server.id].reachable)
+
+        link = namespaces.name_of(world.driver.cloud, "mallory")  # type: ignore[attr-defined]
+        if late:
+            assert reachable() == [address] and probes.allowed(address, link)
+            for words in host:
+                said("ip", *words)
+        assert reachable() == [] and not probes.allowed(address, link) and not probes.allowed(address, "")
+        with socket.create_server((address, 0)) as own:
+            port = own.getsockname()[1]
+            own.settimeout(0.2)
+            assert asyncio.run(probes.run(probes.Probe("tcp", port), [address], link)) is not None
+            with pytest.raises(TimeoutError):
+                own.accept()
+    finally:
+        subprocess.run(["ip", "link", "del", device], capture_output=True)
+        world.cloud.delete_stack(owner, "", "mallory")
+        world.parts.pop("mallory", None)
 
 
 @pytest.mark.attack("networks", "resources of the kernel")

@@ -161,8 +161,15 @@ def test_a_change_waits_for_the_machine_and_fails_with_its_name(
     assert len(running.servers()) == 2
 
 
-def test_servers_of_many_environments_are_seen_at_once(running: Running) -> None:
-    """Addresses are told where this machine leads to them: those of the plan and floating ones."""
+def test_servers_of_many_environments_are_seen_at_once(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Addresses are told where the driver leads to them, of those that are of the plan or floating ones."""
+    asked: list[str] = []
+
+    def routed(project: str, addresses: list[str]) -> tuple[str, list[str]]:
+        asked.extend(addresses)
+        return f"link-{project}", [address for address in addresses if address != asked[0]]
+
+    monkeypatch.setattr(running.world.driver, "routed", routed, raising=False)
     other = Owner(OWNER.project, "Other")
     ids = {server.name: server.id for server in running.servers()}
     running.states["two"] = "ERROR"
@@ -171,4 +178,44 @@ def test_servers_of_many_environments_are_seen_at_once(running: Running) -> None
     assert found[other] == {}
     seen = found[OWNER].values()
     assert {state.name: state.status for state in seen} == {"one": "ACTIVE", "two": "ERROR", "three": "ERROR"}
-    assert all(len(state.reachable) == 1 for state in seen)
+    assert len(asked) == 3
+    assert [address for state in seen for address in state.reachable] == asked[1:]
+    assert {state.device for state in seen} == {f"link-{OWNER.project}"}
+
+
+@pytest.mark.attack("networks", "probes of the host's own networks")
+def test_what_the_driver_leads_nowhere_is_not_reachable(running: Running) -> None:
+    ids = [server.id for server in running.servers()]
+    found = running.world.cloud.seen_servers({OWNER: ids})
+    assert [(len(state.reachable), state.device) for state in found[OWNER].values()] == [(0, "")] * 3
+
+
+@pytest.mark.attack("networks", "probes of the host's own networks")
+@pytest.mark.parametrize(("elsewhere", "leased"), [([], True), (["10.0.3.0/24"], False), (["10.0.3.7/32"], False)])
+def test_a_block_that_this_machine_uses_is_leased_to_nobody(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, elsewhere: list[str], leased: bool
+) -> None:
+    world = make_world()
+    monkeypatch.setattr(world.driver, "taken", lambda: elsewhere)
+    subnet = {"network": {"get_resource": "net"}, "cidr": "10.0.3.0/24"}
+    world.push(
+        hot(
+            {
+                "net": {"type": "OS::Neutron::Net"},
+                "sub": {"type": "OS::Neutron::Subnet", "properties": subnet},
+                "port": {
+                    "type": "OS::Neutron::Port",
+                    "properties": {
+                        "network": {"get_resource": "net"},
+                        "fixed_ips": [{"subnet": {"get_resource": "sub"}}],
+                    },
+                },
+                "vm": {
+                    "type": "OS::Nova::Server",
+                    "properties": {**vm("one")["properties"], "networks": [{"port": {"get_resource": "port"}}]},
+                },
+            }
+        )
+    )
+    rows = world.cloud._database.rows("SELECT cidr FROM leases WHERE cidr = '10.0.3.0/24'")
+    assert bool(rows) is leased

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from vetro.clouds.drivers.routes import Route
 from vetro.clouds.interface import CloudError, Owner, ServerState
 from vetro.engine.watching import probes, schedule
 from vetro.engine.watching.schedule import Watch
@@ -118,8 +119,9 @@ def check(port: int, **more: Any) -> dict[str, Any]:
 class Run:
     """A loop in a thread; `told` is the newest report of each component."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: Cloud, allowed: Callable[[str, str], bool] = lambda address, device: True) -> None:
         self.watch: Watch | None = None
+        self._allowed = allowed
         self.cloud = cloud
         self.told: dict[tuple[str, str], dict[str, Any]] = {}
         self.history: list[str] = []
@@ -138,7 +140,7 @@ class Run:
 
     async def _run(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
-        self.watch = Watch(lambda key, owner: self.cloud, allowed=lambda address: True)  # type: ignore[arg-type, return-value]
+        self.watch = Watch(lambda key, owner: self.cloud, allowed=self._allowed)  # type: ignore[arg-type, return-value]
         task = self._loop.create_task(self.watch.run())
         self._ready.set()
         while not self._over.is_set():
@@ -310,10 +312,39 @@ def test_who_takes_over_tells_nothing_green_of_what_was_down(cloud: Cloud, run: 
     [
         ("10.0.1.2", True), ("172.24.4.9", True), ("fd00::1", True), ("127.0.0.1", False), ("::1", False),
         ("169.254.169.254", False), ("fe80::1", False), ("0.0.0.0", False), ("224.0.0.1", False), ("shop", False),
+        ("::ffff:127.0.0.1", False), ("::ffff:10.0.1.2", False), ("64:ff9b::7f00:1", False), ("0.0.0.1", False),
+        ("255.255.255.255", False), ("240.0.0.1", False), ("2002:7f00:1::1", False), ("fd00::1%eth0", False),
     ],
 )  # fmt: skip
 def test_addresses_that_are_no_servers(address: str, may: bool) -> None:
     assert probes.is_address(address) is may
+
+
+@pytest.mark.attack("networks", "probes of the host's own networks")
+def test_an_address_is_asked_by_the_way_of_its_project_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even one that the cloud calls reachable: the machine's own routes are looked at before each probe."""
+    ways = {"10.0.3.7": Route(True, "lo"), "10.0.3.8": Route(False, "eth0"), "10.0.3.9": Route(False, "vt-project")}
+    monkeypatch.setattr(probes, "route_to", ways.get)
+    assert [probes.allowed(at, "vt-project") for at in ways] == [False, False, True]
+    assert [probes.allowed(at, "") for at in ways] == [False, True, True]
+    assert not probes.allowed("10.0.3.10", "vt-project") and not probes.allowed("10.0.3.10", "")
+
+
+@pytest.mark.attack("networks", "probes of the host's own networks")
+def test_a_tenants_server_with_an_address_of_the_host_is_not_asked(cloud: Cloud, quick: None, door: Door) -> None:
+    """As the cloud believes it is reachable and the kernel knows better: the rule is the service's own here."""
+    cloud.server("s1")
+    with Run(cloud, probes.allowed).going() as run:
+        run.put(environment(checks=[check(door.port)]))
+        run.until("down", text="has no address that can be reached from here")
+    assert door.asked == []
+
+
+@pytest.mark.parametrize("kind", ["http", "https", "tcp"])
+def test_a_probe_leaves_by_the_interface_that_is_named(kind: Any) -> None:
+    """The socket is bound to it, so a route that changes in between leads nowhere else."""
+    found = asyncio.run(probes.run(probes.Probe(kind, 9), ["127.0.0.1"], "vt-none"))
+    assert found == "no connection to 127.0.0.1:9: No such device"
 
 
 def test_a_probe_costs_little(cloud: Cloud) -> None:

@@ -366,6 +366,18 @@ class Placement(Protocol):
 
 
 @runtime_checkable
+class RoutingDriver(Protocol):
+    """A driver whose servers this machine leads packets to."""
+
+    def routed(self, project: str, addresses: Collection[str]) -> tuple[str, Sequence[str]]:
+        """The interface that leads to a project and nowhere else, and those of the addresses that it leads to now.
+
+        Who has an address in the cloud's records need not have it here: the machine's own networks may be in the way.
+        """
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
 class InspectedDriver(ServerDriver, Protocol):
     """A driver that lists what it has made on this machine."""
 

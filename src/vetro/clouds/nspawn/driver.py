@@ -26,6 +26,7 @@ from vetro.clouds.drivers.base import (
 )
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.guests import GuestDriver
+from vetro.clouds.drivers.routes import route_to
 from vetro.clouds.guest import first_files
 from vetro.clouds.images.store import ImageStore, delete_tree, use
 from vetro.clouds.interface import Channels
@@ -140,6 +141,12 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         """Networks of this machine that are not this cloud's, those of other clouds of this kind among them."""
         ours = f"{border.PREFIX}{self.cloud}"
         return [cidr for cidr, device in links.taken().items() if not device.startswith(ours)]
+
+    def routed(self, project: str, addresses: Collection[str]) -> tuple[str, Sequence[str]]:
+        """See `RoutingDriver.routed`: what the kernel sends over the project's own link."""
+        device = self._networks.namespace(project)
+        ways = {address: route_to(address) for address in addresses}
+        return device, [at for at, way in ways.items() if way is not None and not way.local and way.device == device]
 
     def delete_network(self, network: str) -> None:
         """Removes a network."""

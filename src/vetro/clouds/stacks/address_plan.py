@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from vetro.clouds.drivers.values import IPNetwork, network
@@ -53,16 +53,24 @@ class Plan:
                     return str(found)
         return None
 
-    def lease(self, subnet: Mapping[str, Any], project: str) -> None:
-        """Gives the subnet's block to the project alone; nothing when it is none of the plan or another one has it."""
+    def lease(self, subnet: Mapping[str, Any], project: str, elsewhere: Callable[[], Iterable[str]]) -> None:
+        """Gives the subnet's block to the project alone; nothing when it is none of the plan, another one has it, or
+        this machine uses it otherwise (``elsewhere``): then it leads there.
+        """
         net = network(subnet["cidr"])
         if self.leased(subnet["id"]) or not self._has(net) or _overlaps(net, self._leased(None, 4)):
+            return
+        if _overlaps(net, map(network, elsewhere())):
             return
         self._database.run("INSERT INTO leases VALUES (?, ?, ?)", (str(net), project, subnet["id"]))
 
     def leased(self, subnet: str) -> bool:
         """Whether a subnet (by id) has its block as a lease."""
         return self._database.row("SELECT 1 FROM leases WHERE subnet = ?", (subnet,)) is not None
+
+    def all_leased(self) -> frozenset[str]:
+        """The subnets (ids) that have their blocks as leases."""
+        return frozenset(subnet for (subnet,) in self._database.rows("SELECT subnet FROM leases"))
 
     def release(self, subnet: str) -> None:
         """A subnet (by id) is gone; its block is free again."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import ServerDriver
+from vetro.clouds.drivers.base import RoutingDriver, ServerDriver
 from vetro.clouds.interface import (
     Capabilities,
     Catalog,
@@ -32,11 +32,9 @@ from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory, Kind, Record
-from vetro.clouds.stacks.types.server import addresses, reachable
+from vetro.clouds.stacks.types.server import addresses
 
 _log = logging.getLogger(__name__)
-#: Seconds for which reachable addresses are believed by those who look all the time.
-_REACHED = 60.0
 
 
 class StackCloud:
@@ -76,8 +74,6 @@ class StackCloud:
             raise
         self.driver = driver
         self.directory = directory
-        #: By id of a server: until when its reachable addresses are believed, and these.
-        self._reached: dict[str, tuple[float, tuple[str, ...]]] = {}
         self.name = driver.name
         try:
             for line in self.sweep():
@@ -128,7 +124,7 @@ class StackCloud:
         ]
 
     def seen_servers(self, servers: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
-        """See `ListsServers.seen_servers`. Addresses may be those of a minute ago."""
+        """See `ListsServers.seen_servers`."""
         owners = {(owner.project, owner.environment): owner for owner in servers}
         wanted = {owner: frozenset(ids) for owner, ids in servers.items()}
         rows = self._database.rows("SELECT body, region FROM records WHERE kind = 'server'")
@@ -139,8 +135,10 @@ class StackCloud:
             if owner is not None and item["id"] in wanted[owner]:
                 items.append((owner, item, region))
         seen = self.driver.statuses([item["id"] for _, item, _ in items])
+        ways = self._reachable([(item, region) for _, item, region in items])
         found: dict[Owner, dict[str, ServerState]] = {owner: {} for owner in servers}
         for owner, item, region in items:
+            device, there = ways.get(item["id"], ("", ()))
             found[owner][item["id"]] = ServerState(
                 item["id"],
                 item["name"],
@@ -148,21 +146,35 @@ class StackCloud:
                 region,
                 item["status"] if item["status"] == "BUILD" else seen.get(item["id"], "ERROR"),
                 created=item["created"],
-                reachable=self._reachable(item, region),
+                reachable=there,
+                device=device,
             )
         return found
 
-    def _reachable(self, item: Record, region: str) -> tuple[str, ...]:
-        now = time.monotonic()
-        known = self._reached.get(item["id"])
-        if known is None or known[0] < now:
-            able = self._services.capabilities
-            things = self._services.things(region, item["tenant_id"])
-            plan = Plan(self._database, self._settings)
-            own = able is None or able.networks == "own"
-            known = (now + _REACHED, tuple(reachable(things, item, plan.leased)) if own else ())
-            self._reached[item["id"]] = known
-        return known[1]
+    def _reachable(self, servers: Sequence[tuple[Record, str]]) -> Mapping[str, tuple[str, Sequence[str]]]:
+        """By id of a server: the interface that leads to it, and the addresses that this one leads to. Floating ones
+        come first, then those of subnets that the plan leased. Nothing where the driver leads nowhere.
+        """
+        driver, able = self.driver, self._services.capabilities
+        if not isinstance(driver, RoutingDriver) or (able is not None and able.networks != "own"):
+            return {}
+        leased = Plan(self._database, self._settings).all_leased()
+        found: dict[str, tuple[str, Sequence[str]]] = {}
+        projects: dict[tuple[str, str], list[Record]] = {}
+        for item, region in servers:
+            projects.setdefault((region, item["tenant_id"]), []).append(item)
+        for (region, project), own in projects.items():
+            things = self._services.things(region, project)
+            ports = {port["id"]: port for port in things.all("port")}
+            floating: dict[str, list[str]] = {}
+            for ip in things.all("floatingip"):
+                floating.setdefault(ip.get("port_id") or "", []).append(ip["floating_ip_address"])
+            for item in own:
+                held = [ports[id] for id in item["ports"] if id in ports]
+                there = [address for port in held for address in floating.get(port["id"], ())]
+                there += [ip["ip_address"] for port in held for ip in port["fixed_ips"] if ip["subnet_id"] in leased]
+                found[item["id"]] = driver.routed(project, there)
+        return found
 
     def console(self, owner: Owner, server: str, lines: int = 200) -> str:
         """See `Cloud.console`."""

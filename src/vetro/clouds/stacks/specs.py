@@ -65,7 +65,7 @@ def sync_network(services: Services, things: Inventory, network_id: str) -> None
             with services.database.transaction():
                 plan = Plan(services.database, services.settings)
                 for subnet in Inventory(things.database, things.region, None).all("subnet", parent=network_id):
-                    plan.lease(subnet, network["tenant_id"])
+                    plan.lease(subnet, network["tenant_id"], services.driver.taken)
         spec = network_spec(things, network)
         if services.networks.get(network_id) != spec:
             services.driver.ensure_network(spec)

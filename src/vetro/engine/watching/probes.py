@@ -12,15 +12,18 @@ import socket
 import ssl
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Address, ip_address
 from typing import Literal
 
+from vetro.clouds.drivers.routes import route_to
 from vetro.diagnostics import Text
 
 #: Seconds that one probe takes at most.
 DEADLINE = 5.0
 #: Bytes that are read at most.
 LARGEST = 64 << 10
+#: "This network": the kernel takes some of them for the machine itself.
+_THIS = IPv4Network("0.0.0.0/8")
 _CONTROL = frozenset(map(chr, (*range(33), 127)))
 
 
@@ -35,14 +38,14 @@ class Probe:
     strict: bool = True
 
 
-async def run(probe: Probe, addresses: Sequence[str]) -> str | None:
-    """None when it is well at one of the addresses, else why it is not."""
+async def run(probe: Probe, addresses: Sequence[str], device: str = "") -> str | None:
+    """None when it is well at one of the addresses, else why it is not. ``device``: the only interface that is used."""
     why: str | None = Text("the server has no address that can be reached from here")
     at = ""
     try:
         async with asyncio.timeout(DEADLINE):
             for at in addresses:
-                why = await _at(probe, at)
+                why = await _at(probe, at, device)
                 if why is None:
                     break
     except TimeoutError:
@@ -50,13 +53,14 @@ async def run(probe: Probe, addresses: Sequence[str]) -> str | None:
     return why
 
 
-async def _at(probe: Probe, address: str) -> str | None:
+async def _at(probe: Probe, address: str, device: str) -> str | None:
     at = _shown(address, probe.port)
     try:
         if probe.kind == "tcp":
-            await _connect(address, probe.port)
+            with _socket(address, device) as connection:
+                await asyncio.get_running_loop().sock_connect(connection, (address, probe.port))
             return None
-        line = await _first_line(probe, address)
+        line = await _first_line(probe, address, device)
     except (OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
         number = getattr(error, "errno", None)
         reason = os.strerror(number) if isinstance(number, int) and number > 0 else type(error).__name__
@@ -69,26 +73,31 @@ async def _at(probe: Probe, address: str) -> str | None:
     return Text("{at} answers with status {status}", at=at, status=status)
 
 
-async def _connect(address: str, port: int) -> None:
-    loop = asyncio.get_running_loop()
+def _socket(address: str, device: str) -> socket.socket:
+    """One that leaves by ``device`` and no other way, whatever becomes of the routes meanwhile."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as connection:
-        await loop.sock_connect(connection, (address, port))
+    made = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        if device:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode() + b"\0")
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
-async def _first_line(probe: Probe, address: str) -> bytes:
+async def _first_line(probe: Probe, address: str, device: str) -> bytes:
     path = "".join("%20" if c in _CONTROL else c for c in probe.path)
     request = (
         f"GET {path} HTTP/1.1\r\nHost: {_shown(address, probe.port)}\r\n"
         "User-Agent: Vetro-health\r\nAccept: */*\r\nConnection: close\r\n\r\n"
     ).encode("utf-8", "replace")
-    if probe.kind == "https":
-        return await _encrypted(request, address, probe.port)
     loop = asyncio.get_running_loop()
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     answer = b""
-    with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as connection:
+    with _socket(address, device) as connection:
         await loop.sock_connect(connection, (address, probe.port))
+        if probe.kind == "https":
+            return await _encrypted(request, socket.socket(fileno=connection.detach()))
         await loop.sock_sendall(connection, request)
         while b"\n" not in answer and len(answer) < LARGEST:
             data = await loop.sock_recv(connection, 4096)
@@ -98,8 +107,11 @@ async def _first_line(probe: Probe, address: str) -> bytes:
     return answer
 
 
-async def _encrypted(request: bytes, address: str, port: int) -> bytes:
-    reader, writer = await asyncio.open_connection(address, port, ssl=_unverified(), limit=LARGEST)
+async def _encrypted(request: bytes, connection: socket.socket) -> bytes:
+    """``connection`` is closed with the transport that takes it."""
+    reader, writer = await asyncio.open_connection(
+        sock=connection, ssl=_unverified(), server_hostname="", limit=LARGEST
+    )
     try:
         writer.write(request)
         await writer.drain()
@@ -128,9 +140,27 @@ def _shown(address: str, port: int) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an IP address that may be probed: no loopback, link-local or group address is a server's."""
+    """Whether a text is an IP address that a server may have: none of this machine alone, of a link alone, of a group,
+    nor one that stands for another address.
+    """
     try:
         found = ip_address(text)
     except ValueError:
         return False
-    return not (found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified)
+    if isinstance(found, IPv6Address):
+        if found.sixtofour is not None or found.teredo is not None or found.scope_id is not None:
+            return False
+    elif found in _THIS:
+        return False
+    special = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
+    return not (special or found.is_reserved)
+
+
+def allowed(address: str, device: str) -> bool:
+    """Whether an address may be asked now: it is none of this machine's own, and the way to it leaves by ``device``,
+    where one is named.
+    """
+    if not is_address(address):
+        return False
+    way = route_to(address)
+    return way is not None and not way.local and (not device or way.device == device)

@@ -87,10 +87,12 @@ class Environment:
 
 
 class Watch:
-    """``clouds`` opens a cloud by its key; called on threads. ``allowed``: which addresses may be probed at all."""
+    """``clouds`` opens a cloud by its key; called on threads. ``allowed``: whether an address may be probed by
+    an interface ('': any), asked before each probe.
+    """
 
     def __init__(
-        self, clouds: Callable[[str, Owner], Cloud], *, allowed: Callable[[str], bool] = probes.is_address
+        self, clouds: Callable[[str, Owner], Cloud], *, allowed: Callable[[str, str], bool] = probes.allowed
     ) -> None:
         self._open_cloud = clouds
         self._allowed = allowed
@@ -306,12 +308,12 @@ class Watch:
         server = environment.servers.get(check.server)
         if server is None or server.status != "ACTIVE":
             return LOOK
-        addresses = [address for address in server.reachable if self._allowed(address)]
+        addresses = [address for address in server.reachable if self._allowed(address, server.device)]
         if check.address:
             addresses = [address for address in addresses if address == check.address]
         if not addresses and not check.declared:
             return check.every
-        text = await probes.run(check.probe, addresses)
+        text = await probes.run(check.probe, addresses, server.device)
         self.made += 1
         now = time.monotonic()
         result.result(text, now, time.time() - environment.since > check.grace)

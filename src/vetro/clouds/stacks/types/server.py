@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -439,15 +439,6 @@ def _hostname(name: str) -> str:
     """A name that a server may call itself: letters, digits and hyphens, at most 63."""
     made = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")[:63].strip("-")
     return made or "server"
-
-
-def reachable(things: Inventory, server: Record, leased: Callable[[str], bool]) -> Iterator[str]:
-    """Addresses of a server that this machine routes to it: floating ones first, then those on ``leased`` subnets."""
-    ports = [port for id in server["ports"] if (port := things.find("port", id)) is not None]
-    for port in ports:
-        yield from (ip["floating_ip_address"] for ip in things.all("floatingip", holder=port["id"]))
-    for port in ports:
-        yield from (ip["ip_address"] for ip in port["fixed_ips"] if leased(ip["subnet_id"]))
 
 
 def _user_data(call: Call) -> str:
