@@ -347,6 +347,160 @@ def test_a_probe_leaves_by_the_interface_that_is_named(kind: Any) -> None:
     assert found == "no connection to 127.0.0.1:9: No such device"
 
 
+def test_nobody_is_asked_while_the_cloud_does_not_answer(cloud: Cloud, run: Run, door: Door) -> None:
+    """Its addresses may be somebody else's by then."""
+    cloud.server("s1")
+    run.put(environment(checks=[check(door.port)]))
+    run.until("running")
+    cloud.trouble = "away"
+    run.until("unknown", text="the cloud does not answer")
+    time.sleep(0.2)
+    count = len(door.asked)
+    time.sleep(0.4)
+    assert len(door.asked) == count
+    cloud.trouble = ""
+    run.until("running")
+
+
+@pytest.mark.attack("secrets", "texts of exceptions")
+def test_of_errors_that_nobody_wrote_for_tenants_nothing_is_told(
+    cloud: Cloud, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(servers: Any) -> Any:
+        raise OSError("/var/lib/secret: no")
+
+    monkeypatch.setattr(cloud, "seen_servers", broken)
+    run.put(environment())
+    assert run.until("unknown")["text"] == "the cloud does not answer: nobody knows why"
+    cloud.asked.append({})  # it was opened
+
+
+def test_what_is_watched_anew_is_asked_on(cloud: Cloud, run: Run, door: Door) -> None:
+    """A check that is the same after a deployment keeps its result, and its turns."""
+    cloud.server("s1")
+    for number in range(1, 4):
+        run.put(environment(number=number, checks=[check(door.port, every=0.1)]))
+        run.until("running")
+        count = len(door.asked)
+        for _ in range(500):
+            if len(door.asked) > count + 2:
+                break
+            time.sleep(0.01)
+        assert len(door.asked) > count + 2
+
+
+@pytest.mark.attack("quotas", "probes")
+def test_projects_take_turns(cloud: Cloud, run: Run, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with many environments of slow servers has its share and no more."""
+    monkeypatch.setattr(schedule, "OPEN", 12)
+    monkeypatch.setattr(schedule, "OPEN_PROJECT", 5)
+    slow = Door()
+    slow.slow = 4.0
+    cloud.server("s1")
+    for number in range(6):
+        put = environment(f"hog{number}", checks=[check(slow.port, name=f"c{n}") for n in range(40)])
+        run.put(put | {"owner": {"project": "hog", "environment": f"hog{number}"}})
+    for _ in range(500):
+        if slow.most >= 5:
+            break
+        time.sleep(0.01)
+    run.put(environment("e1", checks=[check(door.port)]))
+    run.until("running")
+    assert slow.most == 5
+    slow.close()
+
+
+@pytest.mark.attack("quotas", "probes")
+def test_what_was_not_asked_in_time_is_unknown(
+    cloud: Cloud, run: Run, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "OVERDUE", 0.3)
+    cloud.server("s1")
+    run.put(environment(checks=[check(door.port, every=0.1)]))
+    run.until("running")
+    monkeypatch.setattr(schedule, "OPEN", 0)
+    assert run.until("unknown")["text"] == "page: it was not asked in time"
+    monkeypatch.setattr(schedule, "OPEN", 200)
+    run.until("running")
+
+
+@pytest.mark.attack("processes", "handshakes that cost much")
+def test_no_server_is_down_because_the_loop_was_late(cloud: Cloud, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = 0
+
+    async def late(*args: Any) -> str:
+        nonlocal made
+        made += 1
+        time.sleep(0.2)
+        return "no answer"
+
+    monkeypatch.setattr(schedule, "LAG", 0.1)
+    monkeypatch.setattr(schedule.probes, "run", late)
+    cloud.server("s1")
+    run.put(environment(checks=[check(1)], was={"o/page/s1": ["running", True]}))
+    for _ in range(1500):
+        if made > 6:
+            break
+        time.sleep(0.01)
+    assert made > 6 and set(run.history) == {"running"}
+
+
+@pytest.mark.attack("processes", "handshakes that cost much")
+def test_servers_choose_from_cheap_handshakes_only() -> None:
+    ciphers = probes._unverified().get_ciphers()
+    assert {found["kea"] for found in ciphers} == {"kx-any", "kx-ecdhe"}  # any: of TLS 1.3, out of our one group
+
+
+def test_what_is_planned_for_what_is_gone_takes_no_room(cloud: Cloud) -> None:
+    watch = Watch(lambda key, owner: cloud)  # type: ignore[arg-type, return-value]
+    for number in range(300):
+        watch.put(environment(number=number, checks=[check(n, name=f"c{n}", every=86_400) for n in range(1, 51)]))
+    assert len(watch._due) < 3000
+    watch.drop(["e1"])
+    assert len(watch._due) < 3000
+
+
+@pytest.mark.attack("quotas", "clouds that hang")
+def test_clouds_that_hang_hold_nobody_up_and_what_is_not_needed_is_closed(quick: None) -> None:
+    clouds: dict[str, Cloud] = {}
+    over = threading.Event()
+
+    class Hanging(Cloud):
+        def seen_servers(self, servers: Any) -> Any:
+            if not over.is_set():
+                over.wait(20)
+            return super().seen_servers(servers)
+
+    def opened(key: str, owner: Owner) -> Any:
+        made = clouds[key] = Hanging() if key.startswith("h") else Cloud()
+        made.server("s1")
+        return made
+
+    async def watched() -> None:
+        watch = Watch(opened)
+        task = asyncio.get_running_loop().create_task(watch.run())
+        for number in range(40):
+            watch.put(environment(f"hog{number}") | {"cloud": f"h{number}"})
+        await asyncio.sleep(0.7)
+        watch.put(environment())
+        for _ in range(500):
+            if any(item["id"] == "e1" for item in watch.changes()):
+                break
+            await asyncio.sleep(0.01)
+        assert "c" in clouds and clouds["c"].asked
+        over.set()
+        watch.drop(["e1"])
+        for _ in range(500):
+            if clouds["c"].closed:
+                break
+            await asyncio.sleep(0.01)
+        assert clouds["c"].closed
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(watched())
+
+
 def test_a_probe_costs_little(cloud: Cloud) -> None:
     """5,000 components every 30 s are 167 probes a second: 5 % of a processor are 300 µs each."""
     cloud.server("s1")

@@ -10,13 +10,17 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import logging
 import random
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.clouds.interface import Cloud, ListsServers, Owner, ServerState
+from vetro.clouds.interface import Cloud, CloudError, ListsServers, Owner, ServerState
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.watching import probes
 from vetro.engine.watching.states import (
@@ -29,10 +33,15 @@ from vetro.engine.watching.states import (
     server_finding,
 )
 
+_log = logging.getLogger("vetro.worker")
 #: Seconds between two looks at the servers of a cloud; without a good one for so long nobody knows how they are.
 LOOK, STALE = 10.0, 30.0
-#: Probes under way at once: in all, and for one environment.
-OPEN, OPEN_EACH = 200, 10
+#: Probes under way at once: in all, for one project and for one environment; clouds that are looked at at once.
+OPEN, OPEN_PROJECT, OPEN_EACH, LOOKS = 200, 20, 10, 256
+#: Seconds after the time for a probe after which nobody knows any more what it would say.
+OVERDUE = 30.0
+#: Seconds by which the loop is late when what probes say about time is nobody's fault but ours.
+LAG = 1.0
 #: Seconds between probes that nobody declared.
 _GUESS_EVERY = 30.0
 #: Part of a pause by which it is longer or shorter, so that probes spread.
@@ -63,6 +72,8 @@ class Component:
     checks: dict[str, Check]
     results: dict[str, ProbeState]
     last: Any = None
+    #: How many of its results are too old.
+    overdue: int = 0
 
 
 @dataclass(slots=True)
@@ -100,7 +111,14 @@ class Watch:
         self._environments: dict[str, Environment] = {}
         self._due: list[tuple[float, int, Environment, Component, Check]] = []
         self._numbers = itertools.count()
+        #: Entries of ``_due`` of environments that are watched no more, or differently.
+        self._dead = 0
+        #: Probes whose time has come, and how many are under way, by project. Projects take turns.
+        self._ready: dict[str, deque[tuple[Environment, Component, Check]]] = {}
+        self._open_of: dict[str, int] = {}
         self._open = 0
+        #: When the loop was seen to run, and when it was seen to be late.
+        self._beat, self._late = time.monotonic(), 0.0
         self._woken = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: set[str] = set()
@@ -115,9 +133,7 @@ class Watch:
 
     def put(self, data: Mapping[str, Any]) -> None:
         """Watches an environment from now on, or as it is now (`vetro.server.watch.targets`)."""
-        old = self._environments.pop(str(data["id"]), None)
-        if old is not None:
-            old.gone = True
+        old = self._environments.get(str(data["id"]))
         made = Environment(
             str(data["id"]),
             int(data["number"]),
@@ -127,6 +143,7 @@ class Watch:
             frozenset(data.get("stopped") or ()),
             [_component(item, old) for item in data["components"]],
         )
+        self.drop([made.id])
         if old is not None and old.cloud == made.cloud:
             made.looked, made.servers, made.trouble = old.looked, old.servers, old.trouble
             made.stale = old.stale
@@ -135,7 +152,11 @@ class Watch:
         self._touch(made)
         for component in made.components:
             for check in component.checks.values():
-                self._plan(made, component, check, self._random.uniform(0.0, min(check.every, LOOK)))
+                pause = self._random.uniform(0.0, min(check.every, LOOK))
+                result = component.results[check.key]
+                result.due = 0.0
+                result.until = result.until or time.monotonic() + pause + check.every + OVERDUE
+                self._plan(made, component, check, pause)
         self._woken.set()
 
     def drop(self, ids: Iterable[str]) -> None:
@@ -144,6 +165,11 @@ class Watch:
             found = self._environments.pop(id, None)
             if found is not None:
                 found.gone = True
+                self._dead += sum(len(component.checks) for component in found.components)
+        if self._dead > max(1000, len(self._due) // 2):
+            self._due = [entry for entry in self._due if not entry[2].gone]
+            heapq.heapify(self._due)
+            self._dead = 0
 
     def changes(self) -> list[dict[str, Any]]:
         """Environments with components that are not as they were told before: ``{id, number, components}``."""
@@ -153,6 +179,11 @@ class Watch:
             if stale is not environment.stale:
                 environment.stale = stale
                 self._touch(environment)
+            for component in environment.components:
+                overdue = sum(result.until < now for result in component.results.values())
+                if overdue != component.overdue:
+                    component.overdue = overdue
+                    self._touch(environment, component)
         touched, self._touched = self._touched, {}
         told: dict[str, dict[str, Any]] = {}
         for environment, component in touched.values():
@@ -175,7 +206,7 @@ class Watch:
         """How a component is; None: it was not looked at yet."""
         if component.servers and environment.looked is None and not environment.trouble:
             return None
-        servers = {}
+        servers, now = {}, time.monotonic()
         for id, name in component.servers.items():
             if environment.stale:
                 text = Text("the cloud does not answer: {why}", why=environment.trouble or Text("nobody knows why"))
@@ -186,10 +217,12 @@ class Watch:
         checks = []
         for check in component.checks.values():
             result = component.results[check.key]
-            shown = CheckReport(check.key, check.name, result.finding(), result.reached)
-            checks.append((shown, check.server))
+            finding = result.finding()
+            if result.until < now and (check.declared or finding is not None):
+                finding = Finding(State.UNKNOWN, Text("it was not asked in time"))
+            checks.append((CheckReport(check.key, check.name, finding, result.reached), check.server))
             running = check.server in servers and servers[check.server].state is State.RUNNING
-            if running and check.declared and result.well is None and not result.failures:
+            if running and check.declared and finding is None and not result.failures:
                 return None  # nothing is green before everything was looked at once
         return component_report(servers, checks)
 
@@ -200,6 +233,7 @@ class Watch:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._look())
+                group.create_task(self._pulse())
                 group.create_task(self._probe())
         finally:
             for cloud in self._clouds.values():
@@ -211,7 +245,11 @@ class Watch:
             groups: dict[str, list[Environment]] = {}
             for environment in self._environments.values():
                 groups.setdefault(environment.cloud, []).append(environment)
+            for key in [key for key in self._clouds if key not in groups and key not in self._looking]:
+                _thread(self._clouds.pop(key).close)  # nobody is in it any more
             for key, environments in groups.items():
+                if len(self._looking) >= LOOKS:
+                    break
                 if key not in self._looking and now - self._asked.get(key, -LOOK) >= LOOK:
                     self._asked[key] = now
                     self._looking.add(key)
@@ -222,10 +260,14 @@ class Watch:
         wanted = {e.owner: [id for c in e.components for id in c.servers] for e in environments}
         try:
             begun = time.monotonic()
-            seen = await asyncio.to_thread(self._seen, key, wanted)
+            # A thread of its own: clouds that hang hold nobody else up.
+            seen = await asyncio.wrap_future(_thread(self._seen, key, wanted))
         except Exception as error:  # a cloud that is away is looked for again
+            told = isinstance(error, CloudError)
+            if not told:  # nobody wrote this text for people who are not the operator
+                _log.warning("a cloud cannot be looked at", exc_info=error)
             for environment in environments:
-                environment.trouble = str(getattr(error, "message", error))[:500]
+                environment.trouble = str(getattr(error, "message", error))[:500] if told else Text("nobody knows why")
                 self._touch(environment)
             return
         finally:
@@ -272,22 +314,53 @@ class Watch:
     async def _probe(self) -> None:
         while True:
             now = time.monotonic()
-            while self._due and self._due[0][0] <= now and self._open < OPEN:
+            while self._due and self._due[0][0] <= now:
                 _, _, environment, component, check = heapq.heappop(self._due)
-                if environment.gone or component.results[check.key].due > now:
-                    continue  # it is watched differently now, or was planned for later meanwhile
-                if environment.open >= OPEN_EACH:
-                    self._plan(environment, component, check, 0.5)
-                    continue
-                self._open += 1
-                environment.open += 1
-                self._begin(self._one(environment, component, check))
-            pause = 1.0 if self._open >= OPEN or not self._due else max(self._due[0][0] - now, 0.0)
+                if environment.gone:
+                    self._dead -= 1
+                else:
+                    self._ready.setdefault(environment.owner.project, deque()).append((environment, component, check))
+            while self._open < OPEN and self._turn(now):
+                pass
+            pause = max(self._due[0][0] - now, 0.0) if self._due else 1.0
             self._woken.clear()
             try:
                 await asyncio.wait_for(self._woken.wait(), min(pause, 1.0) if pause else 0.01)
             except TimeoutError:
                 pass
+
+    def _turn(self, now: float) -> bool:
+        """One probe of each project that has one ready and may; whether there was any."""
+        begun = False
+        for project in list(self._ready):
+            if self._open >= OPEN:
+                break  # who had no turn is the first one next time
+            waiting, project_open = self._ready.pop(project), self._open_of.get(project, 0)
+            for _ in range(len(waiting) if project_open < OPEN_PROJECT else 0):
+                environment, component, check = waiting.popleft()
+                if environment.gone or component.results[check.key].due > now:
+                    continue  # it is watched differently now, or was planned for later meanwhile
+                if environment.open >= OPEN_EACH:
+                    waiting.append((environment, component, check))
+                    continue
+                self._open += 1
+                self._open_of[project] = project_open + 1
+                environment.open += 1
+                self._begin(self._one(environment, component, check))
+                begun = True
+                break
+            if waiting:
+                self._ready[project] = waiting  # now it is the last one
+        return begun
+
+    async def _pulse(self) -> None:
+        """Sees whether the loop runs in time."""
+        while True:
+            await asyncio.sleep(LAG / 4)
+            now = time.monotonic()
+            if now - self._beat > LAG * 1.25:
+                self._late = now
+            self._beat = now
 
     async def _one(self, environment: Environment, component: Component, check: Check) -> None:
         try:
@@ -297,14 +370,24 @@ class Watch:
             if result.finding() != before:
                 self._touch(environment, component)
         finally:
+            project = environment.owner.project
             self._open -= 1
             environment.open -= 1
+            self._open_of[project] -= 1
+            if not self._open_of[project]:
+                del self._open_of[project]
+            self._woken.set()
+        if environment.gone:
+            return  # what is planned now is another's
         pause *= self._random.uniform(1.0 - _JITTER, 1.0 + _JITTER)
         component.results[check.key].due = time.monotonic() + pause - 0.001
         self._plan(environment, component, check, pause)
 
     async def _result(self, environment: Environment, result: ProbeState, check: Check) -> float:
         """Probes, if there is something to probe; seconds until the next time."""
+        begun = time.monotonic()
+        if environment.trouble or environment.looked is None or begun - environment.looked > STALE:
+            return LOOK / 2  # its addresses may be somebody else's by now
         server = environment.servers.get(check.server)
         if server is None or server.status != "ACTIVE":
             return LOOK
@@ -312,17 +395,39 @@ class Watch:
         if check.address:
             addresses = [address for address in addresses if address == check.address]
         if not addresses and not check.declared:
+            result.forget()
             return check.every
         text = await probes.run(check.probe, addresses, server.device)
         self.made += 1
         now = time.monotonic()
+        if text is not None and (self._late > begun or now - self._beat > LAG * 1.25):
+            return LOOK / 2  # we were too slow, not the server
+        if environment.gone:
+            return check.every
         result.result(text, now, time.time() - environment.since > check.grace)
-        return result.pause(check.every, now)
+        pause = result.pause(check.every, now)
+        result.until = now + pause + check.every + OVERDUE
+        return pause
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _thread(function: Callable[..., Any], *args: Any) -> Future[Any]:
+    """What a function gives or raises, on a thread that nobody waits for at the end."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function(*args))
+        except BaseException as error:
+            future.set_exception(error)
+
+    future.set_running_or_notify_cancel()
+    threading.Thread(target=run, name="vetro look", daemon=True).start()
+    return future
 
 
 def _component(data: Mapping[str, Any], old: Environment | None) -> Component:

@@ -78,7 +78,7 @@ class ProbeState:
     says Degraded at worst. ``was``: the state that was told before, by whoever watched then.
     """
 
-    __slots__ = ("changed", "declared", "due", "failures", "reached", "successes", "text", "well")
+    __slots__ = ("changed", "declared", "due", "failures", "reached", "successes", "text", "until", "well")
 
     def __init__(self, declared: bool, was: str = "", reached: bool = False) -> None:
         self.declared = declared
@@ -91,6 +91,12 @@ class ProbeState:
         self.changed = 0.0
         #: When the next probe is due; plans for an earlier time are not valid any more.
         self.due = 0.0
+        #: Until when its result says something about now.
+        self.until = 0.0
+
+    def forget(self) -> None:
+        """There is nothing that could be asked any more."""
+        self.well, self.failures, self.successes, self.text = None, 0, 0, ""
 
     def result(self, text: str | None, now: float, graced: bool) -> None:
         """One result: None is well. ``graced``: it counts already when it fails."""
