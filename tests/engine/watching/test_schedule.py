@@ -340,6 +340,11 @@ def test_a_tenants_server_with_an_address_of_the_host_is_not_asked(cloud: Cloud,
     assert door.asked == []
 
 
+def test_who_speaks_no_tls_is_told_so(door: Door) -> None:
+    found = asyncio.run(probes.run(probes.Probe("https", door.port), ["127.0.0.1"]))
+    assert found == f"no connection to 127.0.0.1:{door.port}: wrong version number"
+
+
 @pytest.mark.parametrize("kind", ["http", "https", "tcp"])
 def test_a_probe_leaves_by_the_interface_that_is_named(kind: Any) -> None:
     """The socket is bound to it, so a route that changes in between leads nowhere else."""

@@ -64,7 +64,10 @@ async def _at(probe: Probe, address: str, device: str) -> str | None:
         line = await _first_line(probe, address, device)
     except (OSError, ssl.SSLError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
         number = getattr(error, "errno", None)
-        reason = os.strerror(number) if isinstance(number, int) and number > 0 else type(error).__name__
+        if isinstance(error, ssl.SSLError):  # its number is none of the system's
+            reason = (error.reason or type(error).__name__).lower().replace("_", " ")
+        else:
+            reason = os.strerror(number) if isinstance(number, int) and number > 0 else type(error).__name__
         return Text("no connection to {at}: {reason}", at=at, reason=reason)
     status = _status(line)
     if status is None:
