@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.certificates import self_signed
 from vetro.clouds.drivers.routes import Route
 from vetro.clouds.interface import CloudError, Owner, ServerState
 from vetro.engine.watching import probes, schedule
@@ -338,6 +341,32 @@ def test_a_tenants_server_with_an_address_of_the_host_is_not_asked(cloud: Cloud,
         run.put(environment(checks=[check(door.port)]))
         run.until("down", text="has no address that can be reached from here")
     assert door.asked == []
+
+
+def test_any_certificate_is_well(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "c.pem", tmp_path / "k.pem"
+    self_signed(certificate, key, "elsewhere.example.com")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    async def asked(version: ssl.TLSVersion) -> str | None:
+        context.maximum_version = version
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+        port = server.sockets[0].getsockname()[1]
+        found = await probes.run(probes.Probe("https", port, expect=(200,)), ["127.0.0.1"])
+        server.close()
+        await asyncio.sleep(0.05)
+        return found
+
+    assert asyncio.run(asked(ssl.TLSVersion.TLSv1_3)) is None
+    assert asyncio.run(asked(ssl.TLSVersion.TLSv1_2)) is None
 
 
 def test_who_speaks_no_tls_is_told_so(door: Door) -> None:
