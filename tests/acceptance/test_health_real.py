@@ -134,7 +134,8 @@ class Place:
     def watcher(self) -> tuple[int, str]:
         """Process id of the worker that watches, and until when it is believed."""
         with sqlite3.connect(self.folder / "vetro.db") as database:
-            worker, until = database.execute("SELECT worker, until FROM watch_watchmark").fetchone()
+            newest = "SELECT worker, until FROM watch_watchmark WHERE worker <> '' ORDER BY until DESC"
+            worker, until = database.execute(newest).fetchone()
         return int(worker.rsplit("-", 2)[1]), until
 
 

@@ -71,6 +71,18 @@ def test_bombs_never_reach_the_process_that_answers(ann: Any, files: Callable[[]
     assert peak < (8 << 20) + 4 * len(data)
 
 
+@pytest.mark.attack("database", "H2")
+@pytest.mark.parametrize("id", ["x" * 256, "nul\0", "half \ud800", ["list"]])
+@pytest.mark.parametrize("place", ["Objects", "ObjectsCopy"])
+def test_ids_that_no_row_can_have_are_not_imported(ann: Any, place: str, id: Any) -> None:
+    """What an archive says is deployed was watched: its ids went into rows of everybody."""
+    root = json.loads(model())["Objects"]
+    evil = {**root, "applications": [{"?": {"id": id, "type": "com.example.App"}}]}
+    data = archived({"model-1.json": json.dumps({"Objects": root, place: evil}).encode()})
+    answer = ann._client.post("/v2/environments/import", {"archive": SimpleUploadedFile("e.zip", data)})
+    assert answer.status_code == 400 and "the id of an object" in answer.content.decode()
+
+
 def test_the_sizes_of_what_the_walls_give_back_are_not_believed(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process behind the walls had been taken over."""
     import zlib

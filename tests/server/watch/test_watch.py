@@ -54,9 +54,24 @@ def component(id: str, state: str, text: str = "", checks: Any = ()) -> dict[str
     return {"id": id, "state": state, "text": text, "checks": list(checks)}
 
 
+def states(row: Environment) -> list[str]:
+    return [one.told.state.value for one in queries.components(row.id, None, None)]
+
+
+def whole(row: Environment) -> str:
+    told = queries.of_environment(row.id)
+    return "" if told is None else told.state.value
+
+
+def working(row: Environment, state: str, lease: float = 60.0) -> Task:
+    return Task.objects.create(
+        project_id=row.project_id, user_id="u", environment_id=row.id, kind="deploy", state=state, spec={},
+        lease_until=clock.read() + timedelta(seconds=lease),
+    )  # fmt: skip
+
+
 def watched(row: Environment, seconds: float = 60.0) -> None:
     service.believe([""], "worker", seconds)
-    service.retarget(row.id, "", ["a", "b"])
 
 
 # -- what there is to watch --------------------------------------------------------------------------------------------
@@ -168,11 +183,11 @@ def test_checks_have_a_bound_for_a_component_and_for_an_environment() -> None:
 def test_only_changes_are_written_and_the_worst_is_the_environments(ann: Any) -> None:
     row = made(ann)
     watched(row)
-    service.record([(row.id, 1, [component("a", "running"), component("b", "running")])], {row.id: ""})
+    service.record([(row.id, 1, [component("a", "running"), component("b", "running")])], "")
     told = queries.of_environment(row.id)
     assert told is not None and told.state is State.RUNNING and told.since is not None
-    assert service.record([(row.id, 1, [component("a", "running")])], {}) == 0
-    service.record([(row.id, 1, [component("b", "down", "server 'x' is gone")])], {})
+    assert service.record([(row.id, 1, [component("a", "running")])], "").rows == 0
+    service.record([(row.id, 1, [component("b", "down", "server 'x' is gone")])], "")
     told = queries.of_environment(row.id)
     assert told is not None and (told.state, told.text) == (State.DOWN, "server 'x' is gone")
     assert [(one.id, one.told.state) for one in queries.components(row.id, None, None)] == [
@@ -188,9 +203,9 @@ def test_only_changes_are_written_and_the_worst_is_the_environments(ann: Any) ->
 def test_the_time_of_a_state_stays_while_only_its_reason_changes(ann: Any) -> None:
     row = made(ann)
     watched(row)
-    service.record([(row.id, 1, [component("a", "down", "one")])], {})
+    service.record([(row.id, 1, [component("a", "down", "one")])], "")
     since = queries.components(row.id, None, None)[0].told.since
-    service.record([(row.id, 1, [component("a", "down", "two")])], {})
+    service.record([(row.id, 1, [component("a", "down", "two")])], "")
     told = queries.components(row.id, None, None)[0].told
     assert (told.text, told.since) == ("two", since) and HealthChange.objects.filter(component="a").count() == 1
 
@@ -198,7 +213,9 @@ def test_the_time_of_a_state_stays_while_only_its_reason_changes(ann: Any) -> No
 def test_reports_about_another_version_or_of_nobody_are_dropped(ann: Any) -> None:
     row = made(ann)
     watched(row)
-    assert service.record([(row.id, 0, [component("a", "down")]), ("0" * 32, 1, [component("a", "down")])], {}) == 0
+    assert (
+        service.record([(row.id, 0, [component("a", "down")]), ("0" * 32, 1, [component("a", "down")])], "").rows == 0
+    )
     assert queries.components(row.id, None, None) == []
 
 
@@ -206,10 +223,10 @@ def test_many_changes_take_few_statements(ann: Any) -> None:
     rows = [made(ann, name=f"e{n}") for n in range(60)]
     reports = [(row.id, 1, [component("a", "running"), component("b", "running")]) for row in rows]
     with CaptureQueriesContext(connection) as first:
-        assert service.record(reports, {}) == 60 * 6
+        assert service.record(reports, "").rows == 60 * 6
     changes = [(id, number, [component("a", "down", "x")]) for id, number, _ in reports]
     with CaptureQueriesContext(connection) as second:
-        service.record(changes, {})
+        service.record(changes, "")
 
     def writes(context: CaptureQueriesContext) -> int:
         told = [query["sql"] for query in context.captured_queries if "dispatch_event" not in query["sql"]]
@@ -221,7 +238,7 @@ def test_many_changes_take_few_statements(ann: Any) -> None:
 def test_components_that_went_are_forgotten(ann: Any) -> None:
     row = made(ann)
     watched(row)
-    service.record([(row.id, 1, [component("a", "running"), component("b", "down")])], {})
+    service.record([(row.id, 1, [component("a", "running"), component("b", "down")])], "")
     assert set(service.retarget(row.id, "", ["a"])) == {"a"}
     service.retarget(row.id, "", [])
     assert queries.of_environment(row.id) is None and queries.components(row.id, None, None) == []
@@ -246,7 +263,7 @@ def test_nothing_is_green_while_nobody_looks(ann: Any) -> None:
     told = queries.of_environment(row.id)
     assert told is not None and told.state is State.UNKNOWN
     watched(row)
-    service.record([(row.id, 1, [component("a", "running")])], {})
+    service.record([(row.id, 1, [component("a", "running")])], "")
     assert queries.of_environments([row.id])[row.id].state is State.RUNNING
     WatchMark.objects.update(until=clock.read() - timedelta(seconds=1))
     told = queries.of_environment(row.id)
@@ -271,7 +288,7 @@ def test_lists_tell_it_and_others_learn_nothing(ann: Any, eve: Any) -> None:
     row = made(ann, app("a", instance("i")))
     watched(row)
     failing = {"key": "k", "name": "page", "state": "down", "text": "no answer", "reached": True}
-    service.record([(row.id, 1, [component("a", "down", "page: no answer", [failing])])], {})
+    service.record([(row.id, 1, [component("a", "down", "page: no answer", [failing])])], "")
     (listed,) = ann.get("/v2/environments").json()["items"]
     assert (listed["health"]["state"], listed["health"]["text"]) == ("down", "page: no answer")
     answer = ann.get(f"/v2/environments/{row.id}/health").json()
@@ -383,13 +400,11 @@ def test_while_a_task_works_on_it_nothing_is_told_and_afterwards_it_is_looked_at
     round_of(watch)
     (process,) = processes
     process.told()
-    task = Task.objects.create(
-        project_id=row.project_id, user_id="u", environment_id=row.id, kind="deploy", state=Task.RUNNING, spec={}
-    )
+    task = working(row, Task.RUNNING)
     process.say({"t": "changes", "environments": [{"id": row.id, "number": 1, "components": [component("a", "down")]}]})
     round_of(watch)
     assert process.told() == [{"t": "drop", "ids": [row.id]}]
-    assert queries.components(row.id, None, None) == []
+    assert states(row) == ["unknown"]
     Task.objects.filter(id=task.id).update(state="done")
     round_of(watch)
     assert [message["t"] for message in process.told()] == ["put"]
@@ -427,14 +442,12 @@ def test_who_watches_no_more_writes_no_more(ann: Any, watching: Any) -> None:
     processes[0].say(say)
     first._next["lead"] = float("inf")  # it has not noticed yet
     round_of(first)
-    assert queries.components(row.id, None, None) == []
+    assert states(row) == ["unknown"]
     round_of(second)
     assert len(others) == 1
     others[0].say(say)
     round_of(second)
     assert [one.told.state for one in queries.components(row.id, None, None)] == [State.RUNNING]
-    first._next["lead"] = 0.0
-    round_of(first)
     assert not processes[0].alive
 
 
@@ -449,8 +462,170 @@ def test_the_next_watcher_hears_what_was_told_before(ann: Any, watching: Any) ->
     row = made(ann, app("a", instance("i")))
     watched(row)
     failing = {"key": "k", "name": "page", "state": "down", "text": "x", "reached": True}
-    service.record([(row.id, 1, [component("a", "down", "x", [failing])])], {row.id: ""})
+    service.record([(row.id, 1, [component("a", "down", "x", [failing])])], "")
     watch, processes = watching()
     round_of(watch)
     _, put = processes[0].told()
     assert put["environment"]["components"][0]["was"] == {"k": ["down", True]}
+
+
+def test_who_takes_over_after_an_outage_is_handed_nothing_and_believes_nothing_until_it_was_told(
+    ann: Any, watching: Any
+) -> None:
+    """The label was believed again in the first round, and what was running an hour ago was green at once."""
+    row = made(ann, app("a", instance("i")), app("b", instance("j")))
+    watched(row)
+    well = {"key": "k", "name": "page", "state": "running", "text": "", "reached": True}
+    service.record([(row.id, 1, [component(id, "running", "", [well]) for id in "ab"])], "")
+    assert whole(row) == "running"
+    WatchMark.objects.update(until=clock.read() - timedelta(seconds=1))
+    watch, processes = watching()
+    round_of(watch)
+    round_of(watch)
+    assert (whole(row), states(row)) == ("unknown", ["unknown", "unknown"])
+    _, put = processes[0].told()
+    assert [one["was"] for one in put["environment"]["components"]] == [{}, {}]
+
+    def say(id: str) -> None:
+        told = [component(id, "running")]
+        processes[0].say({"t": "changes", "environments": [{"id": row.id, "number": 1, "components": told}]})
+        round_of(watch)
+        watch._next["mark"] = 0.0
+        round_of(watch)
+
+    say("a")
+    assert (whole(row), states(row)) == ("unknown", ["running", "unknown"])
+    say("b")
+    assert (whole(row), states(row)) == ("running", ["running", "running"])
+
+
+def test_what_is_to_be_looked_at_anew_is_believed_for_a_moment_only(ann: Any, watching: Any) -> None:
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    processes[0].say(
+        {"t": "changes", "environments": [{"id": row.id, "number": 1, "components": [component("a", "running")]}]}
+    )
+    round_of(watch)
+    watch._next["mark"] = 0.0
+    round_of(watch)
+    assert whole(row) == "running"
+    service.retarget(row.id, watch._mark, ["a"])  # as after a deployment
+    assert whole(row) == "running"
+    WatchMark.objects.exclude(label=watch._mark).update(until=clock.read() - timedelta(seconds=1))
+    assert (whole(row), states(row)) == ("unknown", ["unknown"])
+
+
+@pytest.mark.attack("quotas", "H3")
+def test_what_cannot_be_read_of_one_environment_holds_nobody_else_up(
+    ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class of another package called io.vetro.lifecycle.Health gave values without types: all watching ended."""
+    bad, good = made(ann, app("a", instance("i")), name="bad"), made(ann, app("a", instance("i")), name="good")
+    watched(bad)
+    service.record([(bad.id, 1, [component("a", "running")])], "")
+    watch, processes = watching()
+    read = watch._reader.components
+
+    def components(row: Environment) -> Any:
+        if row.id == bad.id:
+            raise AttributeError("'int' object has no attribute 'startswith'")
+        return read(row)
+
+    monkeypatch.setattr(watch._reader, "components", components)
+    for _ in range(2):
+        round_of(watch)
+    assert [m["environment"]["id"] for m in processes[0].told() if m["t"] == "put"] == [good.id]
+    assert (whole(bad), states(bad)) == ("unknown", ["unknown"])
+
+
+@pytest.mark.attack("database", "H2")
+def test_what_the_database_refuses_of_one_environment_is_unknown_and_the_others_are_written(
+    ann: Any, watching: Any
+) -> None:
+    """One id was enough that the health of nobody was written any more."""
+    bad, good = made(ann, app("a", instance("i")), name="bad"), made(ann, app("a", instance("i")), name="good")
+    watch, processes = watching()
+    round_of(watch)
+    (process,) = processes
+
+    def say(*parts: dict[str, Any]) -> None:
+        told = [{"id": row.id, "number": 1, "components": list(parts[:n])} for n, row in ((1, good), (2, bad))]
+        process.say({"t": "changes", "environments": told})
+        round_of(watch)
+        watch._next["mark"] = 0.0
+        round_of(watch)
+
+    say(component("a", "running"))
+    assert (whole(bad), whole(good)) == ("running", "running")
+    say(component("a", "down"), component("half \ud800", "down"))
+    assert (whole(bad), states(bad), whole(good)) == ("unknown", ["unknown"], "down")
+
+
+def test_nothing_is_believed_on_while_nothing_can_be_written(
+    ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.db import OperationalError
+
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+
+    def fails(*args: Any) -> Any:
+        raise OperationalError("no database")
+
+    monkeypatch.setattr(service, "record", fails)
+    monkeypatch.setattr(watcher, "_COLLECT", 60.0)
+    WatchMark.objects.all().delete()
+    processes[0].say(
+        {"t": "changes", "environments": [{"id": row.id, "number": 1, "components": [component("a", "down")]}]}
+    )
+    with pytest.raises(OperationalError):
+        round_of(watch)
+    watch._next["mark"] = 0.0
+    round_of(watch)
+    assert watch._told and not WatchMark.objects.exists()
+
+
+def test_reports_that_came_too_early_or_too_late_are_asked_for_again(ann: Any, watching: Any) -> None:
+    """They were thrown away: what had been told before stayed for ever."""
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    (process,) = processes
+    process.told()
+    watch._next["targets"] = float("inf")
+    task = working(row, Task.RUNNING)
+    say = {"t": "changes", "environments": [{"id": row.id, "number": 1, "components": [component("a", "down")]}]}
+    process.say(say)
+    round_of(watch)
+    assert [message["t"] for message in process.told()] == ["drop"]
+    Task.objects.filter(id=task.id).update(state="done")
+    watch._next["targets"] = 0.0
+    round_of(watch)
+    assert [message["t"] for message in process.told()] == ["put"]
+    process.say(say)
+    watch._led = {"", "for a moment"}
+    watch._next["lead"] = float("inf")
+    round_of(watch)
+    assert not process.alive and not watch._told and not watch._watched
+    watch._led, watch._next["lead"] = None, 0.0
+    round_of(watch)
+    assert [message["t"] for message in processes[1].told()] == ["cloud", "put"]
+
+
+@pytest.mark.parametrize(
+    ("state", "lease", "rests"),
+    [(Task.RUNNING, 60, True), (Task.RUNNING, -60, False), (Task.QUEUED, 60, False), (Task.NEEDS_PERSON, 60, False)],
+)
+def test_only_a_task_that_runs_keeps_the_watcher_off(
+    ann: Any, watching: Any, state: str, lease: float, rests: bool
+) -> None:
+    """An environment was green for weeks while its task waited for a person."""
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    processes[0].told()
+    working(row, state, lease)
+    round_of(watch)
+    assert processes[0].told() == ([{"t": "drop", "ids": [row.id]}] if rests else [])

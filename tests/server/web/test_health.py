@@ -30,7 +30,7 @@ def test_badges_and_the_tab_say_why(ann: Any, pages: Client) -> None:
     failing = {"key": "k", "name": "page <b>", "state": "down", "text": "no <answer>", "reached": True}
     assert 'data-health="unknown"' in text(pages, "/app/environments/")
     watched(row)
-    service.record([(row.id, 1, [component("a", "down", "page: no <answer>", [failing])])], {row.id: ""})
+    service.record([(row.id, 1, [component("a", "down", "page: no <answer>", [failing])])], "")
     for path in ("/app/environments/", f"/app/environments/{row.id}/", f"/app/environments/{row.id}/health"):
         page = text(pages, path)
         assert 'data-health="down"' in page and 'data-health="running"' not in page, path

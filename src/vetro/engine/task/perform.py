@@ -21,7 +21,7 @@ from vetro.muranopl.api import Engine
 from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.runtime.execution import EffectClock
 from vetro.muranopl.session import Session
-from vetro.muranopl.types.meta import meta_values
+from vetro.muranopl.types.meta import meta_of, meta_values
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import freeze
@@ -186,7 +186,13 @@ class Performance:
         found: dict[str, Any] = {}
         for item in self.task.args.get("classes") or ():
             type_ = session.types.find(item["name"], item.get("version"), item.get("package"))
-            health = [values for name, values in meta_values(session, type_) if name == "io.vetro.lifecycle.Health"]
+            # Another package may have a class of this name: nobody vouches for its values.
+            told = zip(meta_of(session, type_), meta_values(session, type_), strict=True)
+            health = [
+                values
+                for obj, (name, values) in told
+                if name == "io.vetro.lifecycle.Health" and obj._type.package.name == "io.vetro"
+            ]
             if health:
                 found[item["text"]] = {"health": plain_result(session, tuple(map(freeze, health)))}
         return None, found

@@ -99,14 +99,20 @@ class Environment:
 
 class Watch:
     """``clouds`` opens a cloud by its key; called on threads. ``allowed``: whether an address may be probed by
-    an interface ('': any), asked before each probe.
+    an interface ('': any), asked before each probe. ``spread``: seconds over which the first probes of an
+    environment are made.
     """
 
     def __init__(
-        self, clouds: Callable[[str, Owner], Cloud], *, allowed: Callable[[str, str], bool] = probes.allowed
+        self,
+        clouds: Callable[[str, Owner], Cloud],
+        *,
+        allowed: Callable[[str, str], bool] = probes.allowed,
+        spread: float = LOOK,
     ) -> None:
         self._open_cloud = clouds
         self._allowed = allowed
+        self._spread = spread
         self._clouds: dict[str, Cloud] = {}
         self._environments: dict[str, Environment] = {}
         self._due: list[tuple[float, int, Environment, Component, Check]] = []
@@ -152,7 +158,7 @@ class Watch:
         self._touch(made)
         for component in made.components:
             for check in component.checks.values():
-                pause = self._random.uniform(0.0, min(check.every, LOOK))
+                pause = self._random.uniform(0.0, min(check.every, self._spread))
                 result = component.results[check.key]
                 result.due = 0.0
                 result.until = result.until or time.monotonic() + pause + check.every + OVERDUE
@@ -386,7 +392,9 @@ class Watch:
     async def _result(self, environment: Environment, result: ProbeState, check: Check) -> float:
         """Probes, if there is something to probe; seconds until the next time."""
         begun = time.monotonic()
-        if environment.trouble or environment.looked is None or begun - environment.looked > STALE:
+        if environment.looked is None:
+            return min(LOOK / 2, max(self._spread, 0.5))
+        if environment.trouble or begun - environment.looked > STALE:
             return LOOK / 2  # its addresses may be somebody else's by now
         server = environment.servers.get(check.server)
         if server is None or server.status != "ACTIVE":

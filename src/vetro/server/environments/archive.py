@@ -98,8 +98,9 @@ def _states(
         if root is not None and not (isinstance(root, dict) and header_of(root) is not None):
             raise Invalid(Text("{name}: 'Objects' is no object", name=name))
         limits.check_model(model, name)
-        if root is not None:
-            limits.check_ids(root)
+        for known in (root, model.get("ObjectsCopy")):
+            if isinstance(known, dict):
+                limits.check_objects(known)
         resources = has_resources(model)
         with deep_calls():
             text = json.dumps(_with_root_id(model, root_id), ensure_ascii=False, separators=(",", ":"))

@@ -155,6 +155,8 @@ def _check_texts(value: Any) -> None:
         own = obj["?"].get("id")
         if own is not None and (not isinstance(own, str) or not own or len(own) > 255):
             raise Invalid(Text("the id of an object must be text of at most 255 characters"))
+        if own is not None:
+            writable(own, Text("the id of an object"))
 
 
 def check_ids(root: Mapping[str, Any]) -> None:

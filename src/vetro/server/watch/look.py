@@ -12,7 +12,9 @@ from vetro.engine.task.launcher import Launcher
 from vetro.engine.watching.schedule import Watch
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
+from vetro.server.ids import new_id
 from vetro.server.watch import service
+from vetro.server.watch.models import Health
 from vetro.server.watch.queries import simulated
 from vetro.server.watch.target_reader import TargetReader
 
@@ -23,22 +25,25 @@ SECONDS, _PAUSE = 8.0, 0.1
 def look(config: Config, environment_id: str, launcher: Launcher) -> None:
     """Looks once at servers and checks, and writes what it found; it holds for as long as a watcher's word.
 
-    Nothing for an environment that is simulated, or that a task works on.
+    What it could not find out in its time is unknown. Nothing for an environment that is simulated, or that a task
+    works on.
     """
     row = Environment.objects.filter(id=environment_id, version__gt=0).first()
     if row is None or simulated(row.cloud) or environment_id in service.at_work():
         return
-    reader = TargetReader(config, launcher)
+    reader, mark = TargetReader(config, launcher), new_id()
     found = reader.components(row)
-    service.retarget(row.id, "", [component.id for component in found])
+    service.retarget(row.id, mark, [component.id for component in found])
+    # What another look told is not what this one sees.
+    Health.objects.filter(environment_id=row.id).exclude(state="").update(label="")
     if found:
         key, settings = reader.cloud(row)
         # What was told the last time may be of long ago: this looks anew.
         target = reader.target(row, found, key, {})
-        watch = Watch(lambda _, owner: cloud_of(settings, owner))
+        watch = Watch(lambda _, owner: cloud_of(settings, owner), spread=0.0)
         reports = asyncio.run(_reports(watch, target, len(found)))
-        service.record([(row.id, row.version, reports)], {row.id: ""})
-    service.believe([""], "", service.BELIEVED)
+        service.record([(row.id, row.version, reports)], mark)
+    service.believe([mark], "", service.BELIEVED)
 
 
 async def _reports(watch: Watch, target: Mapping[str, Any], wanted: int) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ class Health(models.Model):
     since = models.DateTimeField()
     #: {text, texts, checks: [{key, name, state, text, reached}]}
     detail = EncryptedJSON(null=True)
-    #: Of the environment: the `WatchMark` by which this may be believed.
+    #: The `WatchMark` by which this may be believed: that of who looked at it.
     label = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
@@ -46,9 +46,10 @@ class HealthChange(models.Model):
 
 
 class WatchMark(models.Model):
-    """Until when everything that the watcher of a label told is to be believed; later nobody knows."""
+    """Until when everything that one watcher told is to be believed; later nobody knows."""
 
+    #: One for each process that watches, for each look, and for what is to be looked at anew.
     label = models.CharField(primary_key=True, max_length=64)
-    #: The worker that watches.
+    #: The worker that watches; empty: nobody renews it.
     worker = models.CharField(max_length=255)
     until = models.DateTimeField()

@@ -37,8 +37,9 @@ class ComponentTold:
     checks: tuple[Mapping[str, Any], ...] = ()
 
 
+#: Of what there is to watch, before it was.
+NOBODY = Text("nobody has looked at it yet")
 SIMULATED = Told(State.SIMULATED, Text("nothing of it exists: its cloud writes down what it would do"))
-_NOBODY = Text("nobody has looked at it yet")
 
 
 def simulated(cloud: Mapping[str, Any]) -> bool:
@@ -65,9 +66,9 @@ def of_environments(ids: Collection[str]) -> dict[str, Told]:
     for id in real:
         row = known.get(id)
         if row is None:
-            found[id] = Told(State.UNKNOWN, _NOBODY)
+            found[id] = Told(State.UNKNOWN, NOBODY)
         elif row.state:
-            found[id] = _believed(row, marks, row.label, now)
+            found[id] = _believed(row, marks, now)
     return found
 
 
@@ -83,12 +84,11 @@ def components(id: str, told: Told | None, root: Mapping[str, Any] | None) -> li
     if told == SIMULATED:
         return [ComponentTold(own, SIMULATED) for item in applications_of(root) if (own := id_of(item))]
     rows = list(Health.objects.filter(environment_id=id).order_by("id"))
-    label = next((row.label for row in rows if not row.component), "")
-    marks, now = dict(WatchMark.objects.filter(label=label).values_list("label", "until")), clock.read()
+    marks, now = dict(WatchMark.objects.values_list("label", "until")), clock.read()
     found = []
     for row in rows:
         if row.component and row.state:
-            told = _believed(row, marks, label, now)
+            told = _believed(row, marks, now)
             checks = () if told.state is State.UNKNOWN else tuple(map(_check, (row.detail or {}).get("checks") or ()))
             found.append(ComponentTold(row.component, told, checks))
     return found
@@ -108,8 +108,8 @@ def changes(id: str, most: int = 100) -> list[dict[str, Any]]:
     ]
 
 
-def _believed(row: Health, marks: Mapping[str, datetime], label: str, now: datetime) -> Told:
-    until = marks.get(label)
+def _believed(row: Health, marks: Mapping[str, datetime], now: datetime) -> Told:
+    until = marks.get(row.label)
     if until is None or until < now:
         return Told(State.UNKNOWN, Text("nobody looks: no worker that reaches it lives"), until)
     return Told(State(row.state), _text(row.detail), row.since)

@@ -22,13 +22,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import Error as DatabaseFailed
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 
+from vetro.diagnostics import Text
 from vetro.engine.task.frames import Decoder, FrameError, encode
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.ports import HostPort, HostUnavailable
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
+from vetro.server.ids import new_id
 from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
@@ -47,8 +49,8 @@ SILENT = 20.0
 _COLLECT = 1.0
 #: Leases without a beat after which a worker does not watch any more.
 _LEASES = 2
-#: Environments that are taken up in one round.
-_AT_ONCE = 50
+#: Environments that are taken up in one round, and seconds until one is tried again that could not be taken.
+_AT_ONCE, _AGAIN = 50, 60.0
 
 
 class Watcher:
@@ -72,6 +74,10 @@ class Watcher:
         self._heard = 0.0
         #: Environments that are watched: id -> (version, label).
         self._watched: dict[str, tuple[int, str]] = {}
+        #: Those that could not be taken, and when they are tried again.
+        self._later: dict[str, float] = {}
+        #: What is told is believed by this: each process has one, so nothing of the one before is ever renewed.
+        self._mark = new_id()
         self._told: dict[str, tuple[int, dict[str, Any]]] = {}
         self._clouds: set[str] = set()
         self._led: set[str] | None = None
@@ -126,10 +132,9 @@ class Watcher:
                 raise HostUnavailable("the process that watches says nothing")
             if self._told and self._due("write", _COLLECT):
                 self._write()
-            if not self._due("mark", MARK):
-                return
-        if self._process is not None or not self._watched:
-            service.believe(self._led, self._member.id, service.BELIEVED)
+            # Nothing is believed on while something cannot be written.
+            if self._process is not None and not self._told and self._due("mark", MARK):
+                service.believe([self._mark], self._member.id, service.BELIEVED)
 
     def _due(self, what: str, every: float) -> bool:
         now = time.monotonic()
@@ -148,19 +153,17 @@ class Watcher:
             for id, version, region in rows
             if (label := labels.label_of(self._config, "", _Region(region))) in led
         }
+        now = time.monotonic()
+        self._later = {id: at for id, at in self._later.items() if id in there and at > now}
         gone = [id for id in self._watched if id not in there]
         # What a task works on changes under the watcher's eyes: it is looked at again when the task has ended.
         resting = [id for id in at_work if self._watched.get(id, (-1, ""))[0] >= 0]
-        if gone or resting:
-            self._send({"t": "drop", "ids": [*gone, *resting]})
+        self._rest(*gone, *resting)
         for id in gone:
             del self._watched[id]
-        for id in resting:
-            self._watched[id] = (-1, self._watched[id][1])
-            self._told.pop(id, None)
         taken = 0
         for id, (version, label) in there.items():
-            if id in at_work or self._watched.get(id) == (version, label):
+            if id in at_work or id in self._later or self._watched.get(id) == (version, label):
                 continue
             if taken == _AT_ONCE:
                 self._next["targets"] = 0.0
@@ -172,19 +175,49 @@ class Watcher:
 
     def _take(self, row: Environment, label: str) -> None:
         self._watched[row.id] = (row.version, label)
+        try:
+            messages = self._messages(row)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:  # whatever one environment holds, the others are watched on
+            known = isinstance(error, VetroError)
+            _log.warning("environment %s cannot be watched: %s", row.id, error, exc_info=not known)
+            self._give_up(row.id, Text("what there is to watch cannot be read"))
+            return
+        for message in messages:
+            self._send(message)
+
+    def _messages(self, row: Environment) -> list[dict[str, Any]]:
+        """What the process is told of an environment."""
         if simulated(row.cloud):
-            service.retarget(row.id, label, ())
-            return
+            service.retarget(row.id, self._mark, ())
+            return []
         found = self._reader.components(row)
-        known = service.retarget(row.id, label, [component.id for component in found])
+        known = service.retarget(row.id, self._mark, [component.id for component in found])
         if not found:
-            self._send({"t": "drop", "ids": [row.id]})
-            return
+            return [{"t": "drop", "ids": [row.id]}]
         key, settings = self._reader.cloud(row)
-        if key not in self._clouds:
-            self._clouds.add(key)
-            self._send({"t": "cloud", "key": key, "settings": settings})
-        self._send({"t": "put", "environment": self._reader.target(row, found, key, known)})
+        put = {"t": "put", "environment": self._reader.target(row, found, key, known)}
+        encode(put)  # what cannot be sent is this environment's trouble
+        if key in self._clouds:
+            return [put]
+        self._clouds.add(key)
+        return [{"t": "cloud", "key": key, "settings": settings}, put]
+
+    def _give_up(self, id: str, text: str) -> None:
+        """Leaves an environment out for a while: nobody knows how it is."""
+        service.nobody_knows(id, self._mark, text)
+        self._rest(id)
+        self._later[id] = time.monotonic() + _AGAIN
+
+    def _rest(self, *ids: str) -> None:
+        """These are looked at anew, when there is nothing against it."""
+        if ids:
+            self._send({"t": "drop", "ids": list(ids)})
+        for id in ids:
+            self._told.pop(id, None)
+            if id in self._watched:
+                self._watched[id] = (-1, self._watched[id][1])
 
     # -- the process ---------------------------------------------------------------------------------------------------
 
@@ -225,14 +258,20 @@ class Watcher:
                 self._told[item["id"]] = (item["number"], kept)
 
     def _write(self) -> None:
-        if leads(self._config, self._member) == self._led:  # else somebody else does it now
-            reports = [(id, number, list(items.values())) for id, (number, items) in self._told.items()]
-            service.record(reports, {id: label for id, (_, label) in self._watched.items()})
+        if leads(self._config, self._member) != self._led:  # somebody else does it now, or will begin anew
+            self._end()
+            return
+        reports = [(id, number, list(items.values())) for id, (number, items) in self._told.items()]
+        found = service.record(reports, self._mark)
         self._told = {}
+        self._rest(*found.dropped)
+        for id in found.refused:
+            self._give_up(id, Text("its health cannot be written"))
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        self._watched, self._told, self._clouds = {}, {}, set()
+        self._watched, self._told, self._clouds, self._later = {}, {}, set(), {}
+        self._mark = new_id()
         self._next = dict.fromkeys(self._next, 0.0)
         if process is not None:
             process.kill()
