@@ -18,7 +18,7 @@ from vetro.server.environments.models import State as Model
 from vetro.server.setup import config
 from vetro.server.tasks import clock, members
 from vetro.server.tasks.models import Event, Task, WorkerProcess
-from vetro.server.watch import queries, service, targets, watcher
+from vetro.server.watch import queries, service, target_reader, targets, watcher
 from vetro.server.watch.models import Health, HealthChange, WatchMark
 from vetro.server.watch.watcher import Watcher, leads
 
@@ -629,3 +629,36 @@ def test_only_a_task_that_runs_keeps_the_watcher_off(
     working(row, state, lease)
     round_of(watch)
     assert processes[0].told() == ([{"t": "drop", "ids": [row.id]}] if rests else [])
+
+
+def test_an_environment_whose_checks_cannot_be_read_is_unknown_until_they_can(
+    ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None were kept in their place: what the author checks was green by its servers."""
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    answers: list[Any] = [None, {}]
+    monkeypatch.setattr(watch._reader, "_asked", lambda *args: answers.pop(0))
+    monkeypatch.setattr(target_reader.packages, "pinned", lambda id: {"x": ("1", "d")})
+    monkeypatch.setattr(target_reader.Package.objects, "filter", lambda **query: _Required())
+
+    def say(state: str) -> tuple[str, list[str]]:
+        told = [{"id": row.id, "number": 1, "components": [component("a", state)]}]
+        processes[0].say({"t": "changes", "environments": told})
+        round_of(watch)
+        watch._next["mark"] = 0.0
+        round_of(watch)
+        return whole(row), states(row)
+
+    round_of(watch)
+    assert say("running") == ("unknown", ["unknown"])
+    assert say("down") == ("down", ["down"])
+    assert len(answers) == 1  # it is not read again at once
+    watch._later.clear()
+    round_of(watch)
+    assert answers == [] and say("running") == ("running", ["running"])
+
+
+class _Required:
+    def values_list(self, *names: str, flat: bool) -> list[list[str]]:
+        return [["io.vetro"]]

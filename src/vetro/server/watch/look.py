@@ -42,7 +42,7 @@ def look(config: Config, environment_id: str, launcher: Launcher) -> None:
         target = reader.target(row, found, key, {})
         watch = Watch(lambda _, owner: cloud_of(settings, owner), spread=0.0)
         reports = asyncio.run(_reports(watch, target, len(found)))
-        service.record([(row.id, row.version, reports)], mark)
+        service.record([(row.id, row.version, reader.told(row.id, reports))], mark)
     service.believe([mark], "", service.BELIEVED)
 
 

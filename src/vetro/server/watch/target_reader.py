@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.query.query import AskFailed, ask
 from vetro.engine.task.launcher import Launcher, LauncherError
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
+from vetro.engine.watching.states import State as Known
 from vetro.model.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.secret_names import secrets_of
@@ -27,6 +29,8 @@ _log = logging.getLogger("vetro.worker")
 
 #: Seconds and processor seconds that reading the declarations of the classes of an environment takes at most.
 _SECONDS, _CPU = 20.0, 10.0
+#: States that say that nothing is wrong.
+_WELL = frozenset({"", Known.RUNNING.value, Known.STOPPED.value})
 #: Environments whose declarations are kept.
 _KEPT = 500
 
@@ -38,9 +42,12 @@ class TargetReader:
         self._config = config
         self._launcher = launcher
         self._declared: dict[str, targets.Declared] = {}
+        #: Environments whose declarations could not be read the last time.
+        self.unread: set[str] = set()
 
     def components(self, row: Environment) -> list[targets.Component]:
         """The components of which there is something to watch."""
+        self.unread.discard(row.id)
         state = State.objects.filter(environment=row).order_by("-number").first()
         model = state.model if state is not None else {}
         secrets = secrets_of(digest for _, digest in packages.pinned(row.id).values())
@@ -79,10 +86,21 @@ class TargetReader:
         if key not in self._declared:
             if len(self._declared) >= _KEPT:
                 self._declared.clear()
-            self._declared[key] = self._asked(row, digests, classes)
+            found = self._asked(row, digests, classes)
+            if found is None:
+                self.unread.add(row.id)
+                return {}
+            self._declared[key] = found
         return self._declared[key]
 
-    def _asked(self, row: Environment, digests: list[str], classes: list[str]) -> targets.Declared:
+    def told(self, row_id: str, reports: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Reports about components of an environment: nothing is well of which the author's checks are not known."""
+        if row_id not in self.unread:
+            return list(reports)
+        unknown = encode_messages({"state": Known.UNKNOWN.value, "text": Text("its checks cannot be read")})
+        return [{**item, **unknown} if item["state"] in _WELL else item for item in reports]
+
+    def _asked(self, row: Environment, digests: list[str], classes: list[str]) -> targets.Declared | None:
         task = EngineTask(
             id="watch",
             kind="lifecycle",
@@ -96,7 +114,7 @@ class TargetReader:
             found: targets.Declared = ask(task, launcher=self._launcher, timeout=_SECONDS)
         except (AskFailed, LauncherError) as error:
             _log.warning("the checks of environment %s cannot be read: %s", row.id, error.message)
-            return {}
+            return None
         return found
 
 

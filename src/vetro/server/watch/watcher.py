@@ -51,6 +51,8 @@ _COLLECT = 1.0
 _LEASES = 2
 #: Environments that are taken up in one round, and seconds until one is tried again that could not be taken.
 _AT_ONCE, _AGAIN = 50, 60.0
+#: Seconds for which environments are taken up in one round; one more begins within them.
+_READ = 5.0
 
 
 class Watcher:
@@ -163,9 +165,12 @@ class Watcher:
             del self._watched[id]
         taken = 0
         for id, (version, label) in there.items():
-            if id in at_work or id in self._later or self._watched.get(id) == (version, label):
+            if id in at_work or id in self._later:
                 continue
-            if taken == _AT_ONCE:
+            if self._watched.get(id) == (version, label) and id not in self._reader.unread:
+                continue
+            # What was told before has to be believed on meanwhile, however long packages take to be read.
+            if taken == _AT_ONCE or time.monotonic() - now > _READ:
                 self._next["targets"] = 0.0
                 break
             taken += 1
@@ -184,6 +189,8 @@ class Watcher:
             _log.warning("environment %s cannot be watched: %s", row.id, error, exc_info=not known)
             self._give_up(row.id, Text("what there is to watch cannot be read"))
             return
+        if row.id in self._reader.unread:
+            self._later[row.id] = time.monotonic() + _AGAIN
         for message in messages:
             self._send(message)
 
@@ -261,7 +268,8 @@ class Watcher:
         if leads(self._config, self._member) != self._led:  # somebody else does it now, or will begin anew
             self._end()
             return
-        reports = [(id, number, list(items.values())) for id, (number, items) in self._told.items()]
+        told = self._told.items()
+        reports = [(id, number, self._reader.told(id, items.values())) for id, (number, items) in told]
         found = service.record(reports, self._mark)
         self._told = {}
         self._rest(*found.dropped)
