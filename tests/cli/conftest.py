@@ -59,6 +59,8 @@ def own_database(django_db_blocker: Any) -> Iterator[None]:
         yield
 
 
+#: What ends the processes of a command; most tests keep these for the next one.
+ENDS = (sandboxed_workers.close, effect_hosts.close)
 #: Variables that the processes were started with which are kept for the next command.
 _started_with: dict[str, str] = {}
 #: Those that are for commands only: the processes get folders by their settings.
@@ -71,13 +73,12 @@ def kept_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     It is started anew for a command with other variables.
     """
-    ends = (sandboxed_workers.close, effect_hosts.close)
 
     def kept(made: Callable[..., Any]) -> Callable[..., Any]:
         def get(*args: Any) -> Any:
             now = {name: value for name, value in os.environ.items() if name not in _OF_COMMANDS}
             if _started_with != now:
-                for end in ends:
+                for end in ENDS:
                     end()
                 _started_with.clear()
                 _started_with.update(now)

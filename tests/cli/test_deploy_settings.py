@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import write_package
+from tests.cli.conftest import ENDS, write_package
 from tests.cli.deploykit import BOX, Place
 from vetro.muranopl.session import Session
+from vetro.server import sandboxed_workers
+from vetro.server.tasks import effect_hosts
 
 
 @pytest.fixture
@@ -66,6 +69,28 @@ def test_no_package_code_runs_in_the_command(place: Place, monkeypatch: pytest.M
     place.deploy()
     place.ok("env", "action", "e", "open")
     place.ok("env", "destroy", "e")
+
+
+def test_a_command_ends_the_processes_that_it_started(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests keep them for the next command (`kept_processes`)."""
+    for module, end in zip((sandboxed_workers, effect_hosts), ENDS, strict=True):
+        monkeypatch.setattr(module, "close", end)
+    begun = []
+    host, launcher = effect_hosts.host, sandboxed_workers.launcher
+
+    def noted(made: Callable[..., Any]) -> Callable[..., Any]:
+        def make(*args: Any) -> Any:
+            begun.append(made(*args))
+            return begun[-1]
+
+        return make
+
+    monkeypatch.setattr(effect_hosts, "host", noted(host))
+    monkeypatch.setattr(sandboxed_workers, "launcher", noted(launcher))
+    place.deploy()
+    assert {type(one).__name__ for one in begun} == {"HostProcess", "Launcher"}
+    assert [one.pid for one in begun] == [None] * len(begun)
+    assert not sandboxed_workers._launchers and not effect_hosts._forkers
 
 
 def test_all_that_is_wrong_is_said_at_once(place: Place) -> None:
