@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +16,11 @@ import pytest
 
 from tests.support.needs import need
 from tests.support.servers import image_store, server
+from vetro.clouds.drivers import tools
 from vetro.clouds.drivers.errors import DriverError
+from vetro.clouds.drivers.spec_files import load, save
 from vetro.clouds.drivers.tools import which
+from vetro.clouds.proot import server as proot_server
 from vetro.clouds.proot import systemctl
 from vetro.clouds.proot.driver import ProotDriver
 from vetro.clouds.proot.kind import KIND
@@ -75,6 +80,35 @@ def test_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert driver.statuses(["server-1"]) == {}
     lack = KIND.missing()
     assert lack is not None and "root" in lack
+
+
+def test_a_server_that_has_booted_before_anybody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may show the first process only when its user data has run."""
+    folder = tmp_path / "server-1"
+    booted = folder / "root/run/vetro-boot.json"
+    booted.parent.mkdir(parents=True)
+    save(folder / "server.json", {})
+    proot = tmp_path / "bin/proot"
+    proot.parent.mkdir()
+    proot.write_text(f"#!/bin/sh\necho '{{}}' > {booted}\nexec sleep 60\n")
+    proot.chmod(0o755)
+    monkeypatch.setattr(tools, "PATH", f"{proot.parent}:{tools.PATH}")
+
+    def run_and_wait(words: list[str]) -> None:
+        tools.run(words)
+        end = time.monotonic() + 60
+        while not booted.exists() or not booted.stat().st_size:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    monkeypatch.setattr(proot_server, "run", run_and_wait)
+    one = proot_server.ProotServer(folder)
+    one.start({})
+    try:
+        assert one.status() == "ACTIVE"
+    finally:
+        pid = load(folder / "running.json")[0]
+        os.kill(pid, signal.SIGKILL)
 
 
 class TestServices:

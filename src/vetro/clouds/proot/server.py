@@ -115,17 +115,22 @@ class ProotServer:
         # A session of its own: it outlives us.
         run(["sh", "-c", 'setsid sh -c "$0" sh "$@" >/dev/null 2>&1 &', script, str(pid), str(log), *words])
         end = time.monotonic() + 30
-        while not (data := read_small(str(self.root), "/run/vetro-boot.json")):
+        first: Process | None = None
+        booted = False
+        # Both are waited for: a busy machine may show the first process only after its user data has run.
+        while first is None or not booted:
+            booted = booted or bool(read_small(str(self.root), "/run/vetro-boot.json"))
             if pid.exists() and (text := pid.read_text("ascii").strip()):
-                found = process(int(text))
-                if found is None:
+                if (found := process(int(text))) is None:
                     raise ServerBootFailed(f"the server '{self.id}' did not start: {self.console(3)}")
-                save(self.folder / "running.json", [found.pid, found.started])
+                if found != first:
+                    save(self.folder / "running.json", [found.pid, found.started])
+                first = found
             if time.monotonic() > end:
                 self.end()
                 raise ServerBootFailed(f"the server '{self.id}' did not start within 30 s: {self.console(3)}")
-            time.sleep(0.02)
-        del data
+            if first is None or not booted:
+                time.sleep(0.02)
 
     def stop(self) -> None:
         """Ends its processes; its files stay."""
