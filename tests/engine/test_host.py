@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 from tests.faults.harness import OWNER, make_host
 from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.agent.signing import ensure_key
-from vetro.clouds.interface import Conflict, Message, NotAvailable, NotFound, StackFailed, Taken
+from vetro.clouds.interface import CloudError, Conflict, Message, NotAvailable, NotFound, StackFailed, Taken
 from vetro.engine.effect_kinds import KINDS, Answer
 from vetro.engine.host import EffectsHost, HostConfigError, Request, Seal
 from vetro.engine.host.agents import Agents
@@ -424,3 +424,33 @@ def test_many_waiting_effects_hold_up_nobody(host: EffectsHost) -> None:
     assert answers.get("last")[0]["result"]["Body"] == "ran p"  # type: ignore[attr-defined]
     host.close(10)
     assert os.getpid()
+
+
+def test_servers_are_switched_beside_each_other(host: EffectsHost, world: World) -> None:
+    assert host.perform("1", "server.power", {"action": "stop", "servers": ["a", "b"]}) == {"failed": {}}
+    assert sorted(world.done("power")) == ["stop a", "stop b"]
+    assert host.perform("2", "server.power", {"action": "stop", "servers": []}) == {"failed": {}}
+    for args in (
+        {"action": "burn", "servers": ["a"]},
+        {"action": "stop"},
+        {"action": "stop", "servers": "a"},
+        {"action": "stop", "servers": [1]},
+        {"servers": ["a"]},
+    ):
+        with pytest.raises(BadRequest):
+            host.perform("3", "server.power", args)
+    assert len(world.done("power")) == 2
+
+
+def test_what_cannot_be_switched_is_told_server_by_server(host: EffectsHost, world: World) -> None:
+    power = host.cloud.power  # type: ignore[attr-defined]
+
+    def broken(owner: Any, server: str, action: str) -> None:
+        if server == "b":
+            raise CloudError("its disk is gone")
+        power(owner, server, action)
+
+    host.cloud.power = broken  # type: ignore[attr-defined]
+    told = host.perform("1", "server.power", {"action": "start", "servers": ["a", "b", "c"]})
+    assert told == {"failed": {"b": "its disk is gone"}}
+    assert sorted(world.done("power")) == ["start a", "start c"]

@@ -112,7 +112,7 @@ def test_the_cloud_tells_servers_that_ended(tmp_path: Path, monkeypatch: pytest.
     assert world.cloud.why_missing(OWNER, QUEUE) is None
     assert world.cloud.why_missing(Owner("project", "other"), QUEUE) is not None
     monkeypatch.setattr(world.driver, "statuses", lambda servers: {server.id: "SHUTOFF"})
-    assert world.cloud.why_silent(OWNER, QUEUE) is None  # somebody stopped it and may start it
+    assert world.cloud.why_silent(OWNER, QUEUE) == "server 'web' is switched off; start it first"
     for seen in ({server.id: "ERROR"}, {}):
         monkeypatch.setattr(world.driver, "statuses", lambda servers, seen=seen: seen)
         assert world.cloud.why_silent(OWNER, QUEUE) == "server 'web' has ended by itself"

@@ -30,6 +30,7 @@ TABLE: Mapping[str, tuple[str, tuple[str, str] | None]] = {
     "stack.read": ("effect('stack.read', dict(name => s, region => null))", None),
     "stack.push": ("push(s)", ("push", "s")),
     "stack.delete": ("effect('stack.delete', dict(name => old, region => null))", ("delete", "old")),
+    "server.power": ("effect('server.power', dict(action => stop, servers => list(s)))", ("power", "stop s")),
     "network": ("effect(network, dict(query => router))", ("network", "router")),
     "metadef": ("effect(metadef, dict(query => namespaces, resource_type => x))", None),
     "agent.send": ("plan(p, 'agent.send')", ("run", "p")),

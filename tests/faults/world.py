@@ -149,6 +149,11 @@ class WorldCloud(World):
             if self._db.execute("DELETE FROM stacks WHERE name=?", (name,)).rowcount:
                 self.did("delete", name)
 
+    def power(self, owner: Any, server: str, action: str) -> None:
+        with self.deed():
+            if self.done("power")[-1:] != [f"{action} {server}"]:
+                self.did("power", f"{action} {server}")
+
     def network(self, owner: Any, region: str, query: str, args: Mapping[str, Any]) -> Any:
         if query == "router":
             with self.deed():

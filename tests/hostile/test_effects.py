@@ -70,6 +70,7 @@ EFFECTS: Mapping[str, Mapping[str, Any]] = {
     "stack.read": {"region": None, "name": "stack", "wait": False},
     "stack.push": pushed("stack", _VALUE),
     "stack.delete": {"region": None, "name": "none"},
+    "server.power": {"action": "stop", "servers": ["none"]},
     "network": {"region": None, "query": "cidr", "router": "r", "network": "n", "version": 4},
     "metadef": {"region": None, "query": "objects", "namespace": "x", "resource_type": "x"},
     "agent.send": {**_AGENT, "login": False},
@@ -224,6 +225,16 @@ def test_no_argument_reaches_another_project(neighbours: Neighbours, kind: str) 
         told = neighbours.ask(kind, {**valid, **{key: value for key, value in theirs.items() if key in valid}})
         assert isinstance(told, dict) and told["kind"] in ("bad-argument", "error"), told
         neighbours.untouched(kind)
+
+
+@pytest.mark.attack("effects", "another project's servers")
+@pytest.mark.parametrize("action", ["start", "stop", "restart"])
+def test_no_server_of_others_is_switched(neighbours: Neighbours, action: str) -> None:
+    ids = [value for name, value in neighbours.foreign.items() if name.endswith("server id")]
+    assert len(ids) == 2
+    told = neighbours.ask("server.power", {"action": action, "servers": ids})
+    assert told == {"failed": {id: f"there is no server '{id}'" for id in ids}}
+    neighbours.untouched(action)
 
 
 @pytest.mark.attack("effects", "wrong types and names")

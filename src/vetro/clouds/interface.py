@@ -180,6 +180,24 @@ class ListsServers(Protocol):
         ...  # pragma: no cover - protocol
 
 
+#: What can be done with a server.
+PowerAction = Literal["start", "stop", "restart"]
+
+
+@runtime_checkable
+class Power(Protocol):
+    """A cloud whose servers can be switched off and on."""
+
+    def power(self, owner: Owner, server: str, action: PowerAction) -> None:
+        """Starts, stops or restarts a server (by id) with its disks, and waits until that is done.
+
+        The same action twice, or once more after it was broken off, ends in the same state: a server that runs is not
+        started, one that is off or broken is not stopped. Raises `NotFound` for what is not this owner's, and
+        `CloudError` with the reason.
+        """
+        ...  # pragma: no cover - protocol
+
+
 @runtime_checkable
 class Cloud(Protocol):
     """One cloud with one or several regions; '' is the home region. May be used from several threads."""
@@ -328,6 +346,8 @@ class Capabilities:
     shared_ips: bool = False
     #: The flavor of a server can be changed.
     resize: bool = False
+    #: Servers can be stopped and started again with their disks; such a cloud is a `Power`.
+    power: bool = False
     machines: Literal["container", "vm", "host"] = "container"
     #: Of servers, as `platform.machine` names them; empty: it depends on the image.
     architectures: Sequence[str] = ()

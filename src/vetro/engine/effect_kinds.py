@@ -48,6 +48,8 @@ KINDS: Mapping[str, tuple[Policy, Answer]] = {
     "stack.read": (Policy.CONVERGENT, Answer.WAITS),
     "stack.push": (Policy.CONVERGENT, Answer.WAITS),
     "stack.delete": (Policy.CONVERGENT, Answer.WAITS),
+    # It says the state that is wanted; a restart that is done twice ends as one does.
+    "server.power": (Policy.CONVERGENT, Answer.WAITS),
     # Hosts make a missing router under a fixed name and find it there.
     "network": (Policy.CONVERGENT, Answer.WAITS),
     "metadef": (Policy.CONVERGENT, Answer.WAITS),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.drivers.errors import DriverError
-from vetro.clouds.interface import CloudError, Conflict, Owner
+from vetro.clouds.interface import CloudError, Conflict, NotFound, Owner
 from vetro.clouds.stacks.settings import StackSettings
 
 
@@ -219,3 +219,36 @@ def test_a_block_that_this_machine_uses_is_leased_to_nobody(
     )
     rows = world.cloud._database.rows("SELECT cidr FROM leases WHERE cidr = '10.0.3.0/24'")
     assert bool(rows) is leased
+
+
+# -- switched on and off -----------------------------------------------------------------------------------------------
+
+
+def test_servers_are_switched_off_and_on(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud, ids = running.world.cloud, {server.name: server.id for server in running.servers()}
+    names = {id: name for name, id in ids.items()}
+    stopped: list[str] = []
+
+    def stop(id: str) -> None:
+        stopped.append(names[id])
+        running.states[names[id]] = "SHUTOFF"
+
+    monkeypatch.setattr(running.world.driver, "stop", stop)
+    cloud.power(OWNER, ids["one"], "stop")
+    assert running.states["one"] == "SHUTOFF" and stopped == ["one"]
+    assert running.status() == "CREATE_COMPLETE", "it was stopped on purpose"
+    assert cloud.heal(OWNER) == []
+    cloud.power(OWNER, ids["one"], "start")
+    cloud.power(OWNER, ids["one"], "start")
+    assert running.started == ["one"], "what runs is not started again"
+    cloud.power(OWNER, ids["two"], "restart")
+    running.states["three"] = "ERROR"
+    cloud.power(OWNER, ids["three"], "start")
+    assert running.started == ["one", "two", "three"]
+    running.states["one"], running.broken = "ERROR", {"one"}
+    with pytest.raises(DriverError, match="the server 'one' cannot be started again: its disk is gone"):
+        cloud.power(OWNER, ids["one"], "start")
+    for owner in (Owner("project", "other"), Owner("other", OWNER.environment)):
+        with pytest.raises(NotFound, match="there is no server"):
+            cloud.power(owner, ids["two"], "stop")
+    assert stopped == ["one", "two"]

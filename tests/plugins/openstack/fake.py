@@ -52,6 +52,9 @@ class Fake(ThreadingHTTPServer):
         #: What was sent to services but Heat: (service, path, body); answers by (service, path).
         self.posted: list[tuple[str, str, Any]] = []
         self.answers: dict[tuple[str, str], Any] = {}
+        #: Servers that can be started and stopped: id -> record; and what was done with them: (id, action).
+        self.servers: dict[str, dict[str, Any]] = {}
+        self.acted: list[tuple[str, str]] = []
         #: Requests that the real services would not understand.
         self.strange: list[str] = []
         self._ids = itertools.count(1)
@@ -209,6 +212,9 @@ class Fake(ThreadingHTTPServer):
         if path != "/":
             reason = objection(service, method, bare, query, body)
             self.strange += [f"{method} {path}: {reason}"] if reason else []
+        server = re.fullmatch(r"/servers/([^/]+)(/action)?", bare) if service == "nova" else None
+        if server is not None and server[1] in self.servers:
+            return self._server(self.servers[server[1]], body if server[2] else None)
         if method != "GET":
             self.posted.append((service, path, body))
             found = self.answers.get((service, path))
@@ -231,6 +237,29 @@ class Fake(ThreadingHTTPServer):
             start = marks.index(query["marker"][0]) + 1 if "marker" in query else 0
             rows = rows[start : start + int(query.get("limit", ["1000"])[0])]
         return 200, {key: rows}
+
+    def _server(self, record: dict[str, Any], action: Any) -> Reply:
+        """One of `servers`: as strict about states as Nova is, and as slow: a change is seen at the second look."""
+        if action is None:
+            shown = dict(record)
+            if record.pop("OS-EXT-STS:task_state", None):
+                record["status"] = record.pop("next")
+            return 200, {"server": {key: value for key, value in shown.items() if key != "next"}}
+        ((name, more),) = action.items()
+        self.acted.append((record["id"], name))
+        kind = f"{name} {more['type']}" if name == "reboot" else name
+        allowed, then = {
+            "os-start": (("SHUTOFF",), "ACTIVE"),
+            "os-stop": (("ACTIVE", "ERROR"), "SHUTOFF"),
+            "unpause": (("PAUSED",), "ACTIVE"),
+            "reboot SOFT": (("ACTIVE",), "ACTIVE"),
+            "reboot HARD": (("ACTIVE", "ERROR", "SHUTOFF", "PAUSED"), "ACTIVE"),
+        }[kind]
+        if record.get("OS-EXT-STS:task_state") or record["status"] not in allowed:
+            why = f"Cannot '{name}' instance while it is in vm_state {record['status'].lower()}"
+            return 409, {"conflictingRequest": {"code": 409, "message": why}}
+        record.update({"OS-EXT-STS:task_state": name, "next": "ERROR" if self.failing else then})
+        return 202, None
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -10,10 +10,10 @@ import pytest
 
 from tests.plugins.openstack.documented import objection
 from tests.plugins.openstack.fake import Fake
-from vetro.clouds.interface import NotAvailable, NotFound, Owner, StackChange
+from vetro.clouds.interface import CloudError, NotAvailable, NotFound, Owner, Power, StackChange
 from vetro.forms.cloud_lists import rows
 from vetro.library.stackdata import difference, digest_of, parts_of
-from vetro_openstack import OpenStackCloud, OpenStackSettings, SettingWrong, networking, stack_progress
+from vetro_openstack import OpenStackCloud, OpenStackSettings, SettingWrong, networking, servers, stack_progress
 from vetro_openstack import link as links
 from vetro_openstack.catalog import QueryUnknown
 from vetro_openstack.errors import Closing, SignInRefused
@@ -198,6 +198,76 @@ def test_servers_and_consoles(fake: Fake, cloud: OpenStackCloud) -> None:
     for owner, id in ((OWNER, "x"), (Owner("project", "Env2"), "s1")):
         with pytest.raises(NotFound):
             cloud.console(owner, id)
+
+
+def one_server(fake: Fake, cloud: OpenStackCloud, state: str) -> dict[str, Any]:
+    wanted = parts_of({"resources": {"a": {"type": "OS::Nova::Server"}}})
+    cloud.push_stack(OWNER, "", "web", StackChange(digest_of(wanted), None, *difference({}, wanted)))
+    ((_, row),) = fake.stacks.items()
+    row["resources"] = [
+        {"resource_name": "a", "resource_type": "OS::Nova::Server", "physical_resource_id": "s1", "resource_status": ""}
+    ]
+    fake.servers = {"s1": {"id": "s1", "name": "web-1", "status": state}, "s2": {"id": "s2", "status": "ACTIVE"}}
+    return fake.servers["s1"]
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "asked", "after"),
+    [
+        ("start", "SHUTOFF", ["os-start"], "ACTIVE"),
+        ("start", "ACTIVE", [], "ACTIVE"),
+        ("start", "ERROR", ["reboot"], "ACTIVE"),
+        ("start", "PAUSED", ["unpause"], "ACTIVE"),
+        ("stop", "ACTIVE", ["os-stop"], "SHUTOFF"),
+        ("stop", "SHUTOFF", [], "SHUTOFF"),
+        ("stop", "ERROR", ["os-stop"], "SHUTOFF"),
+        ("restart", "ACTIVE", ["reboot"], "ACTIVE"),
+        ("restart", "SHUTOFF", ["os-start"], "ACTIVE"),
+    ],
+)
+def test_servers_are_switched(
+    fake: Fake, cloud: OpenStackCloud, monkeypatch: pytest.MonkeyPatch, action: Any, before: str, asked: Any, after: str
+) -> None:
+    monkeypatch.setattr(servers, "_LOOK", 0.001)
+    record = one_server(fake, cloud, before)
+    assert isinstance(cloud, Power)
+    cloud.power(OWNER, "s1", action)
+    assert fake.acted == [("s1", name) for name in asked] and record["status"] == after
+    assert "OS-EXT-STS:task_state" not in record, "it waits for the end"
+    if action != "restart":
+        cloud.power(OWNER, "s1", action)
+        assert len(fake.acted) == len(asked), "a second time does nothing"
+
+
+def test_what_nova_is_at_already_is_waited_for(
+    fake: Fake, cloud: OpenStackCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a worker that was killed when it had asked."""
+    monkeypatch.setattr(servers, "_LOOK", 0.001)
+    record = one_server(fake, cloud, "ACTIVE")
+    record.update({"OS-EXT-STS:task_state": "powering-off", "next": "SHUTOFF"})
+    cloud.power(OWNER, "s1", "stop")
+    assert fake.acted == [] and record["status"] == "SHUTOFF"
+    record.update({"OS-EXT-STS:task_state": "powering-off", "next": "SHUTOFF"})
+    cloud.power(OWNER, "s1", "start")
+    assert fake.acted == [("s1", "os-start")] and record["status"] == "ACTIVE"
+
+
+def test_what_does_not_start_says_why(fake: Fake, cloud: OpenStackCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "_LOOK", 0.001)
+    record = one_server(fake, cloud, "SHUTOFF")
+    record["fault"] = {"message": "No valid host was found"}
+    fake.failing = "yes"
+    with pytest.raises(CloudError, match="server 'web-1' did not start: No valid host was found"):
+        cloud.power(OWNER, "s1", "start")
+    monkeypatch.setattr(servers, "_WITHIN", 0.0)
+    record.update(status="BUILD")
+    with pytest.raises(CloudError, match="server 'web-1' did not start within 0 s: Nova shows it as BUILD"):
+        cloud.power(OWNER, "s1", "start")
+    for owner, id in ((OWNER, "s2"), (OWNER, "none"), (Owner("project", "Env2"), "s1")):
+        with pytest.raises(NotFound, match="there is no server"):
+            cloud.power(owner, id, "stop")
+    assert fake.servers["s2"]["status"] == "ACTIVE"
 
 
 def test_regions(fake: Fake) -> None:

@@ -14,6 +14,7 @@ from vetro.clouds.interface import (
     NotAvailable,
     NotFound,
     Owner,
+    PowerAction,
     ResourceState,
     ServerState,
     StackChange,
@@ -134,6 +135,15 @@ class OpenStackCloud:
             if said is not None:
                 return said
         return None
+
+    def power(self, owner: Owner, server: str, action: PowerAction) -> None:
+        """See `Power.power`: actions of Nova, on servers that the owner's stacks have made."""
+        for region in ("", *self.regions()):
+            link = self._link(owner, region)
+            if server in servers.ids(link, self._stacks, owner):
+                servers.power(link, server, action)
+                return
+        raise NotFound(f"there is no server '{server}'")
 
     def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
         """See `Cloud.network`."""

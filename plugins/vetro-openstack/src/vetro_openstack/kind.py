@@ -51,6 +51,7 @@ class OpenStackKind:
             floating=True,
             shared_ips=True,
             resize=True,
+            power=True,
             machines="vm",
         )
 

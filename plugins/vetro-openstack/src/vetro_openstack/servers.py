@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from vetro.clouds.interface import NotFound, Owner, ServerState
+from vetro.clouds.interface import CloudError, Conflict, NotFound, Owner, PowerAction, ServerState
 from vetro_openstack import marks
 from vetro_openstack.link import Link
 from vetro_openstack.stack_progress import path_of
@@ -16,6 +17,23 @@ from vetro_openstack.stacks import Stacks
 SERVER = "OS::Nova::Server"
 _STATES = {"BUILD": "BUILD", "ACTIVE": "ACTIVE", "ERROR": "ERROR", "REBUILD": "BUILD", "SHUTOFF": "SHUTOFF"}
 _MOST_LINES = 10_000
+_OFF = frozenset({"SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"})
+_ON: Mapping[str, Any] = {
+    "SHUTOFF": {"os-start": None},
+    "PAUSED": {"unpause": None},
+    "SUSPENDED": {"resume": None},
+    "SHELVED": {"unshelve": None},
+    "SHELVED_OFFLOADED": {"unshelve": None},
+    "ERROR": {"reboot": {"type": "HARD"}},
+}
+#: What Nova is asked for, by the state that it shows.
+_ASKED: Mapping[PowerAction, Mapping[str, Any]] = {
+    "start": _ON,
+    "stop": {"ACTIVE": {"os-stop": None}, "ERROR": {"os-stop": None}},
+    "restart": {**_ON, "ACTIVE": {"reboot": {"type": "SOFT"}}},
+}
+#: Seconds that Nova may take for one of these, and between two looks at the server.
+_WITHIN, _LOOK = 300.0, 1.0
 
 
 def servers(link: Link, stacks: Stacks, owner: Owner, region: str) -> Sequence[ServerState]:
@@ -57,6 +75,40 @@ def console_output(link: Link, server: str, lines: int) -> str:
     if answer is None:
         raise NotFound(f"Nova has no server '{server}' any more")
     return str(answer.get("output") or "")
+
+
+def power(link: Link, server: str, action: PowerAction) -> None:
+    """See `vetro.clouds.interface.Power.power`. The server is known to be the owner's.
+
+    Nova refuses what does not fit the state (409), so what it is asked for follows from that.
+    """
+    asked, end = False, time.monotonic() + _WITHIN
+    while True:
+        answer = link.get("compute", f"/servers/{server}")
+        if answer is None:
+            raise NotFound(f"Nova has no server '{server}' any more")
+        record = answer["server"]
+        state, name = str(record.get("status")), str(record.get("name") or server)
+        if not record.get("OS-EXT-STS:task_state"):  # else Nova is at it, for us or for somebody else
+            if state in _OFF if action == "stop" else state == "ACTIVE" and (asked or action == "start"):
+                return
+            body = None if asked else _ASKED[action].get(state)
+            if body is not None:
+                try:
+                    link.request("compute", "POST", f"/servers/{server}/action", json=body)
+                    asked = True
+                except Conflict:  # it has changed since it was looked at
+                    pass
+            elif state == "ERROR":
+                raise CloudError(f"server '{name}' did not {action}: {_fault(record)}")
+        if time.monotonic() > end:
+            raise CloudError(f"server '{name}' did not {action} within {_WITHIN:.0f} s: Nova shows it as {state}")
+        link.pause(_LOOK)
+
+
+def _fault(record: Mapping[str, Any]) -> str:
+    fault = record.get("fault")
+    return str((fault or {}).get("message") or "Nova says no more than ERROR")[:500]
 
 
 def _ids(link: Link, stacks: Stacks, owner: Owner) -> list[tuple[str, str]]:

@@ -239,7 +239,7 @@ class ToyKind(DriverKind[StackSettings]):
         return ToyDriver(place.directory)
 
     def capabilities(self, settings: StackSettings) -> Capabilities:
-        return Capabilities(executes=True, walls="none", agents="none", machines="host", quota=True)
+        return Capabilities(executes=True, walls="none", agents="none", machines="host", quota=True, power=True)
 
     def lacks(self, settings: StackSettings, place: Place) -> Lack | None:
         return None if shutil.which("unshare") else Lack("there is no unshare", "apt-get install util-linux")

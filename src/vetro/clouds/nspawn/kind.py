@@ -83,6 +83,7 @@ class NspawnKind(GuestKind[StackSettings]):
             groups="full",
             floating=True,
             shared_ips=True,
+            power=True,
             architectures=(platform.machine(),),
             quota=True,
         )

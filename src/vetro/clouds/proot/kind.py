@@ -54,6 +54,7 @@ class ProotKind(GuestKind[StackSettings]):
             walls="none",
             agents="stream",
             volumes="record",
+            power=True,
             machines="host",
             architectures=(platform.machine(),),
             quota=True,

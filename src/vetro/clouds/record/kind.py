@@ -60,6 +60,7 @@ class RecordKind(DriverKind[RecordSettings]):
             floating=True,
             shared_ips=True,
             resize=True,
+            power=True,
             quota=True,
         )
 

@@ -17,6 +17,7 @@ from vetro.clouds.interface import (
     CloudError,
     NotFound,
     Owner,
+    PowerAction,
     ServerState,
     StackChange,
     StackState,
@@ -184,6 +185,10 @@ class StackCloud:
                 return self.driver.console(server, lines)
         raise NotFound(f"there is no server '{server}'")
 
+    def power(self, owner: Owner, server: str, action: PowerAction) -> None:
+        """See `Power.power`."""
+        self._stacks.power(owner, server, action)
+
     def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
         """See `Cloud.network`."""
         return Networking(self._services, owner, region_named(self._settings, region)).answer(query, args)
@@ -208,11 +213,13 @@ class StackCloud:
         return self.driver.channel(owner)
 
     def why_silent(self, owner: Owner, queue: str) -> str | None:
-        """Why the agent with this queue cannot answer: its server has ended by itself. None while it may."""
+        """Why the agent with this queue cannot answer: its server does not run. None while it may."""
         item = self._with_queue(owner, queue)
         if item is None or item["status"] == "BUILD":
             return None
         seen = self.driver.statuses([item["id"]]).get(item["id"], "ERROR")
+        if seen == "SHUTOFF":
+            return f"server '{item['name']}' is switched off; start it first"
         return f"server '{item['name']}' has ended by itself" if seen == "ERROR" else None
 
     def why_missing(self, owner: Owner, queue: str) -> str | None:

@@ -11,6 +11,7 @@ from vetro.clouds.drivers.values import Name, ValueInvalid, short
 from vetro.clouds.interface import (
     CloudError,
     Owner,
+    PowerAction,
     StackChange,
     StackFailed,
     StackState,
@@ -76,6 +77,12 @@ class Stacks:
                 restart.start_again(self.services, gone)
                 started += [str(server["name"]) for server in gone]
         return started
+
+    def power(self, owner: Owner, server: str, action: PowerAction) -> None:
+        """See `vetro.clouds.interface.Power.power`."""
+        row, item = restart.found(self.services, owner, server)
+        with self._locks.held(owner.project, row.region, row.name):
+            restart.switch(self.services, item, action)
 
     def _own(self, owner: Owner, region: str, name: str) -> StackRow | None:
         row = self.interpreter.rows.find(owner.project, region, name)

@@ -1,19 +1,34 @@
-"""Effects ``stack.*``, ``network`` and ``metadef``: a cloud on behalf of one environment (CORE_LIBRARY.md 3)."""
+"""Effects ``stack.*``, ``server.power``, ``network``, ``metadef``: a cloud for one environment (CORE_LIBRARY.md 3)."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, get_args
 
-from vetro.clouds.interface import Cloud, Conflict, Owner, StackChange, StackState, StaleStack, Taken
+from vetro.clouds.interface import (
+    Cloud,
+    CloudError,
+    Conflict,
+    NotAvailable,
+    Owner,
+    Power,
+    PowerAction,
+    StackChange,
+    StackState,
+    StaleStack,
+    Taken,
+)
 from vetro.engine.host.answer import BadRequest, Handler, Request, is_unicode
 
 #: Seconds before a stack that another operation holds is tried again, and how often.
 CONFLICT_PAUSES = (3.0, 6.0, 12.0, 24.0)
 #: How many states of a stack's outputs are remembered.
 _REMEMBERED = 4
+#: Servers that are started or stopped at once for one effect.
+_TOGETHER = 8
 
 Stack = tuple[str, str]
 
@@ -72,6 +87,7 @@ class Stacks:
             "stack.read": self.read,
             "stack.push": self.push,
             "stack.delete": self.delete,
+            "server.power": self.power,
             "network": self.network,
             "metadef": self.metadef,
         }
@@ -152,6 +168,29 @@ class Stacks:
             self._outputs.pop(stack, None)
 
         return self._in_turn(request, work)
+
+    def power(self, request: Request) -> Any:
+        """``server.power``: several servers beside each other. The answer has those that it failed for, and why."""
+        wanted, servers = request.text("action"), request.args.get("servers")
+        action: PowerAction | None = next((known for known in get_args(PowerAction) if known == wanted), None)
+        if action is None:
+            raise BadRequest(f"argument 'action' of effect '{request.kind}' must be start, stop or restart")
+        if not isinstance(servers, list) or not all(isinstance(id, str) and is_unicode(id) for id in servers):
+            raise BadRequest(f"argument 'servers' of effect '{request.kind}' must be a list of ids")
+        cloud = self._cloud
+        if not isinstance(cloud, Power):
+            raise NotAvailable(f"servers of this cloud ({cloud.name}) cannot be started and stopped")
+
+        def switch(server: str, action: PowerAction = action) -> str | None:
+            try:
+                self._patiently(request, lambda: cloud.power(self._owner, server, action))
+            except CloudError as error:
+                return error.message
+            return None
+
+        with ThreadPoolExecutor(_TOGETHER, "vetro-power") as pool:
+            ends = zip(servers, pool.map(switch, servers), strict=True)
+            return {"failed": {server: why for server, why in ends if why is not None}}
 
     def network(self, request: Request) -> Any:
         """``network``."""

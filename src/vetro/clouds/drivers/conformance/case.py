@@ -192,7 +192,7 @@ class DriverCase:
             raise AssertionError("it was not refused")
 
     @staticmethod
-    def _killed(work: Callable[[], None], after: float) -> None:
+    def _killed(work: Callable[[], object], after: float) -> None:
         """Does ``work`` in another process, which is killed after so many seconds."""
         child = os.fork()
         if child == 0:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import time
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 from unittest import SkipTest
 
 from vetro.clouds.drivers.base import (
@@ -22,7 +26,8 @@ from vetro.clouds.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
-from vetro.clouds.interface import Message, NotAvailable, NotFound
+from vetro.clouds.interface import Message, NotAvailable, NotFound, PowerAction
+from vetro.clouds.interface import Power as Switches
 from vetro.clouds.quotas import QuotaExceeded
 
 #: Where the servers of these tests serve pages.
@@ -32,7 +37,7 @@ SERVES = f"#!/bin/sh\nmkdir -p /srv/www\ncd /srv/www\nsetsid python3 -m http.ser
 
 
 class Power(DriverCase):
-    """Servers are stopped, started and end. For all that execute something."""
+    """`Capabilities.power`: servers are stopped, started and end."""
 
     def test_a_stopped_server_keeps_its_files(self) -> None:
         """And is known: stopped, it is neither gone nor broken."""
@@ -61,6 +66,51 @@ class Power(DriverCase):
                 driver.clear()
                 driver.close()
             self._settles(before)
+
+    def test_the_cloud_switches_servers_as_claimed(self) -> None:
+        """Each action twice ends in the same state, also what is broken or off; only servers of one's own."""
+        self._needs(power=(True,))
+        with self._folder() as folder, self._whole_cloud(folder, self.place(folder)) as cloud:
+            assert issubclass(type(cloud), Switches), "it is claimed"
+            self._push(cloud)
+            (server,) = cloud.servers(OWNER)
+            wanted: list[tuple[PowerAction, str]] = [("stop", "SHUTOFF"), ("start", "ACTIVE"), ("restart", "ACTIVE")]
+            for action, state in [*wanted, wanted[0], wanted[2], *wanted[:2]]:
+                self._twice(lambda action=action: cloud.power(OWNER, server.id, action))  # type: ignore[misc]
+                assert [found.status for found in cloud.servers(OWNER)] == [state], action
+            for owner, id in ((replace(OWNER, environment="other"), server.id), (OWNER, "server-9")):
+                try:
+                    cloud.power(owner, id, "stop")
+                except NotFound:
+                    continue
+                raise AssertionError(f"{id} of {owner} was stopped")
+            assert [found.status for found in cloud.servers(OWNER)] == ["ACTIVE"]
+
+    def test_a_process_that_is_killed_while_it_switches_leaves_what_the_next_one_finishes(self) -> None:
+        """Whenever it dies, the same action again ends in its state."""
+        self._needs(power=(True,))
+        self.check()
+        with self._folder() as folder:
+            try:
+                with self._opened(folder) as cloud:
+                    self._push(cloud)
+                steps: list[tuple[PowerAction, str]] = [("stop", "SHUTOFF"), ("start", "ACTIVE"), ("restart", "ACTIVE")]
+                for after in self.kills:
+                    for action, state in steps:
+                        self._killed(partial(self._switch, folder, action), after)
+                        assert self._switch(folder, action) == [state], f"{action}, killed after {after} s"
+            finally:
+                with self._whole_cloud(folder, self.place(folder)):
+                    pass
+
+    def _opened(self, folder: Path) -> contextlib.closing[Any]:
+        return contextlib.closing(self.kind.open(self.kind.settings.from_json(self.settings()), self.place(folder)))
+
+    def _switch(self, folder: Path, action: PowerAction) -> list[str]:
+        with self._opened(folder) as cloud:
+            (server,) = cloud.servers(OWNER)
+            cloud.power(OWNER, server.id, action)
+            return [found.status for found in cloud.servers(OWNER)]
 
 
 class Consoles(DriverCase):
@@ -342,9 +392,13 @@ class Claims(DriverCase):
     """Capabilities for which a driver has to offer an interface."""
 
     def test_nothing_is_claimed_without_an_interface(self) -> None:
-        """Several machines need `Placement`; terminals and snapshots of servers have no interface for drivers yet."""
+        """Several machines need `Placement`; terminals and snapshots of servers have no interface for drivers yet.
+
+        Whoever can start and stop servers at all says so: every driver can.
+        """
         able = self._able()
         assert able.consoles != "terminal" and not able.server_snapshots
+        assert able.power
         self.check()
         with self._folder() as folder:
             driver = self._driver(folder)

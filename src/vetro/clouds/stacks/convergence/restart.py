@@ -1,4 +1,4 @@
-"""Servers of stacks that ended by themselves, or with this machine, are found and started again with their disks."""
+"""Servers of stacks are switched off and on with their disks, also those that ended by themselves."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 
 from vetro.clouds.drivers.base import Placement
-from vetro.clouds.interface import CloudError, Conflict
+from vetro.clouds.drivers.values import short
+from vetro.clouds.interface import CloudError, Conflict, NotFound, Owner, PowerAction
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.specs import need_network, server_spec
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Record
+from vetro.clouds.stacks.state.rows import Rows, StackRow
 
 #: Seconds between two looks at servers whose machine does not answer.
 _PAUSE = 1.0
@@ -79,6 +81,38 @@ def start_again(services: Services, servers: Collection[Record]) -> None:
         starts = [pool.submit(start, server) for server in servers]
     for one in starts:
         one.result()
+
+
+def found(services: Services, owner: Owner, server: str) -> tuple[StackRow, Record]:
+    """The stack that a server (by id) of an owner belongs to, which is in no other one, and the server itself.
+
+    Raises `NotFound` for what is not this owner's, `Conflict` for a server that was never finished.
+    """
+    row = services.database.row(
+        "SELECT records.body, resources.stack FROM resources JOIN records ON records.id = resources.id"
+        " WHERE records.id = ? AND records.kind = 'server' AND records.project = ? AND records.environment = ?",
+        (server, owner.project, owner.environment),
+    )
+    rows = Rows(services.database)
+    stack = rows.by_id(row[1]) if row is not None else None
+    while stack is not None and stack.parent:
+        stack = rows.by_id(stack.parent)
+    if row is None or stack is None:
+        raise NotFound(f"there is no server {short(server)}")
+    item: Record = json.loads(row[0])
+    if item["status"] == "BUILD":
+        raise Conflict(f"making the server '{item['name']}' was begun and never finished; deploy it again")
+    return stack, item
+
+
+def switch(services: Services, server: Record, action: PowerAction) -> None:
+    """Does what `vetro.clouds.interface.Power.power` says. Raises `CloudError`."""
+    driver, id = services.driver, server["id"]
+    if action != "start":
+        with services.alone(id):
+            driver.stop(id)
+    if action != "stop" and driver.statuses([id]).get(id) != "ACTIVE":
+        start_again(services, [server])
 
 
 def _bring(services: Services, server: Record) -> None:
