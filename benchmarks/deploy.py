@@ -51,7 +51,7 @@ def missing(name: str) -> str | None:
     if name not in REAL:
         return None
     choice = kinds.choose(Place(directory=Path("/nonexistent")))
-    return None if choice.name == "nspawn" else f"no nspawn servers: {choice.reason}"
+    return None if choice.name == "nspawn" else f"no nspawn servers: {choice.why}"
 
 
 def exponent(rows: Sequence[dict[str, Any]], key: str) -> float:

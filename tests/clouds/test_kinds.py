@@ -94,7 +94,8 @@ def test_another_distribution_brings_one(register: Register, tmp_path: Path) -> 
 
 def test_the_choice_says_why_none_with_a_lower_rank(register: Register, tmp_path: Path) -> None:
     register(point("moon", f"{__name__}:MOON", "vetro-moon"))
-    assert "no moon: there is no rocket" in kinds.choose(Place(directory=tmp_path)).reason
+    choice = kinds.choose(Place(directory=tmp_path))
+    assert "no moon: there is no rocket" in choice.why and choice.hint == "build one"
 
 
 def test_two_distributions_with_one_name_are_both_out_of_use(register: Register) -> None:

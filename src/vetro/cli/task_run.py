@@ -14,7 +14,6 @@ from click.shell_completion import CompletionItem
 import vetro.library
 from vetro.cli import output as out
 from vetro.clouds import kinds
-from vetro.clouds.interface import Place
 from vetro.server.config import cloud_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,18 +79,18 @@ def run_options(function: F) -> F:
 
 def chosen_cloud(client: Any, wanted: str, script: str | None, *, quiet: bool = False) -> dict[str, Any]:
     """Where servers of a new environment of a workspace are made (`Environment.cloud`): ``auto`` takes the kind that
-    the workspace's settings name, else the best that works here, and says which. Raises `ConfigError`, `KindMissing`.
+    the workspace's settings name, else the best that works here. It says which and why. Raises `ConfigError`,
+    `KindMissing`.
     """
-    config = client.workspace.config
+    config, why = client.workspace.config, "--driver"
     if wanted in kinds.AUTOMATIC:
-        wanted, reason = cloud_settings.named_kind(config)
-        if not wanted:
-            choice = kinds.choose(Place(directory=config.path("cloud.directory")))
-            wanted, reason = choice.name, choice.reason
-        if not quiet:
-            out.note(f"servers: {wanted} ({reason})")
-    cloud_settings.check_kind(config, wanted)
-    return {"kind": wanted} | ({"script": os.path.abspath(script)} if script else {})
+        wanted, why = cloud_settings.named_kind(config)
+    if wanted:
+        cloud_settings.check_kind(config, wanted)
+    found = cloud_settings.selection(config, {"kind": wanted} if wanted else None, why)
+    if not quiet:
+        out.note(found.text)
+    return {"kind": found.kind} | ({"script": os.path.abspath(script)} if script else {})
 
 
 def shown(watch: Any, event: Mapping[str, Any]) -> None:

@@ -27,10 +27,11 @@ class KindMissing(NotAvailable):
 
 
 class Choice(NamedTuple):
-    """A kind, and one line for a person that says why it and none with a lower rank."""
+    """A kind; why none with a lower rank, for a person; what would make one of those work."""
 
     kind: CloudKind
-    reason: str
+    why: str = ""
+    hint: str | None = None
 
     @property
     def name(self) -> str:
@@ -98,12 +99,13 @@ def choose(place: Place, *, wanted: str = "", settings: Mapping[str, Any] | None
             error = KindMissing(f"clouds of kind '{name}' do not work here: {lack.reason}")
             error.hint = lack.hint
             raise error
-        return Choice(kind, "as wanted")
+        return Choice(kind)
     lacking: list[tuple[str, Lack]] = []
     for kind in ranked():
         lack = kind.lacks(kind.settings.from_json(settings or {}), place)
         if lack is None:
-            return Choice(kind, "; ".join([kind.title, *(f"no {name}: {lack.reason}" for name, lack in lacking)]))
+            why = "; ".join(f"no {name}: {lack.reason}" for name, lack in lacking)
+            return Choice(kind, why, next((lack.hint for _, lack in lacking if lack.hint), None))
         lacking.append((kind.name, lack))
     raise KindMissing("there is no kind of clouds that works here", *(f"no {n}: {lack.reason}" for n, lack in lacking))
 

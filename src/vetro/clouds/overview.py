@@ -45,7 +45,7 @@ def overview(directory: Path, images: ImageStore | None = None) -> Overview:
     found = Overview(
         str(directory),
         choice.name,
-        choice.reason,
+        f"{choice.kind.title}; {choice.why}" if choice.why else choice.kind.title,
         images=[image.record() for image in store.list()],
         bytes=used(directory),
         image_bytes=used(store.folder),

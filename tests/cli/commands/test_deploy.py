@@ -11,6 +11,8 @@ import yaml
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX, Place
+from vetro.clouds import kinds
+from vetro.server.config import cloud_settings
 
 FIRST = ["Install", "Configure", "Write text"]
 EXAMPLES = Path(__file__).parents[3] / "examples" / "deploy"
@@ -36,6 +38,24 @@ def test_a_new_environment_then_only_what_differs(place: Place) -> None:
     assert place.servers() == ["e-1"]
     assert place.reports() == ["Making the server", *["The box says " + text for text in ("first", "first", "second")]]
     assert [task["state"] for task in place.data("env", "show", "e")["tasks"]] == ["done"] * 3
+
+
+def test_the_cloud_is_told_before_anything_is_done(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which one, what it does, and why: of a new environment, and of one that is there, whatever is wanted now."""
+    recorded = "cloud: record - nothing is executed, everything is written down "
+    assert place.deploy().output.splitlines()[0] == f"{recorded}(--driver)"
+    for command in (["deploy", str(place.package), "--env", "e"], ["env", "deploy", "e"]):
+        assert place.ok(*command).output.splitlines()[0] == f"{recorded}(of this environment)"
+    monkeypatch.setenv("VETRO_IMAGES", str(place.folder / "no images"))
+    monkeypatch.setattr(cloud_settings, "_chosen", {})  # a command chooses once
+    said = place.ok("deploy", str(place.package), "--env", "other").output.splitlines()[0]
+    assert said.startswith(f"{recorded}(no nspawn: ") and "; no proot: " in said
+    # Its name follows from the class, so that it is there is known later.
+    monkeypatch.setattr(kinds, "choose", lambda place: kinds.Choice(kinds.find("nspawn"), "tried"))
+    monkeypatch.setattr(cloud_settings, "_chosen", {})
+    place.ok("deploy", str(place.package), "--driver", "record")
+    said = place.ok("deploy", str(place.package)).output
+    assert said.splitlines()[0].startswith("cloud: nspawn - ") and f"{recorded}(of this environment)" in said
 
 
 def test_the_summary_names_server_and_address(place: Place) -> None:

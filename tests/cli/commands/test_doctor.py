@@ -16,6 +16,8 @@ from tests.server.operations.database.kit import Installation
 from vetro.cli.commands.doctor import command
 from vetro.diagnostics import NOTE, OK, WARNING, Diagnostic
 from vetro.engine import doctor
+from vetro.server.config import cloud_settings
+from vetro.server.config.config import Config
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +34,7 @@ def test_one_line_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
         Diagnostic("clouds", NOTE, "not found", "apt install proot", subject="proot"),
     ]
     monkeypatch.setattr(doctor, "examine", lambda: findings)
-    result = CliRunner().invoke(command)
+    result = CliRunner().invoke(command, ["--machine"])
     assert result.output.splitlines() == [
         "sandbox",
         "  active   calls  seccomp",
@@ -63,8 +65,11 @@ def asked(monkeypatch: pytest.MonkeyPatch, *words: str, status: int) -> Any:
 
 
 def test_where_there_is_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert asked(monkeypatch, status=0) == []
-    found = asked(monkeypatch, "--data", str(tmp_path / "none"), status=2)
+    (chosen,) = asked(monkeypatch, status=0)
+    assert (chosen["about"], chosen["topic"], chosen["name"]) == ("machine", "cloud", "chosen")
+    assert chosen["text"] == cloud_settings.selection(Config.load(environ={})).text
+    *found, chosen = asked(monkeypatch, "--data", str(tmp_path / "none"), status=2)
+    assert chosen["topic"] == "cloud"
     missing = [line["topic"] for line in found if line["level"] == "error"]
     assert missing == ["folder", "connection", "keys"] and all(line["about"] == "installation" for line in found)
     assert not (tmp_path / "none").exists()

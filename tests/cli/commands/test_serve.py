@@ -8,6 +8,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +36,21 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
         if service.process.poll() is None:
             service.process.kill()
         service.process.wait()
+
+
+def test_the_cloud_and_why_it_was_chosen_are_told_first(serve: Callable[..., Service], tmp_path: Path) -> None:
+    """Without an image nothing can be real; what would change that is said, too. `vetro doctor` says the same."""
+    service = serve(VETRO_IMAGES=str(tmp_path / "no images"))
+    service.await_ready()
+    told, *others = service.errors.read_text().splitlines()
+    start = "cloud: record - nothing is executed, everything is written down (no nspawn: "
+    assert told.startswith(start) and "; no proot: " in told and told.partition(")")[2], told
+    if os.geteuid() == 0 and "no nspawn: there is no image yet" in told:
+        assert told.endswith("; 'vetro image build debian-12' makes servers real")
+    assert any(line.startswith("Vetro answers at") for line in others)
+    command = [sys.executable, "-m", "vetro.cli.main", "doctor"]
+    doctor = subprocess.run(command, env=service.environment, text=True, stdout=subprocess.PIPE, timeout=180).stdout
+    assert doctor.count(told) == 1, doctor
 
 
 def test_one_command_starts_everything_and_sigterm_ends_it(serve: Callable[..., Service]) -> None:

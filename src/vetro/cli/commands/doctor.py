@@ -11,7 +11,8 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.arguments import settings_options
-from vetro.diagnostics import ERROR, WARNING, Diagnostic
+from vetro.diagnostics import ERROR, NOTE, OK, WARNING, Diagnostic
+from vetro.yaql.errors import VetroError
 
 #: Exit status when something does not work; 1: it works, but is not as it should be.
 PROBLEM = 2
@@ -60,6 +61,8 @@ def command(
             from vetro.server.operations.doctor.installation import findings
 
             lines += [("installation", found) for found in findings(data, config, {"database.url": database})]
+        if not only_machine and all(found.code != "cloud" for _, found in lines):
+            lines += [("machine", found) for found in _chosen_cloud(data, config)]
     if as_json or output != "table":
         out.print_data(
             [
@@ -73,6 +76,18 @@ def command(
         _print(lines)
     levels = {found.severity for _, found in lines}
     sys.exit(PROBLEM if ERROR in levels else out.FAILED if WARNING in levels else 0)
+
+
+def _chosen_cloud(data: str | None, config: str | None) -> list[Diagnostic]:
+    """Which cloud a service with these settings takes; nothing for settings that are wrong."""
+    from vetro.server.config import cloud_settings
+    from vetro.server.config.config import Config
+
+    try:
+        found = cloud_settings.selection(Config.load(data, config, {}))
+    except VetroError:
+        return []
+    return [Diagnostic("cloud", OK if found.executes else NOTE, found.text, subject="chosen")]
 
 
 def _installed(
@@ -99,7 +114,7 @@ def _print(lines: list[tuple[str, Diagnostic]]) -> None:
             before = title
             out.echo(out.style(title, bold=True))
         words = {"warning": "missing", "note": "missing", "ok": "active" if found.code == "sandbox" else "found"}
-        word = words[found.severity] if machine else found.severity
+        word = found.severity if found.code == "cloud" or not machine else words[found.severity]
         color = "red" if machine and found.severity == WARNING else _COLORS[found.severity]
         label = (found.subject or "").ljust(width) if machine else found.code.ljust(topics)
         out.echo(f"  {out.style(word.ljust(7), fg=color)}  {label}  {found.message}")

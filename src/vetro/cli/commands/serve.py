@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from vetro.cli import output as out
 from vetro.cli.arguments import settings_options
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.http.supervisor import serve
 from vetro.server.observe import logs
+from vetro.yaql.errors import VetroError
 
 
 @click.command("serve")
@@ -48,5 +51,7 @@ def command(
         }
         settings = Config.load(data, config, overrides)
         logs.configure(settings)
+        with suppress(VetroError):  # what is wrong with a cloud is told by the start itself
+            out.note(cloud_settings.selection(settings).text)
         status = serve(settings, Path(ready_file) if ready_file else None, out.note)
     raise SystemExit(status)

@@ -23,7 +23,7 @@ from vetro.cli.client.follow import command
 from vetro.cli.client.requests import Client, Refused
 from vetro.cli.deploy_target import TargetError, environment_name, main_type, needed_packages, say_chosen
 from vetro.cli.environments.history import planned
-from vetro.cli.environments.lifecycle import begin, discard, finish, summary
+from vetro.cli.environments.lifecycle import begin, discard, finish, say_cloud, summary
 from vetro.cli.environments.models import names_in, own_draft, present
 from vetro.cli.package_paths import load_packages, source_finder
 from vetro.cli.task_run import chosen_cloud
@@ -122,11 +122,15 @@ def deploy(
     """Does it; options are those of `follow`."""
     from vetro.cli.package_queries import Asked, given_of, launcher
 
+    there = find.find_environment(client, env_name) if env_name and not dry_run else None
+    cloud = {} if dry_run else _cloud(client, there, driver, script)
     with loaded(client, names, env_name) as packages, out.explained(source_finder(packages.all)):
         with launcher(packages.all, client) as processes:
             type_ = main_type(packages.all, wanted)
             name = env_name or environment_name(type_.name)
             row = find.find_environment(client, name)
+            if cloud and row is not None and row["driver"] != cloud["cloud"]["kind"]:
+                say_cloud(client, row)
             session, base = _draft(client, row)
             made, kept = False, session is not None and session["changed"]
             try:
@@ -143,7 +147,7 @@ def deploy(
                 if not client.local:
                     _publish(client, packages)
                 if row is None:
-                    row = client.post("/environments", {"name": name, **_cloud(client, driver, script, plan)})
+                    row = client.post("/environments", {"name": name, **cloud})
                     made = True
                     session = client.post(f"/environments/{row['id']}/sessions")
                 if is_local(client):
@@ -174,15 +178,17 @@ def deploy(
         summary(client, row, time.monotonic() - started)
 
 
-def _cloud(client: Client, driver: str, script: str | None, plan: bool) -> dict[str, Any]:
-    """What is said of a new environment of this machine. Raises what reading a table of answers raises."""
-    if not is_local(client):
+def _cloud(client: Client, row: Mapping[str, Any] | None, driver: str, script: str | None) -> dict[str, Any]:
+    """Tells which cloud makes the servers; what is said of it for a new environment of this machine. Raises what
+    reading a table of answers raises."""
+    if row is not None or not is_local(client):
+        say_cloud(client, row)
         return {}
     if script is not None:
         # A slip in it must not cost an environment.
         folder = client.workspace.config.path("cloud.directory")
         kinds.choose(Place(directory=folder), wanted=kinds.RECORD, settings={"script": script})
-    return {"cloud": chosen_cloud(client, driver, script, quiet=plan)}
+    return {"cloud": chosen_cloud(client, driver, script)}
 
 
 def _draft(client: Client, row: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, Environment | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from vetro.cli import output as out
@@ -16,7 +17,9 @@ from vetro.cli.rows import print_one, print_rows, when
 from vetro.cli.summary import outputs, rows
 from vetro.cli.task_run import chosen_cloud
 from vetro.model.environment import Environment
+from vetro.server.config import cloud_settings
 from vetro.yaql.didyoumean import suggest
+from vetro.yaql.errors import VetroError
 
 #: The status of an environment of this machine from which everything was destroyed.
 EMPTIED = "destroyed"
@@ -54,6 +57,24 @@ def create(client: Client, name: str, description: str, region: str | None, driv
     if client.local:
         wanted["cloud"] = chosen_cloud(client, driver, None)
     print_one(client.post("/environments", wanted), output, ("id", "name"))
+
+
+def say_cloud(client: Client, environment: Mapping[str, Any] | None = None) -> None:
+    """Tells which cloud makes the servers of an environment that is there, or of any that is made on a server, and why:
+    before anything is done."""
+    if is_local(client):
+        with suppress(VetroError):  # what is wrong with a cloud is told by who uses it
+            if environment is not None:
+                out.note(cloud_settings.selection(client.workspace.config, {"kind": environment["driver"]}).text)
+        return
+    try:
+        main = client.get("/clouds")["clouds"][0]
+    except Refused as error:
+        if error.status not in (403, 404):
+            raise
+        return
+    if main.get("text"):  # servers of earlier versions do not say
+        out.note(main["text"])
 
 
 def show(client: Client, name: str, number: int | None, output: str) -> None:
@@ -186,6 +207,7 @@ def finish(
 def deploy_again(client: Client, name: str, **options: Any) -> None:
     """`vetro env deploy`: the environment as it is, or the caller's draft where somebody began one."""
     environment = find.environment(client, name)
+    say_cloud(client, environment)
     session = draft_of(client, environment)
     own = session is None
     session = session or client.post(f"/environments/{environment['id']}/sessions")

@@ -15,7 +15,7 @@ from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Capabilities, Lack, Place, Remark
 from vetro.clouds.nspawn import id_ranges, inotify
 from vetro.clouds.nspawn.cgroups import Cgroups
-from vetro.clouds.stacks.kind import GuestKind
+from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class NspawnKind(GuestKind[StackSettings]):
             if subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
                 return f"{lack} here (is this itself a container?)"
         if images is not None and not any(image.shifted.is_dir() for image in images.list()):
-            return "there is no image yet: vetro image build debian-12"
+            return NO_IMAGE
         return None
 
     def capabilities(self, settings: StackSettings) -> Capabilities:

@@ -12,7 +12,7 @@ from vetro.clouds.drivers.programs import examine_programs
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Capabilities, Place, Remark
-from vetro.clouds.stacks.kind import GuestKind
+from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ProotKind(GuestKind[StackSettings]):
         if which("proot") is None:
             return "proot is not installed"
         if images is not None and not images.list():
-            return "there is no image yet: vetro image build debian-12, or vetro image import FILE"
+            return NO_IMAGE
         return None
 
     def capabilities(self, settings: StackSettings) -> Capabilities:

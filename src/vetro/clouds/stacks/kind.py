@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from vetro.clouds.stacks.cloud import StackCloud
     from vetro.clouds.stacks.listing import Listing
 
+#: What `GuestKind.missing` says where servers could run, had they an image, and what to do then.
+NO_IMAGE = "there is no image yet"
+BUILD_IMAGE = "'vetro image build debian-12' makes servers real"
+
 SettingsT = TypeVar("SettingsT", bound=StackSettings)
 
 
@@ -110,4 +114,4 @@ class GuestKind(DriverKind[SettingsT]):
 
         images = place.images if place.images is not None else ImageStore()
         found = self.missing(images) or room_missing(place.directory)
-        return None if found is None else Lack(found)
+        return None if found is None else Lack(found, BUILD_IMAGE if found == NO_IMAGE else None)

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vetro.clouds import kinds
+from vetro.clouds.errors import CloudError
 from vetro.clouds.interface import Capabilities, CloudKind, Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.server.config.config import Config, ConfigError
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
 _SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
 
 _lock = threading.Lock()
-_chosen: dict[Path, CloudKind] = {}
+_chosen: dict[Path, kinds.Choice] = {}
+
+
+class Selection(NamedTuple):
+    """A cloud that is used: its kind, whether it executes anything, and a line for people: which it is, and why."""
+
+    kind: str
+    executes: bool
+    text: str
 
 
 def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | None:
@@ -33,11 +42,45 @@ def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | No
         return None
     if name:
         return kinds.find(name)
+    return _choice(config).kind
+
+
+def _choice(config: Config) -> kinds.Choice:
     directory = config.path("cloud.directory")
     with _lock:
         if directory not in _chosen:
-            _chosen[directory] = kinds.choose(Place(directory=directory)).kind
+            _chosen[directory] = kinds.choose(Place(directory=directory))
         return _chosen[directory]
+
+
+def selection(config: Config, own: Mapping[str, Any] | None = None, why: str = "") -> Selection:
+    """Which cloud is used (as `kind`) and why: the line that `serve`, `deploy` and `doctor` print.
+
+    ``why``: who named the kind of ``own``, where that is not the environment itself. Raises `CloudError`.
+    """
+    found = kind(config, own)
+    if found is None:
+        name = str(config["cloud.kind"])
+        return Selection(name, True, f"cloud: {name} (a plug-in's; cloud.kind in the settings)")
+    able = found.capabilities(kind_settings(config, found))
+    why, hint = why or "of this environment", None
+    if not (own or {}).get("kind"):
+        why = "cloud.kind in the settings"
+        if not kinds.named(config["cloud.kind"], config["cloud.driver"]):
+            choice = _choice(config)
+            why = choice.why or "the best that works here"
+            hint = None if able.executes else choice.hint or "'vetro doctor --machine' says what servers need"
+    text = f"cloud: {found.name} - {found.title} ({why})"
+    return Selection(found.name, able.executes, f"{text}; {hint}" if hint else text)
+
+
+def simulated(config: Config, own: Mapping[str, Any] | None = None) -> bool:
+    """Whether an environment's cloud (`Environment.cloud`) executes nothing; False for one that cannot be told."""
+    try:
+        found = capabilities(config, own)
+    except CloudError:
+        return False
+    return found is not None and not found.executes
 
 
 def capabilities(config: Config, own: Mapping[str, Any] | None = None) -> Capabilities | None:

@@ -45,7 +45,8 @@ def shown(person: Any) -> Any:
 def test_the_cloud_and_all_kinds(ann: Any, use: Any) -> None:
     use(cloud__kind="record")
     found = shown(ann)
-    assert found["clouds"] == [{"name": "main", "kind": "record", "capabilities": RECORD}]
+    text = "cloud: record - nothing is executed, everything is written down (cloud.kind in the settings)"
+    assert found["clouds"] == [{"name": "main", "kind": "record", "text": text, "capabilities": RECORD}]
     assert [kind["name"] for kind in found["kinds"]] == kinds.names()
     by_name = {kind["name"]: kind for kind in found["kinds"]}
     assert by_name["record"] == {
@@ -67,7 +68,8 @@ def test_a_cloud_is_not_asked(ann: Any, use: Any) -> None:
 def test_a_cloud_that_a_function_makes(ann: Any, use: Any) -> None:
     use(cloud__kind="somewhere:make")
     found = shown(ann)
-    assert found["clouds"] == [{"name": "main", "kind": None, "capabilities": None}]
+    text = "cloud: somewhere:make (a plug-in's; cloud.kind in the settings)"
+    assert found["clouds"] == [{"name": "main", "kind": None, "text": text, "capabilities": None}]
     assert not any(kind["in_use"] for kind in found["kinds"])
 
 

@@ -44,7 +44,7 @@ def test_the_local_cloud(settings: Make, monkeypatch: Any) -> None:
     ((level, text),) = problems(cloud.examine(settings(cloud_driver="nspawn")))
     assert level == "error" and "it needs root" in text
     ((level, text),) = problems(cloud.examine(settings()))
-    assert level == "warning" and "none runs" in text and "it needs root" in text
+    assert level == "warning" and "nothing is executed" in text and "it needs root" in text
 
 
 def test_an_openstack(settings: Make) -> None:

@@ -23,7 +23,8 @@ def list_clouds(caller: Caller) -> dict[str, Any]:
     settings = config()
     used = cloud_settings.kind(settings)
     able = cloud_settings.capabilities(settings)
-    main = {"name": MAIN, "kind": None if used is None else used.name, "capabilities": _json(able)}
+    text = cloud_settings.selection(settings).text
+    main = {"name": MAIN, "kind": None if used is None else used.name, "text": text, "capabilities": _json(able)}
     found: list[dict[str, Any]] = []
     for name in kinds.names():
         try:

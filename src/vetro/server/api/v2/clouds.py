@@ -20,6 +20,7 @@ class CloudShown(Schema):
 
     name: str = Field(examples=["main"])
     kind: str | None = Field(description="Null: a function of the settings makes it.")
+    text: str = Field(description="In a line: its kind, what that does, and why it was chosen.")
     capabilities: Capabilities | None = Field(description="What it can do; null where the kind is.")
 
 

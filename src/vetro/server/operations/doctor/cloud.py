@@ -32,11 +32,9 @@ def examine(config: Config) -> Iterator[Diagnostic]:
         return
     able = kind.capabilities(settings)
     if isinstance(kind, DriverKind):
-        reason = kinds.choose(place).reason if not wanted else "as wanted"
-        if able.executes or wanted:
-            yield Diagnostic("cloud", OK, f"the cloud: {kind.name}, {reason}")
-        else:
-            yield Diagnostic("cloud", WARNING, f"servers are only written down, none runs: {reason}", _MACHINE)
+        expected = bool(able.executes or wanted)
+        text, hint = cloud_settings.selection(config).text, None if expected else _MACHINE
+        yield Diagnostic("cloud", OK if expected else WARNING, text, hint)
     if isinstance(kind, Examines):
         for remark in kind.examine(settings, place):
             yield Diagnostic("cloud", remark.level, remark.text, remark.hint)
