@@ -124,6 +124,9 @@ def fight(module: str, skip: frozenset[str] = frozenset(), only: str | None = No
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     attacks = attacks_of(module)
     attacks.health()
+    # What stays is not looked through again by the collections of garbage between attacks.
+    gc.collect()
+    gc.freeze()
     for attack in attacks:
         if attack.name in skip or (only is not None and attack.name != only):
             continue

@@ -11,18 +11,18 @@ from vetro.yaql.api import compile
 from vetro.yaql.context import Limits
 from vetro.yaql.values import thaw
 
-#: What attacks may use: every budget can be reached within a second or two.
+#: What attacks may use: every budget can be reached within half a second.
 LIMITS = Limits(
     max_sequence=200_000,
     max_expression_memory=16 << 20,
-    max_steps=250_000,
-    max_seconds=0.4,
+    max_steps=125_000,
+    max_seconds=0.2,
     max_object_nesting=5_000,
     max_output=200_000,
 )
 
 #: For what is harmless and must end well, on a busy machine too.
-PATIENT = replace(LIMITS, max_seconds=30.0)
+PATIENT = replace(LIMITS, max_steps=250_000, max_seconds=30.0)
 
 
 class _Host(Host):

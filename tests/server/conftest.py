@@ -43,22 +43,24 @@ class Person:
         return self.request("DELETE", path, **more)
 
 
-@pytest.fixture
-def people(db: None) -> Callable[..., Person]:
-    """Makes people: ``people("ann")``, ``people("root", "ops", "admin")``. Those of one project name share it."""
+def person(name: str, project: str = "demo", role: str = "member") -> Person:
+    """Somebody new, with this role in the project of this name."""
     from vetro.server.accounts.authentication import digest_of
     from vetro.server.accounts.models import Membership, Project, Token, User
 
-    def make(name: str, project: str = "demo", role: str = "member") -> Person:
-        found, _ = Project.objects.get_or_create(name=project)
-        user = User.objects.create(username=name)
-        Membership.objects.create(user=user, project=found, role=role)
-        token = secrets.token_urlsafe(24)
-        kept = Token.objects.create(user=user, project=found, digest=digest_of(token), prefix=token[:6])
-        caller = Caller(user.id, name, found.id, project, (role,), role == "admin", kept.id)
-        return Person(caller, token)
+    found, _ = Project.objects.get_or_create(name=project)
+    user = User.objects.create(username=name)
+    Membership.objects.create(user=user, project=found, role=role)
+    token = secrets.token_urlsafe(24)
+    kept = Token.objects.create(user=user, project=found, digest=digest_of(token), prefix=token[:6])
+    caller = Caller(user.id, name, found.id, project, (role,), role == "admin", kept.id)
+    return Person(caller, token)
 
-    return make
+
+@pytest.fixture
+def people(db: None) -> Callable[..., Person]:
+    """Makes people: ``people("ann")``, ``people("root", "ops", "admin")``. Those of one project name share it."""
+    return person
 
 
 @pytest.fixture

@@ -15,18 +15,19 @@ from vetro.server.accounts.web_sessions import session_of
 __all__ = ["_ended", "browser", "environment", "publish", "shop"]
 
 
+def signed_in(person: Any) -> Client:
+    """A client that is signed in to the pages."""
+    client = Client()
+    session = client.session
+    session.update(session_of(User.objects.get(id=person.caller.user_id), person.caller.project_id))
+    session.save()
+    from django.conf import settings
+
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    return client
+
+
 @pytest.fixture
 def browser() -> Callable[[Any], Client]:
     """``browser(ann)``: a client that is signed in to the pages."""
-
-    def make(person: Any) -> Client:
-        client = Client()
-        session = client.session
-        session.update(session_of(User.objects.get(id=person.caller.user_id), person.caller.project_id))
-        session.save()
-        from django.conf import settings
-
-        client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
-        return client
-
-    return make
+    return signed_in
