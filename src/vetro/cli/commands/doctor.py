@@ -12,6 +12,8 @@ import click
 from vetro.cli import output as out
 from vetro.cli.arguments import settings_options
 from vetro.diagnostics import ERROR, NOTE, OK, WARNING, Diagnostic
+from vetro.server.config import cloud_settings
+from vetro.server.config.config import Config, default_data
 from vetro.yaql.errors import VetroError
 
 #: Exit status when something does not work; 1: it works, but is not as it should be.
@@ -80,9 +82,6 @@ def command(
 
 def _chosen_cloud(data: str | None, config: str | None) -> list[Diagnostic]:
     """Which cloud a service with these settings takes; nothing for settings that are wrong."""
-    from vetro.server.config import cloud_settings
-    from vetro.server.config.config import Config
-
     try:
         found = cloud_settings.selection(Config.load(data, config, {}))
     except VetroError:
@@ -97,8 +96,6 @@ def _installed(
     environ = os.environ if environ is None else environ
     if data or config or database or any(environ.get(n) for n in ("VETRO_DATA", "VETRO_CONFIG", "VETRO_DATABASE__URL")):
         return True
-    from vetro.server.config.config import default_data
-
     place = os.path.expanduser(default_data(environ))
     return any(os.path.exists(os.path.join(place, name)) for name in ("vetro.toml", "vetro.db"))
 
