@@ -194,8 +194,8 @@ def test_a_server_that_ends_and_comes_back(cloud: Cloud, run: Run) -> None:
     cloud.server("s1")
     run.until("running")
     cloud.server("s1", "SHUTOFF")
-    run.put(environment(number=2) | {"stopped": ["s1"]})
-    run.until("stopped")
+    run.put(environment(number=2) | {"stopped": {"s1": "ada"}})
+    assert run.until("stopped")["text"] == "server 'web' was stopped by ada"
 
 
 def test_a_check_that_fails_and_what_it_asks(cloud: Cloud, run: Run, door: Door) -> None:

@@ -21,19 +21,19 @@ RUNNING = Finding(State.RUNNING)
 @pytest.mark.parametrize(
     ("status", "stopped", "state"),
     [
-        ("ACTIVE", False, State.RUNNING),
-        ("ACTIVE", True, State.RUNNING),
-        (None, False, State.DOWN),
-        (None, True, State.DOWN),
-        ("SHUTOFF", False, State.DOWN),
-        ("SHUTOFF", True, State.STOPPED),
-        ("ERROR", False, State.DOWN),
-        ("ERROR", True, State.STOPPED),
-        ("BUILD", False, State.DEGRADED),
-        ("UNKNOWN", False, State.UNKNOWN),
+        ("ACTIVE", None, State.RUNNING),
+        ("ACTIVE", "ada", State.RUNNING),
+        (None, None, State.DOWN),
+        (None, "ada", State.DOWN),
+        ("SHUTOFF", None, State.DOWN),
+        ("SHUTOFF", "ada", State.STOPPED),
+        ("ERROR", None, State.DOWN),
+        ("ERROR", "ada", State.STOPPED),
+        ("BUILD", None, State.DEGRADED),
+        ("UNKNOWN", None, State.UNKNOWN),
     ],
 )
-def test_servers(status: str | None, stopped: bool, state: State) -> None:
+def test_servers(status: str | None, stopped: str | None, state: State) -> None:
     found = server_finding("web", status, stopped)
     assert found.state is state and ("web" in found.text) is (state is not State.RUNNING)
 

@@ -100,6 +100,9 @@ reader  GET          /v2/environments/{environment_id}/states/{number}
 member  POST         /v2/environments/{environment_id}/states/{number}/restore
 reader  GET          /v2/environments/{environment_id}/status
 reader  GET          /v2/environments/{environment_id}/health
+member  POST         /v2/environments/{environment_id}/restart
+member  POST         /v2/environments/{environment_id}/start
+member  POST         /v2/environments/{environment_id}/stop
 reader  GET          /v2/environments/{environment_id}/topology
 reader  GET          /v2/events
 reader  GET POST     /v2/forms

@@ -50,6 +50,9 @@ _ROUTES: Final = tuple(
         ("DELETE", "/environments/{}", "environments:delete_environment"),
         ("GET", "/environments/{}/health", "local:show_health"),
         ("POST", "/environments/{}/empty", "local:empty_environment"),
+        ("POST", "/environments/{}/start", "environments:start_servers", "names"),
+        ("POST", "/environments/{}/stop", "environments:stop_servers", "names"),
+        ("POST", "/environments/{}/restart", "environments:restart_servers", "names"),
         ("GET", "/environments/{}/packages", "local:list_packages"),
         ("GET", "/environments/{}/states", "local:list_states"),
         ("GET", "/environments/{}/states/{int}", "local:show_state"),
@@ -82,7 +85,9 @@ _ROUTES: Final = tuple(
 #: Answers that come with a revision, for an ETag.
 _REVISED: Final = frozenset({"sessions:write_model", "sessions:add_component", "sessions:change_component"})
 #: Sections of an environment that change it, or begin to.
-_CHANGES: Final = re.compile(r"/environments/([^/]+)(?:/(?:empty|sessions|actions/[^/]+|states/\d+/restore))?")
+_CHANGES: Final = re.compile(
+    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|sessions|actions/[^/]+|states/\d+/restore))?"
+)
 
 
 class LocalClient(Client):

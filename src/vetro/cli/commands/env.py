@@ -19,6 +19,9 @@ TABLE: Table = {
         "Run a public method of an application; its result goes to standard output.",
     ),
     "destroy": ("env_lifecycle:destroy_command", "Destroy everything in an environment, then the environment."),
+    "start": ("env_power:start_command", "Start servers of an environment that do not run."),
+    "stop": ("env_power:stop_command", "Stop servers of an environment; they keep their disks."),
+    "restart": ("env_power:restart_command", "Restart servers of an environment."),
     "health": (
         "env_lifecycle:health_command",
         "Show how an environment and its components are: servers, checks, and what changed.",
@@ -58,6 +61,7 @@ def command() -> None:
       vetro env list
       vetro env show shop
       vetro env action shop backup --app db
+      vetro env stop shop db
       vetro env log shop
       vetro env destroy shop
     """

@@ -23,6 +23,8 @@ from vetro.yaql.errors import VetroError
 
 #: The status of an environment of this machine from which everything was destroyed.
 EMPTIED = "destroyed"
+#: What is said of `power` when it is done, and while it is under way.
+POWER = {"start": ("started", "starting"), "stop": ("stopped", "stopping"), "restart": ("restarted", "restarting")}
 
 
 class NotThere(ClientError):
@@ -249,6 +251,17 @@ def discard(client: Client, session: Mapping[str, Any]) -> None:
     except Refused as error:
         if error.status not in (403, 404, 409):
             raise
+
+
+def power(client: Client, name: str, action: str, what: str, **options: Any) -> None:
+    """`vetro env start|stop|restart`."""
+    environment = find.environment(client, name)
+    task = client.post(f"/environments/{environment['id']}/{action}", {"what": what})
+    done, doing = POWER[action]
+    names = names_in(newest(client, environment))
+    finish(client, task, environment, show=False, names=names, what=doing, **options)
+    about = f"'{what}' of environment '{environment['name']}'" if what else f"environment '{environment['name']}'"
+    out.note(out.style(f"{about} is {done}", fg="green"))
 
 
 def action(

@@ -10,6 +10,8 @@ import gc
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vetro.clouds.errors import CloudError
+from vetro.diagnostics import Text
 from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
 from vetro.engine.models import apply_answers, check_model
@@ -28,6 +30,13 @@ from vetro.yaql.values import freeze
 
 #: The largest single value may take this part of the task's memory.
 VALUE_SHARE = 4
+
+
+_SWITCHING = {
+    "start": "Server {} is started",
+    "stop": "Server {} is stopped",
+    "restart": "Server {} is restarted",
+}
 
 
 class BadTask(VetroError):
@@ -106,6 +115,7 @@ class Performance:
                 session.rt.look = self.effects.look
                 if self.effects.cancelled is not None:
                     session.rt.cancel(self.effects.cancelled)
+                self._switch()
                 model, result = KINDS[self.task.kind](self, session)
             return {"t": "done", "model": model, "result": result}
         except (Disconnected, SystemExit):
@@ -197,6 +207,27 @@ class Performance:
                 found[item["text"]] = {"health": plain_result(session, tuple(map(freeze, health)))}
         return None, found
 
+    def power(self, session: Session) -> tuple[Any, Any]:
+        """Nothing besides `_switch`."""
+        return None, None
+
+    def _switch(self) -> None:
+        """Starts and stops servers, step by step; what fails keeps no others from being tried. Raises `CloudError`.
+
+        The key of each effect says which step it is: ``power0``, ``power1``…
+        """
+        failed: list[str] = []
+        for number, step in enumerate(self.task.power):
+            key, action = f"power{number}", str(step["action"])
+            names = {str(server["id"]): str(server["name"]) for server in step["servers"]}
+            for server in step["servers"]:
+                about = {"id": server["component"], "level": "info", "text": _SWITCHING[action].format(server["name"])}
+                self.effects.begin(f"{key}/{server['id']}", "report", about)
+            told = self.effects.perform(key, "server.power", {"action": action, "servers": list(names)})
+            failed += [_failed(action, names[id], why) for id, why in told["failed"].items()]
+        if failed:
+            raise CloudError(failed[0] if len(failed) == 1 else "; ".join(failed))
+
     def _answer_questions(self) -> None:
         """Kind ``questions``: every answer is the argument of the effect that gets the next question, until none comes.
 
@@ -282,6 +313,14 @@ class Performance:
             return None
 
 
+def _failed(action: str, name: str, why: str) -> Text:
+    if action == "start":
+        return Text("server '{name}' did not start: {why}", name=name, why=why)
+    if action == "stop":
+        return Text("server '{name}' did not stop: {why}", name=name, why=why)
+    return Text("server '{name}' did not restart: {why}", name=name, why=why)
+
+
 KINDS: dict[str, Callable[[Performance, Session], tuple[Any, Any]]] = {
     "deploy": Performance.deploy,
     "action": Performance.action,
@@ -292,4 +331,5 @@ KINDS: dict[str, Callable[[Performance, Session], tuple[Any, Any]]] = {
     "suggest": Performance.suggest,
     "check_model": Performance.check_model,
     "lifecycle": Performance.lifecycle,
+    "power": Performance.power,
 }

@@ -21,13 +21,25 @@ from typing import Any, Literal
 #: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}]}}`` of those that declare
 #: something.
 #:
+#: ``power``: starts and stops servers, as ``power`` says; nothing is loaded.
+#:
 #: ``questions``: ``method`` names a function of the installation (`vetro.engine.installation.Installation.answering`)
 #: that answers one question after another; see `vetro.engine.query.query.Conversation`.
 Kind = Literal[
-    "deploy", "action", "static", "builder", "schema", "call", "suggest", "check_model", "lifecycle", "questions"
+    "deploy",
+    "action",
+    "static",
+    "builder",
+    "schema",
+    "call",
+    "suggest",
+    "check_model",
+    "lifecycle",
+    "power",
+    "questions",
 ]
-#: Kinds that leave a model, and effects outside. Without a journal they cannot be run; see `vetro.engine.query.query`.
-LASTING = frozenset({"deploy", "action"})
+#: Kinds that leave a model or effects outside. Without a journal they cannot be run; see `vetro.engine.query.query`.
+LASTING = frozenset({"deploy", "action", "power"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,8 @@ class Task:
     #: {name, version, package} for static methods, builders and schemas.
     on_class: Mapping[str, Any] | None = None
     seed: str = "0"
+    #: What is done with servers before anything else, step by step: [{action, servers: [{id, name, component}]}].
+    power: Sequence[Mapping[str, Any]] = ()
     #: Engine settings that packages see through ``config`` (CORE_LIBRARY.md); no secrets.
     settings: Mapping[str, Any] = field(default_factory=dict)
     #: Rows of class configurations (`Usage: Config`).
@@ -72,7 +86,7 @@ class Task:
         """A mapping that `from_json` reads back; it shares the model with the task."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}  # asdict would walk the model, however deep it is
         data["budget"] = asdict(self.budget)
-        for name in ("packages", "configs"):
+        for name in ("packages", "configs", "power"):
             data[name] = list(data[name])
         if self.plugins is None:
             del data["plugins"]
@@ -83,7 +97,7 @@ class Task:
         """The task written by `as_json`."""
         values = dict(data)
         values["budget"] = Budget(**values.get("budget", {}))
-        for name in ("packages", "configs"):
+        for name in ("packages", "configs", "power"):
             values[name] = tuple(values.get(name, ()))
         if values.get("plugins") is not None:
             values["plugins"] = tuple(values["plugins"])

@@ -85,7 +85,8 @@ class Environment:
     owner: Owner
     cloud: str
     since: float
-    stopped: frozenset[str]
+    #: Servers that somebody stopped: id -> who.
+    stopped: Mapping[str, str]
     components: list[Component]
     #: When its servers were looked at last; None: they never were. Whether that is too long ago.
     looked: float | None = None
@@ -146,7 +147,7 @@ class Watch:
             Owner(**data["owner"]),
             str(data["cloud"]),
             float(data["since"]),
-            frozenset(data.get("stopped") or ()),
+            dict(data.get("stopped") or {}),
             [_component(item, old) for item in data["components"]],
         )
         self.drop([made.id])
@@ -219,7 +220,7 @@ class Watch:
                 servers[id] = Finding(State.UNKNOWN, text)
             else:
                 seen = environment.servers.get(id)
-                servers[id] = server_finding(name, None if seen is None else seen.status, id in environment.stopped)
+                servers[id] = server_finding(name, None if seen is None else seen.status, environment.stopped.get(id))
         checks = []
         for check in component.checks.values():
             result = component.results[check.key]

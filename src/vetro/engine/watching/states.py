@@ -41,8 +41,8 @@ def worst(findings: Iterable[Finding]) -> Finding | None:
     return found
 
 
-def server_finding(name: str, status: str | None, stopped: bool) -> Finding:
-    """How a server is. ``status``: as its cloud has it, None: it is gone; ``stopped``: somebody stopped it on purpose.
+def server_finding(name: str, status: str | None, stopped: str | None) -> Finding:
+    """How a server is. ``status``: as its cloud has it, None: it is gone; ``stopped``: who stopped it on purpose.
 
     What was stopped and runs nevertheless runs.
     """
@@ -52,8 +52,8 @@ def server_finding(name: str, status: str | None, stopped: bool) -> Finding:
         return Finding(State.DOWN, Text("server '{name}' is gone", name=name))
     if status == "BUILD":
         return Finding(State.DEGRADED, Text("server '{name}' is being made", name=name))
-    if stopped:
-        return Finding(State.STOPPED, Text("server '{name}' was stopped", name=name))
+    if stopped is not None:
+        return Finding(State.STOPPED, Text("server '{name}' was stopped by {who}", name=name, who=stopped))
     if status == "SHUTOFF":
         return Finding(State.DOWN, Text("server '{name}' has shut down", name=name))
     if status == "ERROR":

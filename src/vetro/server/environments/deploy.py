@@ -17,7 +17,7 @@ from vetro.model.header import id_of
 from vetro.model.tree import objects
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import drafts, fixed_properties, limits, packages, queries, removal, sessions
+from vetro.server.environments import drafts, fixed_properties, limits, packages, power, queries, removal, sessions
 from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.service import announce
@@ -148,6 +148,8 @@ def again(caller: Caller, task: Task) -> Task:
         made = delete(caller, found.id)
         assert made is not None, "an environment that a task worked on has a version"
         return made
+    if task.kind == "power":
+        return power.again(caller, task)
     if task.kind == "action":
         action = task.action or {}
         return Task.objects.get(
@@ -190,6 +192,7 @@ def _start(
         model=model,
         packages=chosen,
         action=action,
+        power=power.before_deployment(row, model) if kind == "deploy" else (),
         **(call if kind == "action" else {}),
     )
     # Not through save(): `updated` is when a person changed the environment.

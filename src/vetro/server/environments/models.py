@@ -23,6 +23,8 @@ class Environment(models.Model):
     region = models.CharField(max_length=255, blank=True, default="")
     #: Where its servers are made, where that is not what the settings say: {kind, script}.
     cloud = models.JSONField(default=dict, db_default={})
+    #: Servers that somebody stopped: id in the cloud -> {by, at}. Whoever is not among them is to run.
+    stopped = models.JSONField(default=dict, db_default={})
     #: The task that works, or worked last, on it: whether it is deploying is that task's state and nothing else.
     task_id = models.CharField(max_length=32, blank=True, default="")
     #: ``deploy failure`` or ``delete failure`` when the last task did not end well.

@@ -10,7 +10,7 @@ from vetro.model.environment import deployed_objects
 from vetro.model.tree import by_id
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
-from vetro.server.environments import packages, removal, usage
+from vetro.server.environments import packages, power, removal, usage
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce, model_of
 from vetro.server.setup import config
@@ -21,10 +21,11 @@ _DROPPED = 500
 
 
 def task_ended(task: Task, outcome: Outcome) -> None:
-    """Called inside the transaction that ends a deployment, deletion or action.
+    """Called inside the transaction that ends a deployment, deletion, action, or a task that switched servers.
 
     Whatever the outcome, the environment's version rises by one and it is free for the next task; after a deletion
-    that succeeded it is gone. Nothing happens when it was abandoned meanwhile.
+    that succeeded it is gone. Where servers were only switched there is no new state, and drafts stay valid. Nothing
+    happens when it was abandoned meanwhile.
     """
     row = Environment.objects.select_for_update().filter(id=task.environment_id).first()
     if row is None or row.task_id != task.id:
@@ -32,6 +33,10 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     done = outcome.state == "done"
     well = done and not task.errors  # whoever reports an error says that it did not go well
     usage.count(row.id, task)
+    power.settle(row, task)
+    if task.kind == "power":
+        announce(row.project_id, row.id, "power", task=task.id)
+        return
     if task.kind == "destroy" and done:
         removal.remove(row.id)
         record(SYSTEM, "environment.destroyed", task.environment_id, row.name, task=task.id)
@@ -57,6 +62,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     if session is not None:
         session.state = row.failure or Session.DEPLOYED
         session.save(update_fields=["state", "updated"])
+    power.forget(row, model)
     _forget(row)
     announce(row.project_id, row.id, row.failure or "deployed", task=task.id, version=row.version)
 

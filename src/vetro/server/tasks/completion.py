@@ -21,6 +21,8 @@ from vetro.server.tasks.wait import tell_waiting
 
 #: Kinds that leave a new state of an environment.
 LASTING = frozenset({"deploy", "destroy", "action"})
+#: Kinds that work on an environment: it is theirs alone until they have ended.
+WORKING = LASTING | {"power"}
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 
 
@@ -52,7 +54,7 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
         task.finished = clock.read()  # as `started`: a worker's own clock may say that it ended before it began
         _last_reports(task)
     task.save()
-    if task.kind in LASTING and task.environment_id and task.state != Task.NEEDS_PERSON:
+    if task.kind in WORKING and task.environment_id and task.state != Task.NEEDS_PERSON:
         hooks.ended(task, outcome)
     reports.tell(task)
     if task.environment_id and task.state != Task.NEEDS_PERSON:

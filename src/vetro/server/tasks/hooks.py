@@ -22,11 +22,11 @@ class Companion(Protocol):
         ...  # pragma: no cover - protocol
 
 
-#: A task that leaves a new state of its environment has ended; in the transaction that ends it.
+#: A task that worked on an environment has ended; in the transaction that ends it.
 ended: Final[Hook[[Task, Outcome], None]] = Hook()
 #: A task was ended of which nothing but its row can be written; in that transaction.
 broken_off: Final[Hook[[Task], None]] = Hook()
-#: What a task that leaves states was to do is to be done again: the new task. One app answers.
+#: What a task that worked on an environment was to do is to be done again: the new task. One app answers.
 again: Final[Hook[[Caller, Task], Task]] = Hook()
 #: A worker works (its settings, who it is, what makes task processes): what works beside it.
 beside: Final[Hook[[Config, Member, Launcher], Companion]] = Hook()

@@ -16,7 +16,7 @@ class Task(models.Model):
 
     QUEUED, RUNNING = "queued", "running"
     #: States after which nothing happens any more; ``needs_person`` waits for a decision.
-    KINDS: ClassVar = ("deploy", "destroy", "action", "static", "builder", "schema", "plan")
+    KINDS: ClassVar = ("deploy", "destroy", "action", "static", "builder", "schema", "plan", "power")
     FINAL = ("done", "failed", "cancelled", "killed", "diverged")
     NEEDS_PERSON = "needs_person"
 
@@ -26,7 +26,7 @@ class Task(models.Model):
     #: Plain id: tasks without environment exist, and tasks outlive theirs for a while (`old_tasks`).
     environment_id = models.CharField(max_length=32, blank=True, default="")
     session_id = models.CharField(max_length=32, blank=True, default="")
-    #: deploy, destroy, action, static, builder, schema, plan.
+    #: One of `KINDS`.
     kind = models.CharField(max_length=16)
     state = models.CharField(max_length=16, default=QUEUED)
     #: The engine's task (`vetro.engine.task.task.Task.as_json`); `vetro.server.tasks.spec` says what else is in it.

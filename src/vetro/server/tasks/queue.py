@@ -26,7 +26,7 @@ from vetro.server.ids import new_id
 from vetro.server.quotas import enforcement
 from vetro.server.setup import config
 from vetro.server.tasks import clock, hooks, reports, spec
-from vetro.server.tasks.completion import close, first_report
+from vetro.server.tasks.completion import WORKING, close, first_report
 from vetro.server.tasks.dispatch import dispatcher
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.labels import label_of
@@ -48,14 +48,16 @@ def enqueue(
     args: Mapping[str, Any] | None = None,
     object_id: str | None = None,
     on_class: Mapping[str, Any] | None = None,
+    power: Sequence[Mapping[str, Any]] = (),
     priority: int = 0,
     action: Mapping[str, Any] | None = None,
 ) -> Task:
     """A new task, queued, inside the caller's transaction; a worker hears of it when that is committed.
 
     ``environment`` and ``session`` are rows; ``packages`` rows of the catalog. ``model`` of a ``destroy`` is the
-    present one. ``action`` is what the v1 API shows ({object_id, method, args}). A ``plan`` belongs to no environment:
-    it neither waits for other tasks nor holds them up. Which workers may run it follows from the environment
+    present one. ``power``: what is done with servers first. ``action`` is what the v1 API shows ({object_id, method,
+    args}). A ``plan`` belongs to no environment: it neither waits for other tasks nor holds them up. Which workers may
+    run it follows from the environment
     (`vetro.server.tasks.labels`). Raises `Invalid` for a kind that there is not, `QuotaBusy`.
     """
     if kind not in Task.KINDS:
@@ -82,6 +84,7 @@ def enqueue(
             args=args,
             object_id=object_id,
             on_class=on_class,
+            power=power,
         ),
         action=None if action is None else dict(action),
         priority=priority,
@@ -157,7 +160,7 @@ def retry(caller: Caller, task_id: str) -> Task:
     task = get(caller, task_id)
     if task.state not in Task.FINAL or task.state == "done":
         raise Conflict(Text("The task {task_id} has not failed: it is {state}.", task_id=task_id, state=task.state))
-    if task.kind in ("deploy", "destroy", "action"):
+    if task.kind in WORKING:
         (made,) = hooks.again(caller, task)
     else:
         made = repeat(caller, task)

@@ -53,6 +53,7 @@ def make(
     args: Mapping[str, Any] | None = None,
     object_id: str | None = None,
     on_class: Mapping[str, Any] | None = None,
+    power: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The content of ``Task.spec``. ``packages`` are rows of the catalog (fqn, version, digest)."""
     model = dict(model or {})
@@ -66,6 +67,7 @@ def make(
         args=dict(args or {}),
         object_id=object_id,
         on_class=on_class,
+        power=power,
         seed=task_id,
         settings=engine_settings(config, task_id if environment is None else environment.id),
         configs=class_configs(config),

@@ -16,7 +16,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.environments.service import announce
 from vetro.server.ids import new_id
 from vetro.server.tasks import clock
-from vetro.server.tasks.completion import LASTING
+from vetro.server.tasks.completion import WORKING
 from vetro.server.tasks.models import Task
 from vetro.server.watch.models import Health, HealthChange, WatchMark
 from vetro.server.watch.queries import NOBODY
@@ -112,7 +112,7 @@ def nobody_knows(environment_id: str, mark: str, text: str) -> None:
 
 def at_work() -> set[str]:
     """The environments that tasks change at this moment. What waits, for a worker or for a person, changes nothing."""
-    rows = Task.objects.filter(state=Task.RUNNING, lease_until__gte=clock.after(), kind__in=LASTING)
+    rows = Task.objects.filter(state=Task.RUNNING, lease_until__gte=clock.after(), kind__in=WORKING)
     return set(rows.exclude(environment_id="").order_by().values_list("environment_id", flat=True))
 
 

@@ -72,6 +72,7 @@ class TargetReader:
             "owner": {"project": row.project_id, "environment": row.id, "user": "system"},
             "cloud": key,
             "since": created.timestamp() if created is not None else 0.0,
+            "stopped": {id: note["by"] for id, note in row.stopped.items()},
             "components": [component.as_json(_before(known.get(component.id))) for component in found],
         }
 

@@ -20,6 +20,7 @@ from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of, type_of
 from vetro.model.secrets import SecretNames, sounds_secret
 from vetro.model.tree import by_id, objects, references
+from vetro.server.environments.power_steps import server_of
 
 #: Most probes of one environment, declared or guessed: a check of three servers is three. Most checks that are
 #: declared for one component, most guesses.
@@ -113,11 +114,8 @@ def _text(told: str) -> str:
 
 
 def _server(obj: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Id in the cloud and name of a server; None for other objects. Instances of all classes have these properties."""
-    id = obj.get("openstackId")
-    if isinstance(id, str) and id and id_in_rows(id) == id and "flavor" in obj and "ipAddresses" in obj:
-        return id, _text(str(obj.get("name") or id))
-    return None
+    found = server_of(obj)
+    return None if found is None else (found[0], _text(found[1]))
 
 
 def _checks(

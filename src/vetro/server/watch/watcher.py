@@ -41,6 +41,8 @@ from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")
 
+#: Of an environment: version, label, servers that were stopped.
+_Seen = tuple[int, str, frozenset[str]]
 #: Seconds between two looks at who watches, at what there is to watch, and between two notes that all is as before.
 LEAD, TARGETS, MARK = 5.0, 3.0, 10.0
 #: Seconds after which a process that says nothing is started again.
@@ -74,8 +76,8 @@ class Watcher:
         self._process: HostPort | None = None
         self._decoder = Decoder()
         self._heard = 0.0
-        #: Environments that are watched: id -> (version, label).
-        self._watched: dict[str, tuple[int, str]] = {}
+        #: Environments that are watched: id -> (version, label, servers that were stopped).
+        self._watched: dict[str, _Seen] = {}
         #: Those that could not be taken, and when they are tried again.
         self._later: dict[str, float] = {}
         #: What is told is believed by this: each process has one, so nothing of the one before is ever renewed.
@@ -148,38 +150,38 @@ class Watcher:
     # -- what there is to watch ----------------------------------------------------------------------------------------
 
     def _follow(self, led: set[str]) -> None:
-        rows = Environment.objects.filter(version__gt=0).values_list("id", "version", "region")
-        at_work = service.at_work()
-        there = {
-            id: (version, label)
-            for id, version, region in rows
+        at_work = service.at_work()  # first: what a task has changed when it is not among these is in the rows
+        rows = Environment.objects.filter(version__gt=0).values_list("id", "version", "region", "stopped")
+        there: dict[str, _Seen] = {
+            id: (version, label, frozenset(stopped))
+            for id, version, region, stopped in rows
             if (label := labels.label_of(self._config, "", _Region(region))) in led
         }
         now = time.monotonic()
         self._later = {id: at for id, at in self._later.items() if id in there and at > now}
         gone = [id for id in self._watched if id not in there]
         # What a task works on changes under the watcher's eyes: it is looked at again when the task has ended.
-        resting = [id for id in at_work if self._watched.get(id, (-1, ""))[0] >= 0]
+        resting = [id for id in at_work if id in self._watched and self._watched[id][0] >= 0]
         self._rest(*gone, *resting)
         for id in gone:
             del self._watched[id]
         taken = 0
-        for id, (version, label) in there.items():
+        for id, seen in there.items():
             if id in at_work or id in self._later:
                 continue
-            if self._watched.get(id) == (version, label) and id not in self._reader.unread:
+            if self._watched.get(id) == seen and id not in self._reader.unread:
                 continue
             # What was told before has to be believed on meanwhile, however long packages take to be read.
             if taken == _AT_ONCE or time.monotonic() - now > _READ:
                 self._next["targets"] = 0.0
                 break
             taken += 1
-            row = Environment.objects.filter(id=id, version=version).first()
+            row = Environment.objects.filter(id=id, version=seen[0]).first()
             if row is not None:
-                self._take(row, label)
+                self._take(row, seen[1])
 
     def _take(self, row: Environment, label: str) -> None:
-        self._watched[row.id] = (row.version, label)
+        self._watched[row.id] = (row.version, label, frozenset(row.stopped))
         try:
             messages = self._messages(row)
         except (OperationalError, InterfaceError):
@@ -224,7 +226,7 @@ class Watcher:
         for id in ids:
             self._told.pop(id, None)
             if id in self._watched:
-                self._watched[id] = (-1, self._watched[id][1])
+                self._watched[id] = (-1, *self._watched[id][1:])
 
     # -- the process ---------------------------------------------------------------------------------------------------
 
@@ -256,7 +258,7 @@ class Watcher:
         self._heard = time.monotonic()
         for message in messages:
             for item in message["environments"] if message["t"] == "changes" else ():
-                if self._watched.get(item["id"], (-1, ""))[0] != item["number"]:
+                if item["id"] not in self._watched or self._watched[item["id"]][0] != item["number"]:
                     continue  # a task works on it, or has
                 number, kept = self._told.get(item["id"], (item["number"], {}))
                 if number != item["number"]:
@@ -268,6 +270,9 @@ class Watcher:
         if leads(self._config, self._member) != self._led:  # somebody else does it now, or will begin anew
             self._end()
             return
+        stopped = dict(Environment.objects.filter(id__in=list(self._told)).values_list("id", "stopped"))
+        # Seen by somebody who did not know what was stopped on purpose.
+        self._rest(*(id for id in list(self._told) if frozenset(stopped.get(id, ())) != self._watched[id][2]))
         told = self._told.items()
         reports = [(id, number, self._reader.told(id, items.values())) for id, (number, items) in told]
         found = service.record(reports, self._mark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import IO, Any
 
+from vetro.clouds.interface import PowerAction
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of
 from vetro.server.accounts.policy import enforce
@@ -11,7 +12,7 @@ from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import deploy, lookup, queries, service
+from vetro.server.environments import deploy, lookup, power, queries, service
 from vetro.server.environments import search as listing
 from vetro.server.watch import queries as watch
 
@@ -112,6 +113,26 @@ def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = F
     """Destroys what was deployed, then the environment: the task that does it; None when it is gone already."""
     task = deploy.delete(caller, lookup.environment(caller, environment_id), abandon=abandon)
     return None if task is None else task_json(task)
+
+
+def switch_servers(caller: Caller, environment_id: str, action: PowerAction, *, what: str = "") -> dict[str, Any]:
+    """Starts, stops or restarts servers: the task that does it. See `vetro.server.environments.power.change`."""
+    return task_json(power.change(caller, lookup.environment(caller, environment_id), action, what))
+
+
+def start_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, Any]:
+    """See `switch_servers`."""
+    return switch_servers(caller, environment_id, "start", **more)
+
+
+def stop_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, Any]:
+    """See `switch_servers`."""
+    return switch_servers(caller, environment_id, "stop", **more)
+
+
+def restart_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, Any]:
+    """See `switch_servers`."""
+    return switch_servers(caller, environment_id, "restart", **more)
 
 
 def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:

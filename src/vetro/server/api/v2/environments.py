@@ -9,10 +9,11 @@ from django.http import FileResponse, HttpRequest
 from ninja import Field, File, Form, Query, Schema
 from ninja.files import UploadedFile
 
+from vetro.clouds.interface import PowerAction
 from vetro.server.api.answers import environments as answers
 from vetro.server.api.paging import picked, zoned
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Answer, Routes, created
+from vetro.server.api.v2.routes import Answer, Routes, accepted, created
 from vetro.server.api.v2.shapes import Given, LongText, Name, Page
 from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.catalog.inspection.protocol import content_of
@@ -99,6 +100,14 @@ class EnvironmentChange(Given):
 
     name: Name | None = None
     description: LongText | None = None
+
+
+class Switched(Given):
+    """Which servers are meant."""
+
+    what: str = Field(
+        "", max_length=255, description="Id or name of a component or of a server; empty: all of the environment."
+    )
 
 
 class Copy(Given):
@@ -257,6 +266,31 @@ def export(request: HttpRequest, environment_id: str) -> FileResponse:
 def show_health(request: HttpRequest, environment_id: str) -> Any:
     """How an environment and its components are, and what changed."""
     return answers.show_health(who(request), environment_id)
+
+
+def _switch(request: HttpRequest, environment_id: str, action: PowerAction, given: Switched | None) -> Answer:
+    what = given.what if given is not None else ""
+    return accepted(answers.switch_servers(who(request), environment_id, action, what=what))
+
+
+@routes.add("POST", "/environments/{environment_id}/start", "startServers", "power_environment", TaskShown, status=202)
+def start_servers(request: HttpRequest, environment_id: str, given: Switched | None = None) -> Answer:
+    """Starts servers that do not run: those first that others need."""
+    return _switch(request, environment_id, "start", given)
+
+
+@routes.add("POST", "/environments/{environment_id}/stop", "stopServers", "power_environment", TaskShown, status=202)
+def stop_servers(request: HttpRequest, environment_id: str, given: Switched | None = None) -> Answer:
+    """Stops servers, which keep their disks: those last that others need. They stay stopped until they are started."""
+    return _switch(request, environment_id, "stop", given)
+
+
+@routes.add(
+    "POST", "/environments/{environment_id}/restart", "restartServers", "power_environment", TaskShown, status=202
+)
+def restart_servers(request: HttpRequest, environment_id: str, given: Switched | None = None) -> Answer:
+    """Restarts servers; several components are all stopped before the first is started."""
+    return _switch(request, environment_id, "restart", given)
 
 
 @routes.add("GET", "/environments/{environment_id}/topology", "showTopology", "show_environment", Topology)

@@ -1,0 +1,64 @@
+"""`vetro env start|stop|restart`: servers of an environment, of a workspace or of a server, switched on and off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from vetro.cli import output as out
+from vetro.cli.client.connect import server
+from vetro.cli.client.contexts import context_option
+from vetro.cli.environments import lifecycle
+from vetro.cli.name_completion import environments
+from vetro.cli.task_run import run_options
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _arguments(command: _Command) -> _Command:
+    for decorate in (
+        run_options,
+        context_option,
+        click.argument("what", metavar="[COMPONENT]", default=""),
+        click.argument("name", shell_complete=environments),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.command("start")
+@_arguments
+def start_command(name: str, what: str, workspace: str | None, **options: Any) -> None:
+    """Start the servers of an environment that do not run, those first that others need.
+
+    COMPONENT is a component or a server, by name or id; without it all are meant.
+    """
+    _power(name, "start", what, workspace, options)
+
+
+@click.command("stop")
+@_arguments
+def stop_command(name: str, what: str, workspace: str | None, **options: Any) -> None:
+    """Stop the servers of an environment, those last that others need; they keep their disks.
+
+    COMPONENT is a component or a server, by name or id; without it all are meant. They stay stopped, also when this
+    machine is started again, until 'vetro env start' or a deployment starts them.
+    """
+    _power(name, "stop", what, workspace, options)
+
+
+@click.command("restart")
+@_arguments
+def restart_command(name: str, what: str, workspace: str | None, **options: Any) -> None:
+    """Restart the servers of an environment: all are stopped before the first is started.
+
+    COMPONENT is a component or a server, by name or id; without it all are meant.
+    """
+    _power(name, "restart", what, workspace, options)
+
+
+def _power(name: str, action: str, what: str, workspace: str | None, options: dict[str, Any]) -> None:
+    with out.explained(), server(workspace) as client:
+        lifecycle.power(client, name, action, what, **options)

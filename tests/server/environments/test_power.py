@@ -1,0 +1,269 @@
+"""Servers of an environment are stopped and started: in order, once, noted, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.tasks import shop
+from vetro.clouds.record.driver import RecordDriver
+from vetro.server.audit.models import AuditRecord
+from vetro.server.environments import deploy as deploying
+from vetro.server.environments import power, queries, sessions
+from vetro.server.environments.models import Environment, Session, State
+from vetro.server.environments.power_steps import machines, server_of, steps
+from vetro.server.errors import Conflict, Forbidden, NotFound
+from vetro.server.tasks import queue
+from vetro.server.tasks.models import JournalEntry, Task
+
+SHOP = """\
+Name: Shop
+Namespaces: {=: test, std: io.murano, res: io.murano.resources}
+Extends: std:Application
+Properties:
+  instance: {Contract: $.class(res:Instance).notNull()}
+  uses: {Contract: $.class(Shop)}
+Methods:
+  deploy:
+    Body: [$.instance.deploy()]
+"""
+
+
+class Street:
+    """An environment of two deployed shops on the recorder: ``front`` uses ``back``."""
+
+    def __init__(self, ann: Any, place: Path, drain: Callable[..., int]) -> None:
+        self.caller, self.place, self.drain = ann.caller, place, drain
+        package = shop.add_package(self.caller, shop.archive({"Classes/Shop.yaml": SHOP}))
+        self.row = shop.add_environment(self.caller, "street")
+        start = shop.model(self.row)
+        start["Objects"]["applications"] = [self.shop("front", uses="back"), self.shop("back")]
+        self.deployed = shop.enqueue(self.caller, self.row, package, start)
+        self.ran(self.deployed)
+        self.ids = {name: id for id, name in self.calls("create server")}
+        assert sorted(self.ids) == ["back-1", "front-1"]
+
+    @staticmethod
+    def shop(id: str, **more: Any) -> dict[str, Any]:
+        instance = {"?": {"type": "io.murano.resources.LinuxMuranoInstance", "id": f"i-{id}"}, "name": f"{id}-1",
+                    "image": "debian-12-murano", "flavor": "m1.small", "assignFloatingIp": False}  # fmt: skip
+        return {"?": {"type": "test.Shop", "id": id, "name": f"the {id}"}, "instance": instance, **more}
+
+    def ran(self, task: Task, state: str = "done") -> Task:
+        self.drain()
+        task.refresh_from_db()
+        assert task.state == state, task.error
+        self.row.refresh_from_db()
+        return task
+
+    def driver(self) -> RecordDriver:
+        return RecordDriver(self.place)
+
+    def calls(self, *what: str) -> list[tuple[str, str]]:
+        driver = self.driver()
+        try:
+            rows = driver.store.rows("SELECT what, id, name FROM calls ORDER BY place")
+            return [(id, name) for said, id, name in rows if said in what]
+        finally:
+            driver.close()
+
+    def switched(self) -> list[str]:
+        """What was done with servers since the last time: 'stop back-1'."""
+        names = {id: name for name, id in self.ids.items()}
+        driver = self.driver()
+        try:
+            rows = driver.store.rows("SELECT what, id FROM calls WHERE what IN ('start server', 'stop server')")
+            driver.store.run("DELETE FROM calls WHERE what IN ('start server', 'stop server')")
+            return [f"{what.split()[0]} {names[id]}" for what, id in rows]
+        finally:
+            driver.close()
+
+    def states(self) -> dict[str, str]:
+        driver = self.driver()
+        try:
+            seen = driver.statuses(list(self.ids.values()))
+            return {name: seen[id] for name, id in self.ids.items()}
+        finally:
+            driver.close()
+
+    def change(self, action: Any, what: str = "", state: str = "done") -> Task:
+        return self.ran(power.change(self.caller, self.row.id, action, what), state)
+
+    def stopped(self) -> dict[str, Any]:
+        names = {id: name for name, id in self.ids.items()}
+        self.row.refresh_from_db()
+        return {names[id]: note["by"] for id, note in self.row.stopped.items()}
+
+
+@pytest.fixture
+def street(ann: Any, drain: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Street]:
+    from vetro.server import setup
+    from vetro.server.config.config import Config
+
+    place = tmp_path / "cloud"
+    given = {"cloud.driver": "record", "cloud.directory": str(place)}
+    monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
+    yield Street(ann, place, drain)
+
+
+@pytest.mark.database
+def test_an_environment_is_stopped_and_started_in_order(street: Street) -> None:
+    version = street.row.version
+    draft = sessions.open_session(street.caller, street.row.id)
+    task = street.change("stop")
+    assert street.switched() == ["stop front-1", "stop back-1"], "who uses another one goes first"
+    assert set(street.states().values()) == {"SHUTOFF"}
+    assert street.stopped() == {"back-1": street.caller.user_name, "front-1": street.caller.user_name}
+    assert all(note["at"] for note in street.row.stopped.values())
+    assert [(report.entity_id, report.text) for report in task.reports.order_by("seq")] == [
+        ("front", "Server front-1 is stopped"),
+        ("back", "Server back-1 is stopped"),
+    ]
+    street.change("start")
+    assert street.switched() == ["start back-1", "start front-1"]
+    assert set(street.states().values()) == {"ACTIVE"} and street.stopped() == {}
+    street.change("restart")
+    assert street.switched() == ["stop front-1", "stop back-1", "start back-1", "start front-1"]
+    assert street.stopped() == {}
+    assert (street.row.version, State.objects.filter(environment=street.row).count()) == (version, version)
+    assert Session.objects.get(id=draft.id).state == "opened", "drafts stay valid"
+    assert queries.get(street.caller, street.row.id).status == "pending"
+    actions = AuditRecord.objects.filter(target_id=street.row.id).order_by("id").values_list("action", "user_name")
+    assert [found for found in actions if found[0] != "environment.deploy"] == [
+        (f"environment.{action}", street.caller.user_name) for action in ("stop", "start", "restart")
+    ]
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("what", ["back", "the back", "back-1", "id"])
+def test_a_component_or_a_server_by_id_or_name(street: Street, what: str) -> None:
+    street.change("stop", street.ids["back-1"] if what == "id" else what)
+    assert street.switched() == ["stop back-1"] and list(street.stopped()) == ["back-1"]
+    street.change("restart", what if what != "id" else street.ids["back-1"])
+    assert street.states()["back-1"] == "ACTIVE" and street.stopped() == {}
+
+
+@pytest.mark.database
+def test_what_is_refused(street: Street, bob: Any) -> None:
+    with pytest.raises(NotFound):
+        power.change(street.caller, street.row.id, "stop", "nobody")
+    empty = shop.add_environment(street.caller, "empty")
+    with pytest.raises(Conflict, match="has no servers"):
+        power.change(street.caller, empty.id, "stop")
+    task = power.change(street.caller, street.row.id, "stop")
+    assert queries.get(street.caller, street.row.id).busy
+    for refused in (
+        lambda: power.change(street.caller, street.row.id, "start"),
+        lambda: deploying.delete(street.caller, street.row.id),
+        lambda: sessions.open_session(street.caller, street.row.id),
+    ):
+        with pytest.raises(Forbidden):
+            refused()
+    assert street.ran(task).state == "done"
+    with pytest.raises(Conflict, match="has not failed"):
+        queue.retry(street.caller, task.id)
+
+
+@pytest.mark.database
+def test_a_deployment_starts_what_was_stopped_and_says_so(street: Street) -> None:
+    street.change("stop", "back")
+    street.switched()
+    session = sessions.open_session(street.caller, street.row.id)
+    task = street.ran(deploying.deploy(street.caller, street.row.id, session.id))
+    assert street.switched() == ["start back-1"] and street.stopped() == {}
+    texts = [str(report.text) for report in task.reports.order_by("seq")]
+    assert "Server back-1 is started" in texts
+    assert texts.index("Server back-1 is started") < texts.index("Deployment finished")
+
+
+@pytest.mark.database
+def test_what_was_not_done_is_not_noted(street: Street, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not stop keeps the others from nothing; cancelled before it began, nothing is noted."""
+    task = power.change(street.caller, street.row.id, "stop")
+    queue.cancel(street.caller, task.id, "no")
+    street.row.refresh_from_db()
+    assert street.stopped() == {} and not queries.get(street.caller, street.row.id).busy
+    # Its server is unknown to the cloud: as if somebody had removed it by hand.
+    state = State.objects.filter(environment=street.row).order_by("-number").first()
+    assert state is not None
+    front = next(item for item in state.model["Objects"]["applications"] if item["?"]["id"] == "front")
+    front["instance"]["openstackId"] = "gone"
+    state.save()
+    task = street.change("stop", state="failed")
+    assert (
+        task.error is not None and task.error["message"] == "server 'front-1' did not stop: there is no server 'gone'"
+    )
+    assert street.switched() == ["stop back-1"] and list(street.stopped()) == ["back-1"]
+    front["instance"]["openstackId"] = street.ids["front-1"]
+    state.save()
+    made = queue.retry(street.caller, task.id)
+    assert made.kind == "power" and street.ran(made).state == "done"
+    assert list(street.stopped()) == ["back-1"], "the one that it was about is not there any more"
+
+
+@pytest.mark.database
+def test_half_of_what_a_dead_task_did_is_noted(street: Street) -> None:
+    """The journal says what was done, whatever the end."""
+    task = power.change(street.caller, street.row.id, "stop")
+    JournalEntry.objects.create(
+        task=task, key="power0", kind="server.power", digest="", begun=0.0, ended=1.0, result={"answer": {"failed": {}}}
+    )
+    JournalEntry.objects.create(task=task, key="power1", kind="server.power", digest="", begun=1.0)
+    row = Environment.objects.get(id=street.row.id)
+    power.settle(row, task)
+    assert list(street.stopped()) == ["front-1"]
+    power.forget(row, {"Objects": None})
+    assert street.stopped() == {}
+
+
+def instance(id: str, server: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "?": {"id": id, "type": "I"},
+        "name": f"n-{id}",
+        "openstackId": server,
+        "flavor": "f",
+        "ipAddresses": [],
+        **more,
+    }
+
+
+def app(id: str, **parts: Any) -> dict[str, Any]:
+    return {"?": {"id": id, "type": "A"}, **parts}
+
+
+def order(*apps: dict[str, Any]) -> list[list[str]]:
+    return [[machine.id for machine in wave] for wave in machines({"applications": list(apps)})]
+
+
+def test_who_needs_another_is_started_after_it() -> None:
+    web, db = instance("web", "s-web"), instance("db", "s-db")
+    assert order(app("a", i=web, db="b"), app("b", i=db)) == [["s-db"], ["s-web"]]
+    assert order(app("a", i=web, db={"x": ["db"]}), app("b", i=db)) == [["s-db"], ["s-web"]], "a part of it, anywhere"
+    assert order(app("a", i=web), app("b", i=db)) == [["s-web", "s-db"]]
+    # Through one that has no servers of its own; in a circle the first one begins.
+    assert order(app("a", i=web, uses="c"), app("b", i=db), app("c", on="db")) == [["s-db"], ["s-web"]]
+    assert order(app("a", i=web, uses="b"), app("b", i=db, uses="a")) == [["s-web"], ["s-db"]]
+    assert order(app("a", i=web, me="a", mine="web")) == [["s-web"]]
+    assert machines(None) == []
+
+
+def test_what_is_no_server() -> None:
+    assert server_of(instance("i", "s")) == ("s", "n-i")
+    for id in (None, "", 5, "x" * 256, "a\nb", "a\0"):
+        assert server_of(instance("i", id)) is None
+    assert server_of({"openstackId": "s"}) is None
+
+
+def test_steps_of_a_part() -> None:
+    waves = machines({"applications": [app("a", i=instance("1", "s1"), uses="b"), app("b", i=instance("2", "s2"))]})
+
+    def said(action: Any, *wanted: str) -> list[Any]:
+        return [(step["action"], [server["id"] for server in step["servers"]]) for step in steps(waves, action, wanted)]
+
+    assert said("start", "s1", "s2") == [("start", ["s2"]), ("start", ["s1"])]
+    assert said("stop", "s1", "s2") == [("stop", ["s1"]), ("stop", ["s2"])]
+    assert said("restart", "s2") == [("restart", ["s2"])], "one step of the cloud"
+    assert said("stop", "s9") == []
