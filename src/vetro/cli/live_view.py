@@ -19,6 +19,7 @@ _STYLES = {"error": "red", "critical": "red", "warning": "yellow", "debug": "bri
 _STEPS = {
     "stack.push": "updating resources",
     "stack.delete": "deleting resources",
+    "server.power": "switching servers",
     "agent.call": "running {name} on {server}",
     "sleep": "waiting",
 }

@@ -209,6 +209,7 @@ member  POST         /app/environments/{environment}/tasks/{task}/resolve
 member  POST         /app/environments/{environment}/tasks/{task}/retry
 member  GET POST     /app/environments/{environment}/template
 reader  GET          /app/environments/{environment}/health
+member  POST         /app/environments/{environment}/power
 reader  GET          /app/environments/{environment}/topology
 reader  GET          /app/environments/{environment}/topology.json
 member  POST         /app/environments/{environment}/undo

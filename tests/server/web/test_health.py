@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.server.watch.test_watch import PRETENDED, app, component, instance, made, watched
+from vetro.server.tasks.models import Task
 from vetro.server.watch import service
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
@@ -45,3 +46,23 @@ def test_what_is_simulated_says_so_on_each_page(ann: Any, pages: Client) -> None
     row = made(ann, app("a", instance("i")), cloud=PRETENDED)
     for path in ("/app/environments/", f"/app/environments/{row.id}/", f"/app/environments/{row.id}/health"):
         assert 'data-health="simulated"' in text(pages, path), path
+
+
+def test_servers_are_switched_from_pages(ann: Any, pages: Client) -> None:
+    row = made(ann, app("a", instance("i")), app("b"))
+    front = text(pages, f"/app/environments/{row.id}/")
+    assert 'id="p-a"' in front and 'id="p-b"' not in front, "only where there are servers"
+    assert f'action="/app/environments/{row.id}/power"' in front and "All servers" in front
+    refused = pages.post(f"/app/environments/{row.id}/power", {"action": "burn"})
+    assert refused.status_code == 400
+    answer = pages.post(f"/app/environments/{row.id}/power", {"action": "stop", "what": "a"})
+    assert answer.status_code == 302
+    task = Task.objects.get(environment_id=row.id)
+    assert (task.kind, answer["Location"]) == ("power", f"/app/environments/{row.id}/tasks/{task.id}/")
+    assert [step["action"] for step in task.spec["power"]] == ["stop"]
+    assert "Stop of servers" in text(pages, answer["Location"])
+    assert "Stop of servers" in text(pages, f"/app/environments/{row.id}/tasks/")
+    busy = text(pages, f"/app/environments/{row.id}/")
+    assert f'action="/app/environments/{row.id}/power"' not in busy and 'id="p-a"' not in busy
+    german = pages.get(answer["Location"], headers={"accept-language": "de"}).content.decode()
+    assert "Anhalten von Servern" in german

@@ -19,9 +19,18 @@ TABLE: Table = {
         "Run a public method of an application; its result goes to standard output.",
     ),
     "destroy": ("env_lifecycle:destroy_command", "Destroy everything in an environment, then the environment."),
-    "start": ("env_power:start_command", "Start servers of an environment that do not run."),
-    "stop": ("env_power:stop_command", "Stop servers of an environment; they keep their disks."),
-    "restart": ("env_power:restart_command", "Restart servers of an environment."),
+    "start": (
+        "env_power:start_command",
+        "Start the servers of an environment that do not run, those first that others need.",
+    ),
+    "stop": (
+        "env_power:stop_command",
+        "Stop the servers of an environment, those last that others need; they keep their disks.",
+    ),
+    "restart": (
+        "env_power:restart_command",
+        "Restart the servers of an environment: all are stopped before the first is started.",
+    ),
     "health": (
         "env_lifecycle:health_command",
         "Show how an environment and its components are: servers, checks, and what changed.",

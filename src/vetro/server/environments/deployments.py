@@ -32,6 +32,8 @@ MOST_TEXT: Final = 32 << 20
 _TOGETHER: Final = 10
 #: Kinds of tasks that are deployments.
 KINDS = ("deploy", "destroy", "action")
+#: What works on an environment, as pages list it.
+WORK = (*KINDS, "power")
 
 
 def of_environment(caller: Caller, environment_id: str) -> list[dict[str, Any]]:

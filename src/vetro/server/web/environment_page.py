@@ -21,6 +21,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import drafts, limits, lookup, queries, redaction
 from vetro.server.environments.models import Session
+from vetro.server.environments.power_steps import machines
 from vetro.server.tasks.models import Event
 from vetro.server.watch import queries as watch
 from vetro.server.web import drafts as drafting
@@ -114,6 +115,17 @@ class EnvironmentPage:
         """How its components are of which something is deployed and can be watched."""
         return watch.components(self.id, self.health, self.deployed)
 
+    @cached_property
+    def may_power(self) -> bool:
+        """Whether the person may start and stop its servers now."""
+        return allows(self.caller, "power_environment") and not self.found.busy
+
+    @cached_property
+    def powered(self) -> frozenset[str]:
+        """Ids of the components that have servers of their own."""
+        waves = machines(self.deployed) if self.found.version else ()
+        return frozenset(machine.component for wave in waves for machine in wave)
+
     def labels(self) -> Mapping[str, str]:
         """Id -> name of every object, of both models."""
         return {str(id_of(obj)): label_of(obj) for root in (self.deployed, self.root) for obj in objects(root)}
@@ -128,6 +140,7 @@ class EnvironmentPage:
             "draft": self.session if self.session is not None and self.session.id != self.found.session_id else None,
             "may_change": allows(self.caller, "update_environment"),
             "may_delete": allows(self.caller, "delete_environment"),
+            "may_power": self.may_power and bool(self.powered),
             "never": self.found.version == 0,
             "failed": self.found.status in ("deploy failure", "delete failure"),
             "change_count": len(self.changes) if not self.found.busy else 0,

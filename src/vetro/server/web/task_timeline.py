@@ -22,7 +22,7 @@ LINES, MORE, STEPS = 500, 500, 60
 #: Characters of a step.
 STEP = 500
 LEVELS = ("info", "warning", "error")
-_EFFECTS = ("stack.push", "stack.delete", "agent.call", "agent.send", "sleep", "workflow")
+_EFFECTS = ("stack.push", "stack.delete", "server.power", "agent.call", "agent.send", "sleep", "workflow")
 
 
 class Story:
@@ -163,6 +163,8 @@ def _effect(kind: str, about: Any) -> str:
     name = str(given.get("name") or "")
     if kind == "sleep":
         return _("Pause of %s seconds") % str(given.get("seconds", "?"))
+    if kind == "server.power":
+        return _("Switch servers")
     words = {
         "stack.push": _("Make or change stack %s"), "stack.delete": _("Delete stack %s"),
         "agent.call": _("Run %s on a server"), "agent.send": _("Send %s to a server"), "workflow": _("Workflow %s"),

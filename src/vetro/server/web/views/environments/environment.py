@@ -56,7 +56,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
 
 def newest_task(found: queries.Found) -> dict[str, Any] | None:
     """The last task that worked on an environment, or works on it."""
-    rows = Task.objects.filter(environment_id=found.id, kind__in=deployments.KINDS).order_by("-created", "-id")
+    rows = Task.objects.filter(environment_id=found.id, kind__in=deployments.WORK).order_by("-created", "-id")
     listed = told_tasks(list(rows.values(*TASK_FIELDS)[:1]))
     return listed[0] if listed else None
 
@@ -72,6 +72,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
         if action["enabled"]:
             actions.setdefault(tops.get(action["object_id"], ""), []).append(action)
     logos = logos_of(env_page.caller, {class_of(item) for item in [*env_page.services, *env_page.removed]})
+    powered = env_page.powered if env_page.may_power else ()
     health = {one.id: one.told for one in env_page.components_health} if not env_page.found.busy else {}
     listed = []
     gone = {id_of(item) for item in env_page.removed}
@@ -91,6 +92,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
                 "health": health.get(own),
                 "addresses": [] if removed else addresses_of(conceal(item, env_page.secrets)),
                 "report": newest.get(own),
+                "powered": own in powered and not removed,
                 "actions": sorted(actions.get(own, ()), key=lambda action: action["title"].lower()),
             }
         )
@@ -122,7 +124,7 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
     shown = conceal(found, env_page.secrets)
     labels = env_page.labels()
     family = [str(id_of(obj)) for obj in objects(found)]
-    tasks = Task.objects.filter(environment_id=env_page.id, kind__in=deployments.KINDS).values("id")
+    tasks = Task.objects.filter(environment_id=env_page.id, kind__in=deployments.WORK).values("id")
     rows = Report.objects.filter(task__in=tasks, entity_id__in=family[:400]).order_by("-seq")[:30]
     top = next((item for item in env_page.services if find(item, component) is not None), None)
     context = env_page.shell(

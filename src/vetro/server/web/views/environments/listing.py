@@ -100,7 +100,7 @@ def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
     """What was done in all environments of the project, newest first."""
     seen = last_event()
     there = Exists(Environment.objects.filter(id=OuterRef("environment_id")))
-    rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=deployed.KINDS)
+    rows = Task.objects.filter(there, project_id=caller.project_id, kind__in=deployed.WORK)
     total = rows.count()
     number = page_number(request.GET.get("page"), total)
     listed = rows.order_by("-created", "-id").values(*TASK_FIELDS)[(number - 1) * AT_ONCE : number * AT_ONCE]
@@ -119,7 +119,7 @@ def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
 def of_one(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """What was done in one environment, newest first."""
     env_page = open_page(caller, environment)
-    rows = Task.objects.filter(environment_id=env_page.id, kind__in=deployed.KINDS)
+    rows = Task.objects.filter(environment_id=env_page.id, kind__in=deployed.WORK)
     total = rows.count()
     number = page_number(request.GET.get("page"), total)
     listed = rows.order_by("-created", "-id").values(*TASK_FIELDS)[(number - 1) * AT_ONCE : number * AT_ONCE]
@@ -153,6 +153,9 @@ def kind_of(kind: str, action: Any) -> str:
     if kind == "action":
         name = (action or {}).get("method")
         return _("Action %s") % name if name else _("Action")
+    if kind == "power":
+        words = {"start": _("Start of servers"), "stop": _("Stop of servers"), "restart": _("Restart of servers")}
+        return str(words.get((action or {}).get("method") or "", kind))
     return {"deploy": _("Deployment"), "destroy": _("Deletion"), "plan": _("Plan")}.get(kind, kind)
 
 

@@ -155,7 +155,7 @@ def resolve(request: HttpRequest, caller: Caller, environment: str, task: str) -
 def _task(caller: Caller, environment: str, task: str) -> Task:
     """A task of this environment and the caller's project; it outlives an environment that was deleted."""
     row = queue.get(caller, task)
-    if row.environment_id != environment or row.kind not in deployments.KINDS:
+    if row.environment_id != environment or row.kind not in deployments.WORK:
         raise missing(_("task"))
     return row
 
