@@ -8,11 +8,14 @@ from typing import Any
 
 from django.http import HttpRequest
 from ninja import NinjaAPI, Schema
+from ninja.openapi.schema import OpenAPISchema
+from ninja.schema import NinjaGenerateJsonSchema
 
 from vetro import __version__
 from vetro.server.api.v2 import failures
 from vetro.server.api.v2.parsing import StrictParser
 from vetro.server.api.v2.routes import Routes
+from vetro.server.api.v2.shapes import Failure
 
 #: Modules with endpoints, in the order of the description. Each has ``routes``.
 AREAS = (
@@ -41,6 +44,15 @@ class _Api(NinjaAPI):
     def get_root_path(self, path_params: dict[str, Any]) -> str:
         """Where all addresses begin."""
         return "/v2/"
+
+    def get_openapi_schema(self, *, path_prefix: str | None = None, path_params: Any = None) -> OpenAPISchema:
+        """The description, with the errors that `routes` names in each endpoint."""
+        schema = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+        failure = Failure.model_json_schema(
+            ref_template="#/components/schemas/{model}", mode="serialization", schema_generator=NinjaGenerateJsonSchema
+        )
+        schema["components"]["schemas"] |= {**failure.pop("$defs"), Failure.__name__: failure}
+        return schema
 
 
 api = _Api(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, TypeAlias, TypeVar
 
 from django.http import HttpRequest
@@ -17,7 +18,15 @@ from vetro.server.errors import TooLarge
 F = TypeVar("F", bound=Callable[..., Any])
 #: What endpoints return that say their status.
 Answer: TypeAlias = Status[Any]
-_FAILURES = frozenset({400, 401, 403, 404, 408, 409, 413, 415, 429, 503})
+#: What OpenAPI says of the errors that every endpoint may answer. The API answers them itself (`failures`): as answers of
+#: each endpoint they would cost a thousand models at every start.
+_FAILURES = {
+    status: {
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{Failure.__name__}"}}},
+    }
+    for status in (400, 401, 403, 404, 408, 409, 413, 415, 429, 503)
+}
 _BODY = frozenset({"POST", "PUT", "PATCH"})
 #: Bytes of a body of somebody who is not known.
 _SMALL = 65_536
@@ -63,8 +72,8 @@ class Routes:
         the function has a parameter ``given``). ``extra`` goes into
         its description.
         """
-        answers: dict[Any, Any] = {status: gives, _FAILURES: Failure}
         about = {**(extra or {}), **({"x-policy-rule": rule} if rule else {})}
+        about["responses"] = {**_FAILURES, **about.get("responses", {})}
 
         def register(function: F) -> F:
             bodied = method in _BODY and "given" in inspect.signature(function).parameters
@@ -75,7 +84,7 @@ class Routes:
                 path,
                 auth=auth,
                 operation_id=id,
-                response=answers,
+                response={status: gives},
                 openapi_extra=about,
                 by_alias=True,
                 summary=_words(id),
