@@ -15,6 +15,9 @@ from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 LARGEST = 1 << 20
+#: Kinds of checks that other distributions bring. None decides here about rights; and looking for them reads every
+#: distribution there is and loads an HTTP client, for a kind of check that is refused below.
+_checks.extension_checks = {}
 
 
 class PolicyError(VetroError):
