@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.deployments.clocks import process_seconds
 from vetro.cli.client_local import open_local
 from vetro.clouds.overview import clean
-from vetro.engine.host import HostProcess
 from vetro.engine.host.forker import HostForker
+from vetro.engine.host.process import HostProcess
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task

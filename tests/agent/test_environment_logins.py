@@ -26,7 +26,7 @@ from vetro.clouds.interface import Owner
 from vetro.engine.host.answer import BadRequest, Request
 from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
-from vetro.library.natives.agent_logins import server_mark
+from vetro.library.broker_names import server_mark
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.tasks import spec

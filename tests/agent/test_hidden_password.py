@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, password_of, server_password_of
-from vetro.library.natives.agent_logins import server_mark
+from vetro.library.broker_names import server_mark
 
 PASSWORD = password_of(bytes(range(24)))
 

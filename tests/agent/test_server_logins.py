@@ -21,8 +21,9 @@ from tests.library.deploying import Deployed, server
 from vetro.agent.amqp import AmqpChannel
 from vetro.agent.broker_accounts import BrokerAccounts, account_name, server_account_name, told_to_servers
 from vetro.clouds.interface import Message
-from vetro.engine.host import EffectsHost, Request
-from vetro.library.natives.agent_logins import answers_exchange, server_mark
+from vetro.engine.host.answer import Request
+from vetro.engine.host.performer import EffectsHost
+from vetro.library.broker_names import answers_exchange, server_mark
 
 pytestmark = pytest.mark.attack("broker", "A5")
 

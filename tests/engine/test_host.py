@@ -17,10 +17,10 @@ from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.agent.signing import ensure_key
 from vetro.clouds.interface import CloudError, Conflict, Message, NotAvailable, NotFound, StackFailed, Taken
 from vetro.engine.effect_kinds import KINDS, Answer
-from vetro.engine.host import EffectsHost, HostConfigError, Request, Seal
 from vetro.engine.host.agents import Agents
-from vetro.engine.host.answer import BadRequest, NoSuchSecret
-from vetro.engine.host.encryption import derived, key_in
+from vetro.engine.host.answer import BadRequest, HostConfigError, NoSuchSecret, Request
+from vetro.engine.host.encryption import Seal, derived, key_in
+from vetro.engine.host.performer import EffectsHost
 from vetro.library.stackdata import EMPTY, digest_of, parts_of
 from vetro.muranopl.runtime.effects import Effects, UnknownEffect
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from tests.plugins.openstack.fake import Fake
-from vetro.engine.host import HostProcess
 from vetro.engine.host.forker import HostForker
+from vetro.engine.host.process import HostProcess
 from vetro.engine.task.frames import Decoder, encode, read
 from vetro.engine.worker.ports import HostUnavailable
 
@@ -150,7 +150,7 @@ def test_one_host_that_cannot_be_made_ends_no_others(whose: str, tmp_path: Path)
 
 def test_hosts_end_with_their_worker(tmp_path: Path) -> None:
     code = (
-        "import sys, json, time\nfrom vetro.engine.host import HostProcess\n"
+        "import sys, json, time\nfrom vetro.engine.host.process import HostProcess\n"
         "from vetro.engine.host.forker import HostForker\n"
         "forker = HostForker()\nhost = HostProcess(json.loads(sys.argv[1]), forker)\nhost.start()\n"
         "print(host.pid, forker._process.pid, flush=True)\ntime.sleep(60)\n"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.clouds.stacks.world import OWNER, World, hot
-from vetro.engine.host import EffectsHost, Request
+from vetro.engine.host.answer import Request
+from vetro.engine.host.performer import EffectsHost
 from vetro.library.stackdata import digest_of, parts_of
 
 QUEUE = "eenv1-hone"

@@ -18,8 +18,10 @@ from cryptography.fernet import Fernet
 from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldCloud
 from vetro.clouds.kinds import KindMissing
-from vetro.engine.host import HostConfigError, HostProcess, build_host
+from vetro.engine.host.answer import HostConfigError
+from vetro.engine.host.config import build_host
 from vetro.engine.host.forker import HostForker
+from vetro.engine.host.process import HostProcess
 from vetro.engine.worker.ports import HostUnavailable
 from vetro.engine.worker.stream import Stream
 
@@ -91,7 +93,7 @@ def test_it_performs_and_dies_and_performs_again(process: HostProcess, tmp_path:
 def test_it_ends_with_its_worker(config: dict[str, Any], tmp_path: Path) -> None:
     program = (
         "import json, os, sys\n"
-        "from vetro.engine.host import HostProcess\n"
+        "from vetro.engine.host.process import HostProcess\n"
         "from vetro.engine.host.forker import HostForker\n"
         "host = HostProcess(json.loads(sys.argv[1]), HostForker())\n"
         "host.start()\n"

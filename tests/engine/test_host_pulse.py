@@ -12,9 +12,10 @@ import pytest
 
 from tests.faults.world import WorldChannel
 from vetro.clouds.interface import Message
-from vetro.engine.host import HostConfigError, build_host
 from vetro.engine.host import heartbeat as pulses
 from vetro.engine.host.agents import Agents
+from vetro.engine.host.answer import HostConfigError
+from vetro.engine.host.config import build_host
 from vetro.engine.host.forker import HostForker
 from vetro.engine.host.frame_server import Service
 from vetro.engine.host.heartbeat import Pulse, beat, moment

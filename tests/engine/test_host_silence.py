@@ -13,8 +13,8 @@ import pytest
 
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.interface import CloudError, Message, Owner
-from vetro.engine.host import Request
 from vetro.engine.host.agents import Agents
+from vetro.engine.host.answer import Request
 from vetro.engine.host.call_deadlines import STILL, Unwatched
 
 ARGS = {"queue": "q", "listener": "-execution-results-x", "id": "1", "plan": {"Name": "p"}}

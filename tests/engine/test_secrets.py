@@ -15,7 +15,8 @@ from tests.faults.world import World, WorldChannel, WorldCloud
 from tests.support.file_journal import FileJournal
 from tests.support.host_thread import HostThread
 from vetro.engine.effect_kinds import Policy
-from vetro.engine.host import Effect, EffectsHost
+from vetro.engine.host.answer import Effect
+from vetro.engine.host.performer import EffectsHost
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.engine.worker.ports import Policies

@@ -16,7 +16,9 @@ from tests.faults.world import World, WorldChannel, WorldCloud
 from tests.support.file_journal import FileJournal
 from vetro.clouds.interface import Owner
 from vetro.engine.effect_kinds import Policy
-from vetro.engine.host import Effect, EffectsHost, Service
+from vetro.engine.host.answer import Effect
+from vetro.engine.host.frame_server import Service
+from vetro.engine.host.performer import EffectsHost
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.engine.worker.ports import Policies

@@ -129,7 +129,7 @@ class Nursery:
         return main(config())
 
     def _work(self, kill_at: int | None, own: bool, stop: bool, lease: float | None) -> int:
-        from vetro.engine.host import HostProcess
+        from vetro.engine.host.process import HostProcess
         from vetro.server.tasks.pool import WorkerPool
         from vetro.server.tasks.worker import main
 

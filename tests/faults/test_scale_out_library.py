@@ -12,7 +12,8 @@ import pytest
 from tests.faults.harness import Case, package
 from vetro.clouds.interface import Owner
 from vetro.clouds.record.driver import RecordDriver
-from vetro.engine.host import EffectsHost, build_host
+from vetro.engine.host.config import build_host
+from vetro.engine.host.performer import EffectsHost
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 

@@ -21,9 +21,9 @@ from vetro.clouds.interface import CloudError, Conflict, Message, NotFound, Owne
 from vetro.clouds.nspawn.driver import NspawnDriver
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.templates.limits import TemplateTooLarge
-from vetro.engine.host import EffectsHost, Request
 from vetro.engine.host import agents as agents_module
-from vetro.engine.host.answer import BadRequest
+from vetro.engine.host.answer import BadRequest, Request
+from vetro.engine.host.performer import EffectsHost
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.state import Limits
 from vetro.library.stackdata import digest_of, parts_of

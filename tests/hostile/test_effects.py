@@ -24,8 +24,10 @@ from tests.clouds.stacks.test_types import CASES
 from tests.clouds.stacks.world import hot
 from vetro.clouds.interface import Owner
 from vetro.engine.effect_kinds import KINDS, Answer, answer_of
-from vetro.engine.host import EffectsHost, Request, Seal
+from vetro.engine.host.answer import Request
 from vetro.engine.host.config import build_host
+from vetro.engine.host.encryption import Seal
+from vetro.engine.host.performer import EffectsHost
 from vetro.library.stackdata import digest_of, parts_of
 
 ME, SIBLING, STRANGER = Owner("mine", "envme"), Owner("mine", "envsib"), Owner("theirs", "envstr")

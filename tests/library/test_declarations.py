@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 import vetro.library
-from vetro.library.natives import CLASSES
 from vetro.library.natives.logger import LEVELS
+from vetro.library.natives.registry import CLASSES
 from vetro.muranopl.contracts.model import ContractList, ContractMap
 from vetro.muranopl.declarations.tree import (
     NO_DEFAULT,

@@ -20,7 +20,7 @@ from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_HELD, read_json, refusal
 from vetro.agent.sockets import queue_prefix, results_prefix
 from vetro.clouds.interface import Message, NotFound, Owner
-from vetro.library.natives.agent_logins import answers_exchange
+from vetro.library.broker_names import answers_exchange
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, p
 from vetro.agent.signing import ensure_key
 from vetro.agent.sockets import queue_prefix
 from vetro.clouds.interface import Owner
-from vetro.library.natives.agent_logins import EXCHANGE, answers_exchange, server_mark
+from vetro.library.broker_names import EXCHANGE, answers_exchange, server_mark
 
 #: Veils that are remembered: a host has one, a server looks into many environments.
 _REMEMBERED = 64

@@ -27,7 +27,7 @@ _INNER = 48
 #: What tasks know instead of the password.
 PLACEHOLDER = _END + "PasswordOfThisEnvironmentAtTheBroker".ljust(_INNER, "0") + _END
 _LEVELS = 2
-#: How many hexadecimal digits say which server it is (`vetro.library.natives.agent_logins.server_mark`).
+#: How many hexadecimal digits say which server it is (`vetro.library.broker_names.server_mark`).
 _MARK = 24
 _SERVER, _OF_SERVER = "Server", "PasswordOfThisServerAtTheBroker".ljust(_INNER, "0")
 #: The same for the password of a server; ``{server}`` stands for its mark.

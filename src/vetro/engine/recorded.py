@@ -14,7 +14,7 @@ class RecordedCloud:
 
     def __init__(self, environment: str = "0123456789abcdef0123456789abcdef", **record: Any) -> None:
         """``record``: settings of the recording cloud. An empty environment has the agents of all."""
-        from vetro.engine.host import build_host
+        from vetro.engine.host.config import build_host
 
         self._folder = tempfile.TemporaryDirectory(prefix="vetro-recorded-")
         self.owner = Owner("project", environment)

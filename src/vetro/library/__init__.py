@@ -40,6 +40,6 @@ def core_packages() -> list[LoadedPackage]:
 
 def core_natives() -> NativeRegistry:
     """A fresh registry of the native classes of the standard packages; hosts put their own on top as its child."""
-    from vetro.library import natives
+    from vetro.library.natives.registry import registry
 
-    return natives.registry()
+    return registry()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.tasks import shop
-from vetro.engine.host import HostProcess
+from vetro.engine.host.process import HostProcess
 from vetro.server import sandboxed_workers
 from vetro.server.setup import config
 from vetro.server.tasks import effect_hosts, pool

@@ -19,7 +19,7 @@ from vetro.clouds.interface import Channel, Message
 from vetro.engine.host.answer import Abandoned, BadRequest, Handler, Request
 from vetro.engine.host.call_deadlines import Call, Done, Servers, Unwatched, Watch
 from vetro.engine.host.outbox import Outbox
-from vetro.library.natives.agent_logins import answers_exchange
+from vetro.library.broker_names import answers_exchange
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,8 @@ from vetro.engine.effect_kinds import Policy
 from vetro.muranopl.runtime.effects import EffectError
 from vetro.yaql.errors import VetroError
 
+#: Seconds that what a cloud is doing gets to end well when the task is over.
+GRACE = 20.0
 #: Largest number that an effect takes: seconds, bytes. Clocks, headers and files know no larger ones.
 _MOST = 10**12
 

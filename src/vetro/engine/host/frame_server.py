@@ -13,9 +13,6 @@ from vetro.engine.host.heartbeat import Pulse, moment
 from vetro.engine.host.performer import EffectsHost, describe
 from vetro.engine.task.frames import Decoder, FrameError, encode, read
 
-#: Seconds that what a cloud is doing gets to end well when the task is over.
-GRACE = 20.0
-
 
 class Service:
     """Serves one worker over the socket ``fd`` until it is told to finish, or the worker has gone.

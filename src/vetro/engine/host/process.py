@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.engine.host.answer import GRACE
 from vetro.engine.host.forker import HostForker
-from vetro.engine.host.frame_server import GRACE
 from vetro.engine.task.frames import Decoder, FrameError, encode
 from vetro.engine.worker.ports import HostUnavailable
 

@@ -18,15 +18,13 @@ from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
 from vetro.engine.sandbox import Confinement, Layer, enter, kernel
 from vetro.engine.task.cpu_budget import CpuBudget
-from vetro.engine.task.frames import MOST_DIGITS, FrameError
+from vetro.engine.task.frames import DEFECT, DISCONNECTED, FINE, MOST_DIGITS, OUT_OF_MEMORY, FrameError
 from vetro.engine.task.method_spans import MethodSpans
 from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.task import Task
 from vetro.muranopl.runtime.stacks import RECURSION_LIMIT
 
-#: Exit statuses of a task process.
-FINE, DISCONNECTED, OUT_OF_MEMORY, DEFECT = 0, 3, 4, 5
 #: Memory beyond the budget that a task may use to say how it ended, as a part of the budget, and at least.
 ROOM_SHARE, LEAST_ROOM = 4, 64 << 20
 #: Larger than any number of a descriptor: `os.closerange` asks the kernel once, however large the range is.

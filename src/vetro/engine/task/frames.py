@@ -26,6 +26,9 @@ from vetro.yaql.errors import VetroError
 #: Largest frame, in bytes: models of some hundred thousand objects, and nothing that fills a memory.
 LARGEST = 256 << 20
 
+#: Exit statuses of a task process, which says no more where it cannot.
+FINE, DISCONNECTED, OUT_OF_MEMORY, DEFECT = 0, 3, 4, 5
+
 #: Digits of the largest integers that packages may have (16,384 bits) and somewhat more.
 MOST_DIGITS = 5_000
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from vetro.engine.task import child
-from vetro.engine.task.frames import Decoder, encode
+from vetro.engine.task.frames import DEFECT, DISCONNECTED, FINE, OUT_OF_MEMORY, Decoder, encode
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.yaql.errors import VetroError
 
@@ -51,10 +50,10 @@ class Exit:
 
 _STATUSES: dict[int | None, str] = {
     None: "the process that started it died",
-    child.FINE: "it ended by itself",
-    child.DISCONNECTED: "its pipe was closed",
-    child.OUT_OF_MEMORY: "it ran out of memory",
-    child.DEFECT: "it ended by a defect of the engine",
+    FINE: "it ended by itself",
+    DISCONNECTED: "its pipe was closed",
+    OUT_OF_MEMORY: "it ran out of memory",
+    DEFECT: "it ended by a defect of the engine",
 }
 
 

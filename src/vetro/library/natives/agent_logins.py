@@ -7,26 +7,14 @@ another one in its boot script would have the cloud replace it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.library.broker_names import server_mark
 from vetro.library.natives.common import whole
 
-#: Names of exchanges.
-EXCHANGE = "vetro-answers-{server}"
 _INSTANCE = "io.murano.resources.Instance"
 _ATTRIBUTE = "ownLogin"
-
-
-def server_mark(queue: str) -> str:
-    """What of a server's login, password and exchange belongs to it: follows from its input queue."""
-    return hashlib.sha256(queue.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-
-
-def answers_exchange(queue: str) -> str:
-    """The exchange on which a server answers that has a login of its own."""
-    return EXCHANGE.format(server=server_mark(queue))
 
 
 def has_login(cx: Any, host: Any) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from vetro import muranopl
 from vetro.model.header import header_of, parse_type_text, type_of
-from vetro.muranopl.api import Engine
 from vetro.muranopl.contracts.model import (
     Contract,
     ContractExpression,
@@ -46,7 +46,7 @@ class Place:
 Places: TypeAlias = Callable[[str], Mapping[str, Place]]
 
 
-def places_of(engine: Engine, type_text: str) -> dict[str, Place]:
+def places_of(engine: muranopl.Engine, type_text: str) -> dict[str, Place]:
     """The properties of a class that hold objects. Raises `VetroError` where there is no such class."""
     session = engine.session()
     try:

@@ -6,14 +6,17 @@ Which classes there are is known by the packages themselves (``package.classes``
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vetro.model.header import parse_type_text
-from vetro.muranopl.api import Engine
 from vetro.muranopl.contracts.model import object_calls
 from vetro.muranopl.declarations.tree import NO_DEFAULT, MethodDecl
-from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod, LinkedProperty
 from vetro.muranopl.secrecy import secret_arguments, secret_properties
-from vetro.muranopl.session import Session
+
+if TYPE_CHECKING:
+    from vetro.muranopl.api import Engine
+    from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod, LinkedProperty
+    from vetro.muranopl.session import Session
 
 
 @dataclass(frozen=True, slots=True)

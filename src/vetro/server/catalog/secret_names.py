@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from vetro import packages
+from vetro import muranopl, packages
 from vetro.model.secrets import Secret, SecretNames
-from vetro.muranopl.api import Engine
 from vetro.muranopl.tools.inspect import secret_names
 from vetro.server.cache import Remembered
 from vetro.server.errors import ServiceError
@@ -67,4 +66,4 @@ def engine_of(digests: tuple[str, ...]) -> Any:
     """What links the classes of these packages, to read them. Raises `Unavailable`, `BlobMissing`, `PackageError`."""
     from vetro.server.catalog.blobs import local_path
 
-    return Engine([item for digest in digests for item in packages.load_path(local_path(digest))], seed=0)
+    return muranopl.Engine([item for digest in digests for item in packages.load_path(local_path(digest))], seed=0)

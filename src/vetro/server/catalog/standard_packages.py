@@ -7,8 +7,8 @@ from functools import cache
 
 from django.db import transaction
 
+from vetro import muranopl
 from vetro.library import core_packages
-from vetro.muranopl.api import Engine
 from vetro.packages.package import STANDARD
 from vetro.server.catalog import blobs
 from vetro.server.catalog.models import Package
@@ -75,7 +75,7 @@ def ensure() -> None:
 
 def _ancestors(loaded: object) -> dict[str, tuple[list[str], bool]]:
     """Class -> (its ancestors, whether it cannot be picked). Our own packages: linked in this process."""
-    session = Engine(core_packages()).session()
+    session = muranopl.Engine(core_packages()).session()
     try:
         found = {}
         for name in loaded.classes:  # type: ignore[attr-defined]

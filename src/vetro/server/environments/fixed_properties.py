@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from vetro import muranopl
 from vetro.diagnostics import Text
 from vetro.model.copies import Classes, Declared
 from vetro.model.differences import same
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of, parse_type_text, type_of
 from vetro.model.tree import by_id, objects
-from vetro.muranopl.api import Engine
 from vetro.muranopl.tools.inspect import inspect_class
 from vetro.server.caller import Caller
 from vetro.server.environments import packages, queries
@@ -122,7 +122,7 @@ def _properties(type_text: str, digests: Sequence[str]) -> dict[str, Declared]:
 
 def _read(packages: Iterable[Any], type_text: str) -> dict[str, Declared]:
     """The properties of a class of loaded packages. Its file is read, nothing of it runs. Raises `MuranoError`."""
-    session = Engine(packages, seed=0).session()
+    session = muranopl.Engine(packages, seed=0).session()
     try:
         found = inspect_class(session, *parse_type_text(type_text))
     finally:

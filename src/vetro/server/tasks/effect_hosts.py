@@ -8,8 +8,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.engine.host import HostProcess
 from vetro.engine.host.forker import HostForker
+from vetro.engine.host.process import HostProcess
 
 _lock = threading.Lock()
 #: By process: what a forked process inherits is not its own.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from threading import Thread
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from vetro.engine.outcome import Outcome
-from vetro.engine.task.launcher import Launcher
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
 from vetro.server.hooks import Hook
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import Task
+
+if TYPE_CHECKING:  # most processes of the service start no tasks
+    from vetro.engine.task.launcher import Launcher
 
 
 class Companion(Protocol):

@@ -18,8 +18,8 @@ from vetro.server.errors import TooLarge
 F = TypeVar("F", bound=Callable[..., Any])
 #: What endpoints return that say their status.
 Answer: TypeAlias = Status[Any]
-#: What OpenAPI says of the errors that every endpoint may answer. The API answers them itself (`failures`): as answers of
-#: each endpoint they would cost a thousand models at every start.
+#: What OpenAPI says of the errors that every endpoint may answer. The API answers them itself (`failures`); as answers
+#: of each endpoint they would cost a thousand models at every start.
 _FAILURES = {
     status: {
         "description": HTTPStatus(status).phrase,
