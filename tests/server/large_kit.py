@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from vetro.server.config.address import RUN
 from vetro.server.http import large_process
 from vetro.server.http.large_transfer import Answer, address
-from vetro.server.requests.streams import RUN
 
 
 def answer(environ: dict[str, Any]) -> Answer:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from vetro import muranopl
 from vetro.cli import output as out
 from vetro.cli.package_paths import extended
 from vetro.model.environment import Environment
@@ -62,11 +63,10 @@ def main_class(session: Any, packages: Iterable[Any], wanted: str | None) -> Any
 
 def main_type(packages: Iterable[Any], wanted: str | None) -> Any:
     """The same of packages alone. Reads class files; code of them runs in task processes only."""
-    from vetro.muranopl import Engine
 
     own = list(packages)
     known, extensions = extended(own)
-    return main_class(Engine(known, natives=extensions.natives).session(), own, wanted)
+    return main_class(muranopl.Engine(known, natives=extensions.natives).session(), own, wanted)
 
 
 def needed_packages(packages: Iterable[Any], type_: Any, environment: Environment) -> list[Any]:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.server.servekit import Service, children_of, until
+from vetro.server.config.address import RUN
 from vetro.server.errors import TooLarge, TooMany, Unavailable
 from vetro.server.http import large_process, large_transfer
 from vetro.server.http.large_transfer import SOCKET, Answer, hand_over
-from vetro.server.requests.streams import RUN
 
 pytestmark = pytest.mark.attack("data", "M7")
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from vetro.server import setup
+from vetro.server.config.address import RUN
 from vetro.server.errors import TooMany
-from vetro.server.requests.streams import RUN, event_stream, open_streams, text_stream
+from vetro.server.requests.streams import event_stream, open_streams, text_stream
 
 #: Closing a response looks after database connections.
 pytestmark = pytest.mark.django_db

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from vetro import muranopl
 from vetro.cli import output as out
 from vetro.cli.arguments import named_values, read_data
 from vetro.cli.commands.memory import memory_option
@@ -106,17 +107,18 @@ def command(
 
 
 def _session(packages: list[Any], progress: Any, seed: str, max_seconds: float | None, max_steps: int | None) -> Any:
-    from vetro.muranopl import Engine, Limits
     from vetro.muranopl.runtime.effects import InProcessEffects
 
-    defaults = Limits()
-    limits = Limits(max_seconds=max_seconds, max_steps=max_steps or defaults.max_steps)
+    defaults = muranopl.Limits()
+    limits = muranopl.Limits(max_seconds=max_seconds, max_steps=max_steps or defaults.max_steps)
     effects = InProcessEffects({"log": progress.log}, on_report=progress.report)
     cache = code_cache(packages)
     known, extensions = extended(packages)
     extensions.register_effects(effects)
     natives = extensions.natives
-    return Engine(known, natives=natives, limits=limits, effects=effects, seed=seed, code_cache=cache).session()
+    return muranopl.Engine(
+        known, natives=natives, limits=limits, effects=effects, seed=seed, code_cache=cache
+    ).session()
 
 
 def _run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from vetro import muranopl
 from vetro.cli import output as out
 from vetro.cli.commands.memory import memory_option
 from vetro.cli.compile_cache import code_cache
@@ -42,7 +43,6 @@ def command(
       vetro schema ./my.app com.example.Web scale
       vetro schema ./my.app com.example.Web '' -o yaml
     """
-    from vetro.muranopl import Engine
     from vetro.muranopl.errors import ClassNotFound, PackageForClassNotFound
 
     with out.explained():
@@ -51,7 +51,7 @@ def command(
     with out.explained(source_finder([*packages, *more])):
         known = [*packages, *more]
         everything, extensions = extended(known)
-        session = Engine(everything, natives=extensions.natives, code_cache=code_cache(known)).session()
+        session = muranopl.Engine(everything, natives=extensions.natives, code_cache=code_cache(known)).session()
         homes = sorted((p for p in packages if class_name in p.classes), key=lambda p: p.version)
         home = homes[-1] if homes else None
         spec = version or (f"=={home.version}" if home is not None else None)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from vetro import muranopl
 from vetro.cli.compile_cache import code_cache
 from vetro.cli.package_paths import extended
 from vetro.engine.query.query import AskFailed
@@ -78,10 +79,9 @@ class LocalCatalog:
     @cached_property
     def _classes(self) -> list[dict[str, Any]]:
         """Every class that can be picked, in its newest version, by title. Runs no code of the packages."""
-        from vetro.muranopl import Engine
 
         known, extensions = extended(self._packages)
-        session = Engine(known, natives=extensions.natives, code_cache=code_cache(self._packages)).session()
+        session = muranopl.Engine(known, natives=extensions.natives, code_cache=code_cache(self._packages)).session()
         newest: dict[tuple[str, str], Any] = {}
         for package in (*known, *core_packages()):
             for name in package.classes:

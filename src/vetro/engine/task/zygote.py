@@ -16,7 +16,6 @@ import resource
 import sys
 
 from vetro.engine.task import interrupts
-from vetro.engine.task.zygote_service import serve
 
 #: Bytes of stack of the task processes: room for `vetro.muranopl.runtime.stacks.RECURSION_LIMIT` frames of every kind.
 STACK = 64 << 20
@@ -44,6 +43,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--answering", action="append", default=[])
     options = parser.parse_args(arguments)
     with_large_stack()
+    from vetro.engine.task.zygote_service import serve  # not twice: here the program has begun anew
+
     return serve(options.control, options.cache, options.natives, options.require, options.answering)
 
 

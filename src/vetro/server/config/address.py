@@ -1,4 +1,4 @@
-"""Where users reach the service."""
+"""Where users reach the service, and where its processes find the folder of its run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Final
 
 from vetro.server.config.config import Config
 
+#: Set by `vetro serve` for its children: a folder of this run; it holds a file `stopping` once the service ends.
+RUN: Final = "VETRO_RUN"
 #: File in the folder of a run that says where it answers.
 FILE: Final = "address"
 

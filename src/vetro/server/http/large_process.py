@@ -23,14 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from django.db import connections
-
+from vetro.server.config.address import RUN
 from vetro.server.http.large_transfer import Answer, address, request_of, send
-from vetro.server.http.processes import die_with, die_with_parent
-from vetro.server.http.server import GRACE
-from vetro.server.observe import logs
-from vetro.server.requests.streams import RUN
-from vetro.server.setup import setup
+from vetro.server.http.processes import GRACE, die_with, die_with_parent
 
 #: Copies at once; what each may use beyond what it begins with.
 COPIES: Final = 2
@@ -174,6 +169,11 @@ def _how(status: int) -> str:
 
 def _load() -> Callable[[dict[str, Any]], Answer]:
     """The application, which answers in copies of this process."""
+    from django.db import connections
+
+    from vetro.server.observe import logs
+    from vetro.server.setup import setup
+
     settings = setup()
     from vetro.server.http.application import Application
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, Any, Final, cast
 from wsgiref.util import FileWrapper
 
+from vetro.server.config.address import RUN
 from vetro.server.errors import TooLarge, TooMany, Unavailable
 from vetro.server.http.concurrency import Places
-from vetro.server.requests.streams import RUN
 
 #: Name of the socket in the folder of a run.
 SOCKET: Final = "large"

@@ -15,6 +15,8 @@ _log = logging.getLogger("vetro.serve")
 _PR_SET_PDEATHSIG = 1
 #: The process that a child must not outlive.
 PARENT = "VETRO_PARENT"
+#: Seconds for answers under way when the service ends.
+GRACE = 4
 #: Seconds before a child that ended is started again. One that was killed is missed by whoever waits for it, also when
 #: that happens again; one that has ended so often within some seconds of its start probably cannot run, and the pause
 #: is doubled each time.

@@ -10,11 +10,8 @@ import resource
 from django.db import connections
 
 from vetro.server.config.config import Config, http_processes
-from vetro.server.http.processes import PARENT, die_with_parent
+from vetro.server.http.processes import GRACE, PARENT, die_with_parent
 from vetro.server.setup import setup
-
-#: Seconds for answers under way when the service ends.
-GRACE = 4
 
 
 def _connections() -> int:

@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from vetro.server.config import address
+from vetro.server.config.address import RUN
 from vetro.server.config.config import Config, ConfigError, make_data
-from vetro.server.http.processes import PARENT, Child
-from vetro.server.http.server import GRACE
-from vetro.server.requests.streams import RUN
+from vetro.server.http.processes import GRACE, PARENT, Child
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.serve")

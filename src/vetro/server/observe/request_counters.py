@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from vetro.server.caller import Caller
+from vetro.server.config.address import RUN
 from vetro.server.ids import stamp
-from vetro.server.requests.streams import RUN
 
 #: Projects that are counted by name; the rest is only part of the sums.
 _MOST_PROJECTS: Final = 10_000

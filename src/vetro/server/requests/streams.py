@@ -18,14 +18,13 @@ from pathlib import Path
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from vetro.clouds.quotas import exceeds
+from vetro.server.config.address import RUN
 from vetro.server.errors import TooMany
 from vetro.server.requests import hooks
 from vetro.server.setup import config
 
 #: Milliseconds after which a client comes again.
 RETRY_MS = 5000
-#: Set by `vetro serve` for its children: a folder of this run; it holds a file `stopping` once the service ends.
-RUN = "VETRO_RUN"
 _lock = threading.Lock()
 _open = 0
 _by_project: Counter[str] = Counter()

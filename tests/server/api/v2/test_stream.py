@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from vetro.server.api.v2.stream import HEARTBEAT, LATE, Watch
+from vetro.server.config.address import RUN
 from vetro.server.errors import NotSignedIn
-from vetro.server.requests.streams import RUN
 from vetro.server.tasks.models import Event
 
 pytestmark = pytest.mark.database
