@@ -11,7 +11,7 @@ from vetro.server.environments import queries
 
 
 def actions(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
-    """[{id, name, title, enabled, object_id, object_name, class, version, package}], in the order of the model."""
+    """[{id, name, title, description, help, enabled, object_id, object_name, class, version, package}], as modelled."""
     found = queries.get(caller, environment_id, model=True)
     offered = []
     for obj in objects((found.model or {}).get("Objects")):

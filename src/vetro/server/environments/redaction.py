@@ -1,6 +1,7 @@
 """Secrets of object models: marked where clients read, kept where they send the mark back.
 
-Which properties are secret is what their classes say, by the meta ``io.murano.metadata.forms.Secret`` (vetro.forms).
+Which properties are secret is what their classes say, by the meta ``io.murano.metadata.forms.Secret``
+(`vetro.muranopl.secrecy`, through `vetro.server.catalog.secret_names`); of classes that no package has, names decide.
 The mark is that of forms, ``{"secret": "kept"}``. Classes are only read here, nothing of them runs.
 """
 

@@ -1,5 +1,6 @@
-"""What is dropped after a while: journals of ended tasks, events, audit records (settings ``retention.*``); web
-sessions that have expired, tokens that ended, blobs, logins at the broker, tasks without environment.
+"""What is dropped after a while: journals of ended tasks and audit records (settings ``retention.*``), events after a
+week, what the watcher recorded, marks of deleted versions; web sessions that have expired, tokens that ended, blobs,
+logins at the broker, tasks without environment (`retention.tasks`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Hold = Callable[..., None]
 
 
 def _no_lease(**changes: Any) -> None:
-    """For those who need none: tests, and decisions about tasks that nobody runs."""
+    """For those who need none: tests, decisions about tasks that nobody runs, and who takes over an old folder."""
 
 
 class DbJournal:
