@@ -19,24 +19,31 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 settings.register_profile("vetro", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("vetro")
+# Constants of all modules that a process happens to have loaded are no examples: each run would have others, and each
+# process would look through a thousand files for them.
+providers.is_local_module_file = lambda path: False
 
 # A process that holds ten thousand tests has much to look through: by default a fifth of its time went there.
 gc.set_threshold(50_000, 20, 50)
 
-if "VETRO_CACHE" not in os.environ:
-    # Compiled packages of this run; processes that it starts, those of pytest-xdist among them, share them.
-    _compiled = tempfile.mkdtemp(prefix="vetro-compiled-")
+if "TESTS_FOLDER" not in os.environ:
+    # What processes of this run share, and those that it starts: an installation to copy, compiled packages.
+    _shared = tempfile.mkdtemp(prefix="vetro-shared-")
     _maker = os.getpid()
 
     def _remove() -> None:
         if os.getpid() == _maker:
-            shutil.rmtree(_compiled, ignore_errors=True)
+            shutil.rmtree(_shared, ignore_errors=True)
 
     atexit.register(_remove)
-    os.environ["VETRO_CACHE"] = _compiled
+    os.environ["TESTS_FOLDER"] = _shared
+    if "VETRO_CACHE" not in os.environ:
+        os.environ["VETRO_CACHE"] = os.path.join(_shared, "compiled")
+        os.mkdir(os.environ["VETRO_CACHE"], 0o700)
 # Shells start what runs in the background, and nohup, with Ctrl-C ignored; programs inherit that. Tests of Ctrl-C and
 # what they start would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -86,8 +93,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out += [item for item in items if any(item.path.is_relative_to(place) for place in ROOT_ONLY)]
     if not everything:
         left_out += [item for item in items if item.get_closest_marker("campaign")]
-        if os.environ.get("VETRO_DATABASE__URL", "").startswith("postgresql"):
-            left_out += [item for item in items if not item.get_closest_marker("database")]
+    if on_postgresql():
+        left_out += [item for item in items if not item.get_closest_marker("database")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
@@ -102,6 +109,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError("pytest-xdist ignores groups of tests with this version of pytest")
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """A run on PostgreSQL does not even read files without a test for it."""
+    if not on_postgresql() or not collection_path.name.startswith("test_"):
+        return None
+    return "mark.database" not in collection_path.read_text() or None
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays to the end of the run: no collection of garbage has to look through it."""
     gc.collect()
@@ -111,6 +125,12 @@ def pytest_collection_finish() -> None:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes and long texts are no names. Archives hold the time: processes that compare names would differ."""
     return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > 200) else None
+
+
+def on_postgresql() -> bool:
+    """Whether this is the run of tests that depend on the database, on the other one."""
+    everything = os.environ.get("VETRO_TEST_ALL") == "1"
+    return not everything and os.environ.get("VETRO_DATABASE__URL", "").startswith("postgresql")
 
 
 def group_of(item: pytest.Item) -> str:

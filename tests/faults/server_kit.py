@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.world import World
+from tests.support.installation import prepared
 
 #: Seconds that anything may take.
 PATIENCE = 60.0
@@ -27,6 +28,8 @@ class Service:
         self.data = data
         self.world = World(world)
         data.mkdir(exist_ok=True)
+        if not url:
+            prepared(data)
         settings = f"""
 [cloud]
 kind = "tests.faults.campaign.cloud:make"

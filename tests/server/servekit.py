@@ -13,16 +13,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.support import forked
+from tests.support.installation import prepared
+
+#: How settings begin that keep data elsewhere.
+_ELSEWHERE = ("VETRO_DATABASE__", "VETRO_SECRETS__", "VETRO_STORAGE__")
+
 
 class Service:
-    """A running `vetro serve` of its own."""
+    """A running `vetro serve` of its own.
 
-    def __init__(self, folder: Path, *options: str, **settings: str) -> None:
+    Its data directory is as an earlier start left it, unless it has one, keeps its data elsewhere, or starts ``first``.
+    """
+
+    def __init__(self, folder: Path, *options: str, first: bool = False, **settings: str) -> None:
         self.folder = folder
         self.ready = folder / "ready.json"
         self.errors = folder / "stderr"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
         self.environment = {**environment, "VETRO_DATA": str(folder / "data"), **settings}
+        elsewhere = "--database" in options or any(name.startswith(_ELSEWHERE) for name in settings)
+        if not (first or elsewhere or (folder / "data").exists()):
+            prepared(folder / "data")
         command = [sys.executable, "-m", "vetro.cli.main", "serve", "--port", "0", "--ready-file", str(self.ready)]
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen([*command, *options], env=self.environment, stderr=errors)
@@ -47,10 +59,8 @@ class Service:
             connection.close()
 
     def admin(self, *words: str, input: str | None = None) -> str:
-        command = [sys.executable, "-m", "vetro.cli.main", "admin", *words]
-        done = subprocess.run(
-            command, env=self.environment, text=True, input=input, stdout=subprocess.PIPE, check=True, timeout=180
-        )
+        done = forked.run("vetro.cli.main", "admin", *words, env=self.environment, input=input or "", timeout=180)
+        assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     def end(self) -> int:

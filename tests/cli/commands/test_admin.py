@@ -6,12 +6,14 @@ import json
 import os
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support import forked
+from tests.support.installation import prepared
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -20,6 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with project demo and user ann in it."""
     folder = tmp_path_factory.mktemp("admin") / "data"
+    prepared(folder)
     call(folder, "project", "create", "demo")
     call(folder, "user", "create", "ann", "--project", "demo")
     return folder
@@ -27,14 +30,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def call(data: Path, *words: str, input: str = "", status: int = 0) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "vetro.cli.main", "admin", *words, "--data", str(data)],
-        input=input,
-        env={**environment, "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    words = ("admin", *words, "--data", str(data))
+    done = forked.run("vetro.cli.main", *words, env={**environment, "COLUMNS": "200"}, input=input)
     assert done.returncode == status, done.stderr
     return done
 

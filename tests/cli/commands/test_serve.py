@@ -25,10 +25,10 @@ pytestmark = pytest.mark.slow
 def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     made: list[Service] = []
 
-    def start(*options: str, **settings: str) -> Service:
+    def start(*options: str, first: bool = False, **settings: str) -> Service:
         folder = tmp_path / str(len(made))
         folder.mkdir()
-        made.append(Service(folder, *options, **settings))
+        made.append(Service(folder, *options, first=first, **settings))
         return made[-1]
 
     yield start
@@ -54,7 +54,7 @@ def test_the_cloud_and_why_it_was_chosen_are_told_first(serve: Callable[..., Ser
 
 
 def test_one_command_starts_everything_and_sigterm_ends_it(serve: Callable[..., Service]) -> None:
-    service = serve()
+    service = serve(first=True)
     ready = service.await_ready()
     assert ready["pid"] == service.process.pid
     said = service.errors.read_text()

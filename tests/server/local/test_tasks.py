@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX, PATIENCE, wait_for
+from tests.support import forked
 from vetro.clouds.record.driver import RecordDriver
 
 ROOT = Path(__file__).parents[3]
@@ -33,7 +35,8 @@ class Here:
         return [sys.executable, "-m", "tests.server.local.program", str(self.root), str(self.templates), *step]
 
     def ask(self, *step: str) -> Any:
-        done = subprocess.run(self.command(*step), capture_output=True, text=True, timeout=300, cwd=ROOT)
+        _, _, module, *words = self.command(*step)
+        done = forked.run(module, *words, env=os.environ, timeout=300)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.support import forked
+from tests.support.installation import prepared
+
 ROOT = Path(__file__).parents[4]
 #: Mark of tests that bring their databases along: the run on PostgreSQL would do the same once more.
 once = pytest.mark.skipif(
@@ -38,6 +41,7 @@ class Installation:
 
     def make(self) -> None:
         """Fills it."""
+        prepared(self.data)
         done = self._python("tests.server.operations.database.kit", "make")
         assert done.returncode == 0, done.stderr
 
@@ -49,14 +53,7 @@ class Installation:
         return found
 
     def _python(self, module: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", module, *words],
-            env={**self.environment, **more},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
+        return forked.run(module, *words, env={**self.environment, **more})
 
 
 def make() -> None:
