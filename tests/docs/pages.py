@@ -61,7 +61,6 @@ def prepare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("VETRO_WORKSPACE", str(folder / "workspace"))
-    monkeypatch.setenv("VETRO_CACHE", str(folder / ".cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
     monkeypatch.delenv("VETRO_CONTEXT", raising=False)
     monkeypatch.setenv("VETRO_IMAGES", str(folder / "images"))

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import ended_processes, kept_processes
 from tests.docs.pages import ROOT, Page, prepare
+
+__all__ = ["ended_processes", "kept_processes"]
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "authors").glob("*.md"))]
 #: Other tests try these.

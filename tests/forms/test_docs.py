@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import ended_processes, kept_processes
 from tests.docs.pages import ROOT, Page, prepare
 from vetro.forms.vocabulary import vocabulary_schema
+
+__all__ = ["ended_processes", "kept_processes"]
 
 #: The page about the API is tried with a service: tests/server/forms/test_docs.py.
 PAGES = sorted(page for page in (ROOT / "docs" / "forms").glob("*.md") if page.name != "api.md")

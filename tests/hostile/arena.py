@@ -151,7 +151,8 @@ def _measured(module: str, outcome: Outcome, environment: dict[str, str]) -> Out
 def watch(module: str) -> dict[str, Outcome]:
     """Runs the attacks of a module in processes of their own; a process that dies costs only the attack it died of."""
     found: dict[str, Outcome] = {}
-    environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
+    environment = {name: os.environ.get(name, "") for name in ("PATH", "VETRO_TEST_ALL")}
+    environment |= {"PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": "0"}
     while True:
         command = [sys.executable, "-m", "tests.hostile.arena", module, *found]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=550)

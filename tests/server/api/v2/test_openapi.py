@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ CHECKS: Any = [
 ]
 
 
+@cache
 def operations() -> list[Any]:
     schema = schemathesis.openapi.from_wsgi("/v2/openapi.json", Application())
     found = [result.ok() for result in schema.get_all_operations()]

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from tests.support import forked
-from tests.support.installation import prepared
 
 ROOT = Path(__file__).parents[4]
 #: Mark of tests that bring their databases along: the run on PostgreSQL would do the same once more.
@@ -41,7 +40,6 @@ class Installation:
 
     def make(self) -> None:
         """Fills it."""
-        prepared(self.data)
         done = self._python("tests.server.operations.database.kit", "make")
         assert done.returncode == 0, done.stderr
 
