@@ -23,18 +23,20 @@ _ELSEWHERE = ("VETRO_DATABASE__", "VETRO_SECRETS__", "VETRO_STORAGE__")
 class Service:
     """A running `vetro serve` of its own.
 
-    Its data directory is as an earlier start left it, unless it has one, keeps its data elsewhere, or starts ``first``.
+    Its data directory is as an earlier start left it, unless it has one or keeps its data elsewhere.
     """
 
-    def __init__(self, folder: Path, *options: str, first: bool = False, **settings: str) -> None:
+    prepare = staticmethod(prepared)
+
+    def __init__(self, folder: Path, *options: str, **settings: str) -> None:
         self.folder = folder
         self.ready = folder / "ready.json"
         self.errors = folder / "stderr"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
         self.environment = {**environment, "VETRO_DATA": str(folder / "data"), **settings}
         elsewhere = "--database" in options or any(name.startswith(_ELSEWHERE) for name in settings)
-        if not (first or elsewhere or (folder / "data").exists()):
-            prepared(folder / "data")
+        if not (elsewhere or (folder / "data").exists()):
+            self.prepare(folder / "data")
         command = [sys.executable, "-m", "vetro.cli.main", "serve", "--port", "0", "--ready-file", str(self.ready)]
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen([*command, *options], env=self.environment, stderr=errors)
@@ -77,6 +79,12 @@ class Service:
                 found.add(child)
                 todo.append(child)
         return found
+
+
+class NewService(Service):
+    """One that never started before."""
+
+    prepare = staticmethod(lambda data: None)
 
 
 def children_of(pid: int) -> list[int]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.servekit import Service, alive, children_of, until
+from tests.server.servekit import NewService, Service, alive, children_of, until
 
 pytestmark = pytest.mark.slow
 
@@ -25,10 +25,10 @@ pytestmark = pytest.mark.slow
 def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     made: list[Service] = []
 
-    def start(*options: str, first: bool = False, **settings: str) -> Service:
+    def start(*options: str, kind: type[Service] = Service, **settings: str) -> Service:
         folder = tmp_path / str(len(made))
         folder.mkdir()
-        made.append(Service(folder, *options, first=first, **settings))
+        made.append(kind(folder, *options, **settings))
         return made[-1]
 
     yield start
@@ -54,7 +54,7 @@ def test_the_cloud_and_why_it_was_chosen_are_told_first(serve: Callable[..., Ser
 
 
 def test_one_command_starts_everything_and_sigterm_ends_it(serve: Callable[..., Service]) -> None:
-    service = serve(first=True)
+    service = serve(kind=NewService)
     ready = service.await_ready()
     assert ready["pid"] == service.process.pid
     said = service.errors.read_text()
