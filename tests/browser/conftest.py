@@ -108,7 +108,8 @@ def chromium() -> Iterator[Any]:
 
     api.expect.set_options(timeout=_PATIENCE)
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
+        # Without a graphics processor a second process would draw everything once more, by software.
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         try:
             yield browser
         finally:

@@ -42,7 +42,7 @@ def main() -> int:
             )  # fmt: skip
             session = json.loads(people.stdout)["ann"]["session"]
             with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
                 try:
                     _take(browser, url, session)
                 finally:
