@@ -43,6 +43,7 @@ Meta:
 Properties:
   instance: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
   port: {Contract: $.int().notNull(), Default: 8080}
+  uses: {Contract: $.class(Talker)}
 Methods:
   deploy:
     Body:

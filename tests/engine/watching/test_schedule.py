@@ -128,6 +128,7 @@ class Run:
         self.cloud = cloud
         self.told: dict[tuple[str, str], dict[str, Any]] = {}
         self.history: list[str] = []
+        self.off: list[str] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
 
@@ -148,6 +149,7 @@ class Run:
         self._ready.set()
         while not self._over.is_set():
             for item in self.watch.changes():
+                self.off = item["off"]
                 for one in item["components"]:
                     self.told[item["id"], one["id"]] = one
                     self.history.append(one["state"])
@@ -559,3 +561,17 @@ def test_a_probe_costs_little(cloud: Cloud) -> None:
 
     # The answering side runs in the same thread: it is counted, too.
     assert asyncio.run(measured()) < 1e-3
+
+
+def test_servers_that_are_to_run_and_do_not_are_told(cloud: Cloud, run: Run) -> None:
+    cloud.server("s1", "ERROR")
+    run.put(environment())
+    run.until("down")
+    assert run.off == ["s1"]
+    run.put(environment(number=2) | {"stopped": {"s1": "ada"}})
+    run.until("stopped")
+    assert run.off == []
+    cloud.server("s1", "BUILD")
+    run.put(environment(number=3))
+    run.until("degraded")
+    assert run.off == [], "somebody makes it"

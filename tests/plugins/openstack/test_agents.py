@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from tests.plugins.openstack.fake import Fake
 from vetro.clouds.interface import Owner, ShowsAgents, StackChange
+from vetro.engine.host.performer import Watchful
 from vetro.library.stackdata import FILES, VALUES, Parts, difference, digest_of, parts_of
 from vetro_openstack import OpenStackCloud, OpenStackSettings, stack_progress
+from vetro_openstack import cloud as clouds
 from vetro_openstack import link as links
 from vetro_openstack.agents import queues
 
@@ -119,3 +122,40 @@ def test_without_nova_there_are_no_consoles() -> None:
         push(cloud, "web", resources(one=server(CONF)))
         assert cloud.console_of(OWNER, QUEUE, 5) is None
         cloud.close()
+
+
+def test_an_agent_on_a_server_that_does_not_run_cannot_answer(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the host asks: it has to hear it twice, and is never kept waiting."""
+    monkeypatch.setattr(clouds, "_WELL", 0.0)
+    cloud = opened(fake)
+    assert isinstance(cloud, Watchful)
+    push(cloud, "web", resources(one=server(CONF, name="web-1")))
+    ((_, row),) = fake.stacks.items()
+    row["resources"] = [{"resource_name": "one", "resource_type": SERVER, "physical_resource_id": "s1"}]
+
+    def until(wanted: str | None, owner: Owner = OWNER) -> None:
+        end = time.monotonic() + 10
+        while cloud.why_silent(owner, QUEUE) != wanted:
+            assert time.monotonic() < end, cloud.why_silent(owner, QUEUE)
+            time.sleep(0.01)
+
+    record = {"id": "s1", "name": "web-1", "status": "ACTIVE"}
+    fake.servers = {"s1": record}
+    monkeypatch.setattr(clouds, "_SILENT", 0.0)
+    until(None)
+    record["status"] = "SHUTOFF"
+    until("server 'web-1' is switched off (SHUTOFF); start it first")
+    record.update(status="ERROR", fault={"message": "the host is gone"})
+    until("server 'web-1' is broken: the host is gone")
+    record.update({"status": "ACTIVE"})
+    until(None)
+    fake.servers = {}
+    fake.lists = {"nova": {}}
+    until("server 'web-1' is gone")
+    fake.trouble = [("GET", "/stacks", 503)] * 20
+    until(None)
+    fake.trouble.clear()
+    until("server 'web-1' is gone")
+    assert cloud.why_silent(Owner("project", "Env2"), QUEUE) is None
+    assert cloud.why_missing(OWNER, "nobody") is None
+    cloud.close()

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from vetro.clouds.proot.kind import ProotKind
 from vetro.engine.task.frames import Decoder, encode
 from vetro.engine.watching.states import State
 from vetro.server.environments.models import Environment
@@ -392,6 +393,49 @@ def test_a_round_tells_the_process_what_there_is_and_writes_what_it_says(ann: An
     assert told is not None and told.state is State.DOWN
     round_of(watch)
     assert process.told() == []  # nothing is told twice
+
+
+def off(row: Environment, *ids: str) -> dict[str, Any]:
+    told = {"id": row.id, "number": 1, "components": [component("a", "down")], "off": list(ids)}
+    return {"t": "changes", "environments": [told]}
+
+
+def test_what_does_not_run_when_a_worker_begins_to_watch_is_started_once(ann: Any, watching: Any) -> None:
+    row = made(ann, app("a", instance("i", uses="j")), app("b", instance("j", "db")), app("c", instance("k", "rest")))
+    Environment.objects.filter(id=row.id).update(stopped={"c-k": {"by": "ann", "at": ""}})
+    watch, processes = watching()
+    round_of(watch)
+    (process,) = processes
+    assert process.told()[1]["environment"]["stopped"] == {"c-k": "ann"}
+    process.say(off(row, "c-i", "c-j", "c-k", "c-stranger"))
+    round_of(watch)
+    (task,) = Task.objects.filter(environment_id=row.id)
+    assert (task.kind, task.user_id, task.label) == ("power", "system", "")
+    steps = [(step["action"], [server["id"] for server in step["servers"]]) for step in task.spec["power"]]
+    assert steps == [("start", ["c-j"]), ("start", ["c-i"])], "in order, and nothing that somebody stopped"
+    Task.objects.filter(id=task.id).update(state="done")
+    process.say(off(row, "c-i"))
+    round_of(watch)
+    assert Task.objects.filter(environment_id=row.id).count() == 1, "what ends later is told, not started"
+    assert whole(row) == "down"
+
+
+@pytest.mark.parametrize("why", ["new", "working", "elsewhere", "running"])
+def test_what_is_not_started(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    watch, processes = watching()
+    if why == "new":  # it came to be under the watcher's eyes
+        made(ann, app("z", instance("z")), name="other")
+        round_of(watch)
+    row = made(ann, app("a", instance("i")))
+    if why == "elsewhere":
+        monkeypatch.setattr(ProotKind, "bound", False)
+    round_of(watch)
+    (process,) = processes
+    if why == "working":
+        Environment.objects.filter(id=row.id).update(task_id=working(row, Task.QUEUED).id)
+    process.say(off(row, *([] if why == "running" else ["c-i"])))
+    round_of(watch)
+    assert not Task.objects.filter(environment_id=row.id, kind="power").exists()
 
 
 def test_while_a_task_works_on_it_nothing_is_told_and_afterwards_it_is_looked_at_anew(ann: Any, watching: Any) -> None:

@@ -16,7 +16,7 @@ from vetro.clouds.interface import Owner
 from vetro.library.stackdata import FILES, VALUES, Part, Parts
 from vetro_openstack import marks
 from vetro_openstack.link import Link
-from vetro_openstack.servers import SERVER, console_output
+from vetro_openstack.servers import SERVER, console_output, why_off
 from vetro_openstack.stack_progress import Stack, path_of
 from vetro_openstack.stacks import Stacks
 
@@ -37,6 +37,16 @@ class Agents:
     def console(self, link: Link, owner: Owner, queue: str, lines: int) -> tuple[str, str] | None:
         """Name and end of the console of the server with a queue; None when this region has none. Raises `CloudError`
         where the server is there and its console cannot be read."""
+        found = self._server(link, owner, queue)
+        return None if found is None else (found[0], console_output(link, found[1], lines))
+
+    def why_silent(self, link: Link, owner: Owner, queue: str) -> str | None:
+        """Why nobody answers on a queue although this region has its server; None while somebody may."""
+        found = self._server(link, owner, queue)
+        return None if found is None else why_off(link, *found)
+
+    def _server(self, link: Link, owner: Owner, queue: str) -> tuple[str, str] | None:
+        """Name and id of the server whose agent has a queue."""
         if not link.offers("compute"):
             return None
         for stack in self._stacks.ids(link, owner):
@@ -44,7 +54,7 @@ class Agents:
             answer = resource and link.get("orchestration", f"{path_of(stack)}/resources/{quote(resource, safe='')}")
             server = str(answer["resource"].get("physical_resource_id") or "") if answer else ""
             if server:
-                return name, console_output(link, server, lines)
+                return name, server
         return None
 
     def _of(self, link: Link, owner: Owner, stack: Stack) -> dict[str, tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 from vetro.clouds.interface import (
     Catalog,
     Channel,
+    CloudError,
     Message,
     NotAvailable,
     NotFound,
@@ -30,6 +31,8 @@ from vetro_openstack.stacks import Stacks
 
 #: Seconds between two looks at which servers the stacks of an environment made.
 _OWNERSHIP = 60.0
+#: Seconds for which it is known that a server may answer, or cannot; how many are remembered.
+_WELL, _SILENT, _REMEMBERED = 10.0, 1.5, 500
 
 
 class OpenStackCloud:
@@ -53,6 +56,8 @@ class OpenStackCloud:
         self._agents = Agents(self._stacks)
         #: By project and environment: when it may be asked again which servers its stacks made, and these.
         self._made: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
+        #: By project, environment and queue: until when it is known why nobody answers, why, whether it is being asked.
+        self._silent: dict[tuple[str, str, str], tuple[float, str | None, bool]] = {}
         self._networking: dict[tuple[str, str], Networking] = {}
 
     def regions(self) -> Sequence[str]:
@@ -144,6 +149,36 @@ class OpenStackCloud:
                 servers.power(link, server, action)
                 return
         raise NotFound(f"there is no server '{server}'")
+
+    def why_silent(self, owner: Owner, queue: str) -> str | None:
+        """Why the agent with this queue cannot answer; None while it may, and while that is being found out.
+
+        OpenStack is asked on another thread: calls wait for nobody, and a cloud that is away ends none.
+        """
+        key, now = (owner.project, owner.environment, queue), time.monotonic()
+        with self._lock:
+            until, why, asking = self._silent.get(key, (0.0, None, False))
+            if now < until or asking:
+                return why
+            self._silent[key] = (until, why, True)
+        threading.Thread(target=self._listen, args=(owner, queue, key), name="vetro silence", daemon=True).start()
+        return why
+
+    def _listen(self, owner: Owner, queue: str, key: tuple[str, str, str]) -> None:
+        why: str | None = None
+        try:
+            for region in ("", *self.regions()):
+                why = why or self._agents.why_silent(self._link(owner, region), owner, queue)
+        except CloudError:
+            why = None  # nobody knows
+        with self._lock:
+            self._silent[key] = (time.monotonic() + (_WELL if why is None else _SILENT), why, False)
+            while len(self._silent) > _REMEMBERED:
+                del self._silent[next(iter(self._silent))]
+
+    def why_missing(self, owner: Owner, queue: str) -> str | None:
+        """Nobody can tell: the user data of a server may be somebody else's work."""
+        return None
 
     def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
         """See `Cloud.network`."""

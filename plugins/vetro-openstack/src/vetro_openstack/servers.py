@@ -106,6 +106,19 @@ def power(link: Link, server: str, action: PowerAction) -> None:
         link.pause(_LOOK)
 
 
+def why_off(link: Link, name: str, server: str) -> str | None:
+    """Why a server (by id) runs nothing; None while it may, and while Nova changes it."""
+    answer = link.get("compute", f"/servers/{server}")
+    if answer is None:
+        return f"server '{name}' is gone"
+    state = str(answer["server"].get("status"))
+    if answer["server"].get("OS-EXT-STS:task_state"):
+        return None
+    if state in _OFF:
+        return f"server '{name}' is switched off ({state}); start it first"
+    return f"server '{name}' is broken: {_fault(answer['server'])}" if state == "ERROR" else None
+
+
 def _fault(record: Mapping[str, Any]) -> str:
     fault = record.get("fault")
     return str((fault or {}).get("message") or "Nova says no more than ERROR")[:500]

@@ -44,6 +44,8 @@ OVERDUE = 30.0
 LAG = 1.0
 #: Seconds between probes that nobody declared.
 _GUESS_EVERY = 30.0
+#: States of servers that can be started.
+_ENDED = frozenset({"SHUTOFF", "ERROR"})
 #: Part of a pause by which it is longer or shorter, so that probes spread.
 _JITTER = 0.1
 
@@ -179,7 +181,10 @@ class Watch:
             self._dead = 0
 
     def changes(self) -> list[dict[str, Any]]:
-        """Environments with components that are not as they were told before: ``{id, number, components}``."""
+        """Environments with components that are not as they were told before: ``{id, number, components, off}``.
+
+        ``off``: the servers (ids) that are to run and do not.
+        """
         now = time.monotonic()
         for environment in self._environments.values():
             stale = environment.looked is None or now - environment.looked > STALE
@@ -199,7 +204,13 @@ class Watch:
             if data is not None and data != component.last:
                 component.last = data
                 found = told.setdefault(
-                    environment.id, {"id": environment.id, "number": environment.number, "components": []}
+                    environment.id,
+                    {
+                        "id": environment.id,
+                        "number": environment.number,
+                        "components": [],
+                        "off": _off(environment),
+                    },
                 )
                 found["components"].append(data)
         return list(told.values())
@@ -471,6 +482,13 @@ def _guessed(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Ch
             probe = probes.Probe(item["kind"], int(item["port"]), str(item["path"]), strict=False)
             key = f"guess/{item['name']}/{item['on']}"
             yield Check(key, str(item["name"]), item["on"], probe, _GUESS_EVERY, 0.0, False, str(item["address"]))
+
+
+def _off(environment: Environment) -> list[str]:
+    if environment.stale:
+        return []
+    wanted = {id for component in environment.components for id in component.servers} - environment.stopped.keys()
+    return sorted(id for id in wanted & environment.servers.keys() if environment.servers[id].status in _ENDED)
 
 
 def _states(servers: Mapping[str, ServerState]) -> dict[str, str]:

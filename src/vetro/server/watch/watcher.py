@@ -4,6 +4,8 @@ Of the workers that live the one that joined first watches, for each label those
 labels`); so their rows and beats, which tasks are claimed by, say who it is, and a dead one is followed by the next.
 Two that watch for a moment do no harm: what is written follows from what was there before, and from the version.
 
+What should run and does not when a worker begins to watch is started once (`vetro.server.watch.recovery`).
+
 The work itself is done by a process without database (`vetro.engine.watching.process`); this thread tells it what there
 is to watch, writes what it says, and until when everything else is to be believed. When it says nothing, nobody
 believes anything any more.
@@ -34,7 +36,7 @@ from vetro.server.ids import new_id
 from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
-from vetro.server.watch import service
+from vetro.server.watch import recovery, service
 from vetro.server.watch.queries import simulated
 from vetro.server.watch.target_reader import TargetReader
 from vetro.yaql.errors import VetroError
@@ -85,6 +87,8 @@ class Watcher:
         self._told: dict[str, tuple[int, dict[str, Any]]] = {}
         self._clouds: set[str] = set()
         self._led: set[str] | None = None
+        #: Environments that were there when this worker began to watch and that nobody has looked at since.
+        self._first: set[str] | None = None
         self._next = dict.fromkeys(("lead", "targets", "mark", "write"), 0.0)
 
     def start(self) -> None:
@@ -157,6 +161,8 @@ class Watcher:
             for id, version, region, stopped in rows
             if (label := labels.label_of(self._config, "", _Region(region))) in led
         }
+        if self._first is None:
+            self._first = set(there)
         now = time.monotonic()
         self._later = {id: at for id, at in self._later.items() if id in there and at > now}
         gone = [id for id in self._watched if id not in there]
@@ -260,6 +266,10 @@ class Watcher:
             for item in message["environments"] if message["t"] == "changes" else ():
                 if item["id"] not in self._watched or self._watched[item["id"]][0] != item["number"]:
                     continue  # a task works on it, or has
+                if self._first and item["id"] in self._first:
+                    self._first.discard(item["id"])
+                    if item.get("off") and recovery.start(self._config, item["id"], item["off"]):
+                        continue
                 number, kept = self._told.get(item["id"], (item["number"], {}))
                 if number != item["number"]:
                     kept = {}

@@ -1,0 +1,38 @@
+"""What should run and does not when a worker begins to watch is started: after the machine was, for example."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from vetro.server.caller import SYSTEM
+from vetro.server.config import cloud_settings
+from vetro.server.config.config import Config
+from vetro.server.environments import power
+from vetro.server.environments.models import Environment
+from vetro.server.errors import ServiceError
+
+_log = logging.getLogger("vetro.worker")
+
+
+def start(config: Config, environment_id: str, servers: Collection[str]) -> bool:
+    """Begins a task that starts these servers (ids) in order, where they live on a machine of ours; whether it did.
+
+    Elsewhere the cloud itself says what runs after an outage.
+
+    Not what somebody stopped; and nothing while a task works on the environment, which will find them itself.
+    """
+    row = Environment.objects.filter(id=environment_id).first()
+    if row is None:
+        return False
+    kind = cloud_settings.kind(config, row.cloud)
+    wanted = set(servers) - row.stopped.keys()
+    if kind is None or not kind.bound or not wanted or not power.able(row):
+        return False
+    try:
+        task = power.change(SYSTEM, environment_id, "start", only=wanted)
+    except ServiceError as error:
+        _log.warning("servers of environment %s do not run and are not started: %s", environment_id, error.message)
+        return False
+    _log.warning("%d servers of environment %s do not run: task %s starts them", len(wanted), environment_id, task.id)
+    return True
