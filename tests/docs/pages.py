@@ -36,7 +36,7 @@ CHANGING = (
     (re.compile(r"\d+\.\d+ ms"), "1.0 ms"),
     (re.compile(r"^ *\d+\.\d\ds ", re.MULTILINE), "    0.01s "),
     (re.compile(r"(\d+ function calls).* in \d+\.\d+ seconds"), "… function calls in 0.010 seconds"),
-    (re.compile(r"(?<=deployed in )\d+\.\d s$", re.MULTILINE), "1.0 s"),
+    (re.compile(r"(?<=deployed in )\d+\.\d s\b", re.MULTILINE), "1.0 s"),
     (re.compile(r"(?<=is empty in )\d+\.\d s$", re.MULTILINE), "1.0 s"),
     (re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b"), "2026-01-01 12:00:00"),
     # Which of its networks an environment gets follows from its random id.

@@ -9,6 +9,9 @@ from vetro.model.environment import Environment
 from vetro.model.header import label_of, parse_type_text, type_of
 from vetro.model.tree import objects
 
+#: Behind an address at which nothing answers.
+SIMULATED = " (simulated)"
+
 
 def servers(obj: Any) -> Iterator[dict[str, Any]]:
     """The servers inside an object, however deep: objects that have addresses and an id in the cloud."""
@@ -22,25 +25,31 @@ def addresses(server: Mapping[str, Any]) -> list[str]:
     return [str(floating), *others] if floating else others
 
 
-def rows(environment: Environment) -> list[tuple[str, str, str, str]]:
+def rows(environment: Environment, simulated: bool = False) -> list[tuple[str, str, str, str]]:
     """(component, class, server, addresses) for a table: a row a server, and one for a component without. Where a
-    package is used in several versions, the class is told with its own."""
+    package is used in several versions, the class is told with its own. Addresses that are ``simulated`` are marked."""
     made = []
+    mark = SIMULATED if simulated else ""
     several = {package for package, versions in environment.versions().items() if len(versions) > 1}
     for application in environment.applications:
         label, (kind, version, package) = label_of(application), parse_type_text(type_of(application))
         kind += f" {version}" if package in several else ""
         found = list(servers(application))
         for server in found:
-            made.append((label, kind, str(server.get("name", "")), ", ".join(addresses(server)) or "-"))
+            where = ", ".join(addresses(server))
+            made.append((label, kind, str(server.get("name", "")), where + mark if where else "-"))
             label = kind = ""
         if not found:
             made.append((label, kind, "", ""))
     return made
 
 
-def outputs(environment: Environment) -> Iterator[tuple[str, str, Any]]:
-    """(component, name, value) of what people look for: addresses (texts with ``://``) and outputs of templates."""
+def outputs(environment: Environment, simulated: bool = False) -> Iterator[tuple[str, str, Any]]:
+    """(component, name, value) of what people look for: addresses (texts with ``://``) and outputs of templates. All
+    are marked where they are ``simulated``."""
+    if simulated:
+        yield from ((component, name, f"{value}{SIMULATED}") for component, name, value in outputs(environment))
+        return
     for application in environment.applications:
         for key, value in application.items():
             if key == "templateOutputs" and isinstance(value, dict):

@@ -56,7 +56,7 @@ def by_prefix(rows: Sequence[dict[str, Any]], wanted: str, what: str) -> dict[st
 
 
 def environment(client: Client, wanted: str) -> dict[str, Any]:
-    """The environment of this name, or id. Raises `NotFound`."""
+    """The environment of this name, or id; the command tells when it is simulated. Raises `NotFound`."""
     found = find_environment(client, wanted)
     if found is not None:
         return found
@@ -65,13 +65,18 @@ def environment(client: Client, wanted: str) -> dict[str, Any]:
 
 def find_environment(client: Client, wanted: str) -> dict[str, Any] | None:
     """The same, None where there is none."""
+    found = None
     if _ID.fullmatch(wanted):
         try:
-            return dict(client.get(f"/environments/{wanted}"))
+            found = dict(client.get(f"/environments/{wanted}"))
         except Refused as error:
             if error.status != 404:
                 raise
-    return next((e for e in client.items("/environments", search=wanted) if e["name"] == wanted), None)
+    if found is None:
+        found = next((e for e in client.items("/environments", search=wanted) if e["name"] == wanted), None)
+    if found is not None and found.get("simulated"):
+        client.note_simulated()
+    return found
 
 
 def package(client: Client, wanted: str, spec: str | None = None, *, disabled: bool = True) -> dict[str, Any]:

@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from vetro import __version__
 from vetro.cli.client.contexts import Context
-from vetro.cli.output import quoted
+from vetro.cli.output import note, quoted
 from vetro.yaql.errors import VetroError
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 CONNECT, ANSWER, LONG = 10.0, 60.0, 600.0
 #: Pauses before a read is tried again, in seconds.
 AGAIN = (0.2, 0.5, 1.0, 2.0)
+#: The header of answers about something simulated (`vetro.server.environments.simulation`), and what that means.
+_SIMULATED = "Vetro-Simulated"
+NOTHING_EXISTS = "nothing of it exists: its cloud writes down what it would do"
 
 
 class ClientError(VetroError):
@@ -76,6 +81,9 @@ class NoServer(ClientError):
 class Client:
     """One server. A context manager; `get`, `post`… give the data of the answer and raise `ClientError`."""
 
+    #: Whether answers were about something simulated, and whether the command has said so itself.
+    _simulated = False
+    said_simulated = False
     #: Whether this is no server but a workspace of this machine (`vetro.cli.client.local`).
     local = False
 
@@ -170,8 +178,21 @@ class Client:
                     break
             time.sleep(pause)
         if response.status_code < 300:
+            if _SIMULATED in response.headers:
+                self.note_simulated()
             return response
         raise _refusal(self.context, response)
+
+    def note_simulated(self) -> None:
+        """An answer was about something that does not exist: the command says so at its end, unless it does itself."""
+        context = click.get_current_context(silent=True)
+        if not self._simulated and context is not None:
+            context.call_on_close(self._say_simulated)
+        self._simulated = True
+
+    def _say_simulated(self) -> None:
+        if not self.said_simulated:
+            note(f"simulated: {NOTHING_EXISTS}")
 
     def data(self, response: httpx.Response) -> Any:
         """The JSON of an answer; None for an empty one."""

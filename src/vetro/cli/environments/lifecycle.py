@@ -25,6 +25,8 @@ from vetro.yaql.errors import VetroError
 EMPTIED = "destroyed"
 #: What is said of `power` when it is done, and while it is under way.
 POWER = {"start": ("started", "starting"), "stop": ("stopped", "stopping"), "restart": ("restarted", "restarting")}
+#: How an environment is, and each component of it, whose cloud executes nothing.
+SIMULATED = "simulated"
 
 
 class NotThere(ClientError):
@@ -38,7 +40,7 @@ def list_all(client: Client, output: str) -> None:
     """`vetro env list`."""
     rows = list(client.items("/environments", limit=1000))
     if output == "table":
-        rows = [{**row, "health": (row["health"] or {}).get("state")} for row in rows]
+        rows = [{**row, "health": (row["health"] or {}).get("state") or _word(row)} for row in rows]
     if is_local(client):
         for name, why in client.workspace.damaged.items():
             out.note(out.shown(why))
@@ -53,11 +55,17 @@ def list_all(client: Client, output: str) -> None:
     )
 
 
+def _word(row: Mapping[str, Any]) -> str | None:
+    return SIMULATED if row.get("simulated") else None
+
+
 def create(client: Client, name: str, description: str, region: str | None, driver: str, output: str) -> None:
     """`vetro env create`."""
     wanted: dict[str, Any] = {"name": name, "description": description} | ({} if region is None else {"region": region})
     if client.local:
         wanted["cloud"] = chosen_cloud(client, driver, None)
+    else:
+        say_cloud(client)
     print_one(client.post("/environments", wanted), output, ("id", "name"))
 
 
@@ -94,11 +102,12 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         return
     history = list(client.items("/tasks", most=None if client.local else 10, environment=environment["id"], limit=10))
     packages = client.get(f"/environments/{environment['id']}/packages") if client.local else []
-    table = rows(model)
+    simulated = bool(environment.get("simulated"))
     if output != "table":
+        keys = ("component", "class", "server", "addresses")
         data = {
             **environment,
-            "components": [dict(zip(("component", "class", "server", "addresses"), r, strict=True)) for r in table],
+            "components": [dict(zip(keys, row, strict=True)) for row in rows(model)],
             "tasks": history,
         }
         if client.local:
@@ -115,10 +124,12 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         out.echo(environment["description"])
     if environment["health"]:
         out.echo(health_line(environment["health"]))
+        client.said_simulated = environment["health"]["state"] == SIMULATED
+    table = rows(model, simulated)
     if table:
         out.echo("")
         out.print_table(("component", "class", "server", "addresses"), table)
-    for component, key, value in outputs(model):
+    for component, key, value in outputs(model, simulated):
         out.echo(f"{component}.{key}: {value}")
     if history:
         out.echo("")
@@ -149,6 +160,7 @@ def health(client: Client, name: str, output: str) -> None:
         out.print_data(found, output)
         return
     out.echo(f"{environment['name']}: {health_line(found['health']) if found['health'] else 'nothing can be watched'}")
+    client.said_simulated = found["health"] is not None and found["health"]["state"] == SIMULATED
     table = []
     for one in found["components"]:
         told = one["health"]
@@ -185,11 +197,14 @@ def summary(client: Client, environment: Mapping[str, Any], seconds: float | Non
     if found["status"] == EMPTIED:
         out.note(out.style(f"environment '{found['name']}' is empty{took}", fg="green"))
         return
-    out.note(out.style(f"environment '{found['name']}' is deployed{took}", fg="green"))
-    table = rows(model)
+    simulated = client.said_simulated = bool(found.get("simulated"))
+    real = " (simulated: nothing was executed)" if simulated else ""
+    text = f"environment '{found['name']}' is deployed{took}{real}"
+    out.note(out.style(text, fg="yellow" if simulated else "green"))
+    table = rows(model, simulated)
     if table:
         out.print_table(("component", "class", "server", "addresses"), table)
-    for component, name, value in outputs(model):
+    for component, name, value in outputs(model, simulated):
         out.echo(f"{component}.{name}: {value}")
 
 

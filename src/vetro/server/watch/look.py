@@ -10,12 +10,12 @@ from typing import Any
 from vetro.engine.host.config import cloud_of
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.watching.schedule import Watch
+from vetro.server.config.cloud_settings import simulated
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.ids import new_id
 from vetro.server.watch import service
 from vetro.server.watch.models import Health
-from vetro.server.watch.queries import simulated
 from vetro.server.watch.target_reader import TargetReader
 
 #: Seconds that it takes at most, and between two looks at whether all is known.
@@ -29,7 +29,7 @@ def look(config: Config, environment_id: str, launcher: Launcher) -> None:
     works on.
     """
     row = Environment.objects.filter(id=environment_id, version__gt=0).first()
-    if row is None or simulated(row.cloud) or environment_id in service.at_work():
+    if row is None or simulated(config, row.cloud) or environment_id in service.at_work():
         return
     reader, mark = TargetReader(config, launcher), new_id()
     found = reader.components(row)

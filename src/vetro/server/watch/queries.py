@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from vetro.clouds.errors import CloudError
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.watching.states import State
 from vetro.model.environment import applications_of
 from vetro.model.header import id_of
 from vetro.server.config import cloud_settings
 from vetro.server.environments.models import Environment
+from vetro.server.environments.simulation import NOTHING_EXISTS
 from vetro.server.setup import config
 from vetro.server.tasks import clock
 from vetro.server.watch.models import Health, HealthChange, WatchMark
@@ -39,23 +39,14 @@ class ComponentTold:
 
 #: Of what there is to watch, before it was.
 NOBODY = Text("nobody has looked at it yet")
-SIMULATED = Told(State.SIMULATED, Text("nothing of it exists: its cloud writes down what it would do"))
-
-
-def simulated(cloud: Mapping[str, Any]) -> bool:
-    """Whether an environment's cloud (`Environment.cloud`) executes nothing; False for one that cannot be told."""
-    try:
-        found = cloud_settings.capabilities(config(), cloud)
-    except CloudError:
-        return False
-    return found is not None and not found.executes
+SIMULATED = Told(State.SIMULATED, NOTHING_EXISTS)
 
 
 def of_environments(ids: Collection[str]) -> dict[str, Told]:
     """How these environments are; those of which there is nothing to tell are left out. Three statements."""
     rows = Environment.objects.filter(id__in=list(ids), version__gt=0).values_list("id", "cloud")
     deployed = dict(rows)
-    pretended = {str(cloud): simulated(cloud) for cloud in deployed.values()}
+    pretended = {str(cloud): cloud_settings.simulated(config(), cloud) for cloud in deployed.values()}
     found = {id: SIMULATED for id, cloud in deployed.items() if pretended[str(cloud)]}
     real = [id for id in deployed if id not in found]
     if not real:

@@ -30,6 +30,7 @@ from vetro.diagnostics import Text
 from vetro.engine.task.frames import Decoder, FrameError, encode
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.ports import HostPort, HostUnavailable
+from vetro.server.config.cloud_settings import simulated
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.ids import new_id
@@ -37,7 +38,6 @@ from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
 from vetro.server.watch import recovery, service
-from vetro.server.watch.queries import simulated
 from vetro.server.watch.target_reader import TargetReader
 from vetro.yaql.errors import VetroError
 
@@ -204,7 +204,7 @@ class Watcher:
 
     def _messages(self, row: Environment) -> list[dict[str, Any]]:
         """What the process is told of an environment."""
-        if simulated(row.cloud):
+        if simulated(self._config, row.cloud):
             service.retarget(row.id, self._mark, ())
             return []
         found = self._reader.components(row)

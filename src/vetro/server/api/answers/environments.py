@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import IO, Any
 
 from vetro.clouds.interface import PowerAction
@@ -12,13 +13,13 @@ from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import deploy, lookup, power, queries, service
+from vetro.server.environments import deploy, lookup, power, queries, service, simulation
 from vetro.server.environments import search as listing
 from vetro.server.watch import queries as watch
 
 
-def environment_json(found: queries.Found, told: watch.Told | None) -> dict[str, Any]:
-    """An environment as clients see it."""
+def environment_json(found: queries.Found, told: watch.Told | None, simulated: Collection[str]) -> dict[str, Any]:
+    """An environment as clients see it. ``simulated``: the ids of those that are."""
     return {
         "id": found.id,
         "name": found.name,
@@ -30,6 +31,7 @@ def environment_json(found: queries.Found, told: watch.Told | None) -> dict[str,
         "updated": found.updated,
         "changed": found.changed,
         "task_id": found.task_id or None,
+        "simulated": found.id in simulated,
         "health": health_json(told),
     }
 
@@ -40,8 +42,9 @@ def health_json(told: watch.Told | None) -> dict[str, Any] | None:
 
 
 def _all_json(rows: list[queries.Found]) -> list[dict[str, Any]]:
-    told = watch.of_environments([row.id for row in rows])
-    return [environment_json(row, told.get(row.id)) for row in rows]
+    ids = [row.id for row in rows]
+    told, simulated = watch.of_environments(ids), simulation.of_environments(ids)
+    return [environment_json(row, told.get(row.id), simulated) for row in rows]
 
 
 def list_environments(
@@ -83,13 +86,12 @@ def create_environment(
     if default_networks is not None:
         wanted["defaultNetworks"] = default_networks
     made = service.create(caller, wanted, cloud)
-    return environment_json(queries.get(caller, made["id"]), None)
+    return _all_json([queries.get(caller, made["id"])])[0]
 
 
 def show_environment(caller: Caller, environment_id: str) -> dict[str, Any]:
     """One environment."""
-    found = queries.get(caller, lookup.environment(caller, environment_id))
-    return environment_json(found, watch.of_environment(found.id))
+    return _all_json([queries.get(caller, lookup.environment(caller, environment_id))])[0]
 
 
 def show_health(caller: Caller, environment_id: str) -> dict[str, Any]:

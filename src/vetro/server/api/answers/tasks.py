@@ -11,7 +11,7 @@ from django.db.models import Q
 from vetro.server.api.paging import aware, page, place
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.caller import Caller
-from vetro.server.environments import lookup, redaction
+from vetro.server.environments import lookup, redaction, simulation
 from vetro.server.environments.limits import known_id
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
@@ -25,21 +25,23 @@ _ROW: Final = (
 )  # fmt: skip
 
 
-def row_json(values: dict[str, Any]) -> dict[str, Any]:
-    """A task in a list, from the columns of it."""
+def row_json(values: dict[str, Any], simulated: Collection[str]) -> dict[str, Any]:
+    """A task in a list, from the columns of it. ``simulated``: the ids of environments that are."""
     return {
         **values,
         "environment_id": values["environment_id"] or None,
         "session_id": values["session_id"] or None,
         "cancel": values["cancel"] or None,
+        "simulated": values["environment_id"] in simulated,
         "final": values["state"] in Task.FINAL,
     }
 
 
 def task_json(task: Task, decisions: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """A task as clients see it; ``decisions`` are those of `queue.undecided`."""
+    simulated = simulation.of_environments([task.environment_id])
     return {
-        **row_json({name: getattr(task, name) for name in _ROW}),
+        **row_json({name: getattr(task, name) for name in _ROW}, simulated),
         "action": _action(task),
         "result": task.result,
         "error": task.error,
@@ -82,7 +84,8 @@ def list_tasks(
         rows = rows.filter(Q(created__lt=at) | Q(created=at, id__lt=after[1]))
     found = list(rows.order_by("-created", "-id").values(*_ROW)[: limit + 1])
     end = cursor_of(found[limit - 1]["created"].isoformat(), found[limit - 1]["id"]) if len(found) > limit else None
-    return page([row_json(row) for row in found[:limit]], total, end)
+    simulated = simulation.of_environments([row["environment_id"] for row in found])
+    return page([row_json(row, simulated) for row in found[:limit]], total, end)
 
 
 def _time(text: str) -> datetime:

@@ -33,6 +33,8 @@ is answered as if it did not exist (404).
 **Drafts** have a revision: the `ETag` of a model. Send it back as `If-Match`, and a change that somebody else made
 meanwhile is a 409 instead of being overwritten.
 **Long work** is a task (202 with the task); follow it at `/v2/tasks/{id}`, `/v2/tasks/{id}/log` or `/v2/events`.
+**Simulated**: where a cloud executes nothing, each answer about an environment has the header `Vetro-Simulated: true`,
+and environments and tasks the field `simulated`.
 **Secrets** (properties with the meta `io.murano.metadata.forms.Secret`) are answered as `{"secret": "kept"}`; sent back
 so, they stay as they are.
 """

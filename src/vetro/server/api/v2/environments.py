@@ -81,6 +81,7 @@ class EnvironmentShown(Schema):
     updated: datetime = Field(description="When a person last changed it.")
     changed: datetime = Field(description="When a person or a task last changed it.")
     task_id: str | None = Field(None, description="The task that works on it.")
+    simulated: bool = Field(description="Its cloud executes nothing: no server of it exists, or will.")
     health: HealthTold | None = Field(None, description="How what was deployed is; null: nothing can be watched.")
 
 

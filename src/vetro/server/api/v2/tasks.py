@@ -42,6 +42,7 @@ class TaskRow(Schema):
     warnings: bool = Field(description="It reported warnings.")
     errors: bool = Field(description="It reported errors.")
     cancel: str | None = Field(None, description="Why somebody wants it to end.")
+    simulated: bool = Field(description="The cloud of its environment executes nothing: what it did was written down.")
     attempts: int = Field(description="How often a worker began it or went on with it.")
     created: datetime
     started: datetime | None

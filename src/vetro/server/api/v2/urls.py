@@ -12,6 +12,8 @@ from django.urls import URLPattern, re_path
 from vetro.server.api.v2 import failures
 from vetro.server.api.v2.access import check_fields
 from vetro.server.api.v2.api import api
+from vetro.server.caller import Caller
+from vetro.server.environments import simulation
 from vetro.server.errors import Invalid
 
 View = Callable[..., HttpResponseBase]
@@ -25,6 +27,8 @@ def guarded(view: View) -> View:
         try:
             _check_address(request)
             response = view(request, *args, **values)
+            if values and response.status_code < 400 and _simulated(request, values):
+                response.headers[simulation.HEADER] = simulation.VALUE
         except Exception as error:
             return failures.of_anything(request, error)
         if response.status_code == 405:
@@ -37,6 +41,11 @@ def guarded(view: View) -> View:
 
     answer.csrf_exempt = True  # type: ignore[attr-defined]
     return answer
+
+
+def _simulated(request: HttpRequest, values: dict[str, Any]) -> bool:
+    caller = getattr(request, "auth", None)
+    return isinstance(caller, Caller) and simulation.of_address(caller, values)
 
 
 def _check_address(request: HttpRequest) -> None:

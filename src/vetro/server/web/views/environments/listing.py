@@ -15,7 +15,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.environments import deployments as deployed
 from vetro.server.environments import search as environments
-from vetro.server.environments import service, transfer
+from vetro.server.environments import service, simulation, transfer
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
@@ -47,6 +47,7 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     told = watch.of_environments([row.id for row in rows])
     context = {
         "rows": [(row, told.get(row.id)) for row in rows],
+        "simulated_ids": simulation.of_environments([row.id for row in rows]),
         "any": matching > 0 or Environment.objects.filter(project_id=caller.project_id).exists(),
         "matching": matching, "q": search, "state": state, "states": environments.STATUSES, "sort": sort,
         "page": number, "pages": pages_of(matching), "query": _query(request, "page"),
@@ -140,7 +141,9 @@ TASK_FIELDS = (
 def told_tasks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of tasks with the names of people, what they do in words, and how long it took."""
     names = dict(User.objects.filter(id__in={task["user_id"] for task in tasks}).values_list("id", "username"))
+    simulated = simulation.of_environments([task["environment_id"] for task in tasks])
     for task in tasks:
+        task["simulated"] = task["environment_id"] in simulated
         task["user"] = names.get(task["user_id"], task["user_id"])
         task["what"] = kind_of(task["kind"], task["action"])
         begun, ended = task["started"] or task["created"], task["finished"]

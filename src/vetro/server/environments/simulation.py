@@ -1,0 +1,62 @@
+"""Whether what is asked about exists at all: what a cloud makes that executes nothing is *simulated*.
+
+The kind of the cloud decides, not its name; so this is true before a deployment, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from vetro.diagnostics import Text
+from vetro.server.caller import Caller
+from vetro.server.config import cloud_settings
+from vetro.server.environments.models import Environment
+from vetro.server.setup import config
+from vetro.server.tasks.models import Task
+
+#: The header of answers of /v2 about something simulated, and its value.
+HEADER, VALUE = "Vetro-Simulated", "true"
+NOTHING_EXISTS = Text("nothing of it exists: its cloud writes down what it would do")
+
+
+def of_service() -> bool:
+    """Whether new environments of this installation are simulated."""
+    return cloud_settings.simulated(config())
+
+
+def of_environments(ids: Collection[str]) -> set[str]:
+    """Those of these environments that are simulated; ones that are gone count as new ones, '' is none.
+
+    One statement.
+    """
+    ids = set(ids) - {""}
+    clouds = dict(Environment.objects.filter(id__in=ids).values_list("id", "cloud"))
+    new: dict[str, Any] = {}
+    # Most have the same cloud.
+    known = {str(cloud): cloud_settings.simulated(config(), cloud) for cloud in [new, *clouds.values()]}
+    return {id for id in ids if known[str(clouds.get(id, new))]}
+
+
+def of_address(caller: Caller, parameters: Mapping[str, Any]) -> bool:
+    """Whether an address is about a simulated environment that the caller sees: it names it by parameters, or a
+    session, a task or a form of it. False for an address that is about none."""
+    found = None
+    for name, value in parameters.items():
+        what = name.removesuffix("_id")
+        if what in ("task", "deployment"):
+            found = Environment.objects.filter(id__in=Task.objects.filter(id=value).values("environment_id"))
+        elif what in _PATHS:
+            found = Environment.objects.filter(**{_PATHS[what]: value})
+        if found is not None:
+            break
+    if found is None:
+        return False
+    if not caller.is_admin:
+        found = found.filter(project_id=caller.project_id)
+    cloud = found.values_list("cloud", flat=True).first()
+    return cloud is not None and cloud_settings.simulated(config(), cloud)
+
+
+#: Parameter of an address -> how an environment is found by it.
+_PATHS = {"environment": "id", "session": "sessions__id", "form": "forms__id"}
