@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from tests.server.environments.conftest import plant
+from vetro.clouds import kinds
+from vetro.server import setup
+from vetro.server.config import cloud_settings
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import queries, service, sessions
+from vetro.server.environments import history, queries, service, sessions, simulation
 from vetro.server.environments.errors import Busy, NotYours
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Conflict, Forbidden, NotFound
@@ -33,6 +36,32 @@ def test_a_deployment_from_draft_to_state(planting: Any) -> None:
     assert Session.objects.get(id=session).state == "deployed"
     task.refresh_from_db()
     assert task.state == "done"
+
+
+def test_it_stays_where_it_was_deployed_first(planting: Any, monkeypatch: Any) -> None:
+    """What was only written down does not count as real once an image was built; a clone of it is."""
+    garden = planting()
+
+    def works(name: str) -> None:
+        monkeypatch.setattr(cloud_settings, "_chosen", {})
+        monkeypatch.setattr(kinds, "choose", lambda place: kinds.Choice(kinds.find(name)))
+
+    def kept() -> Any:
+        session = garden.open()
+        garden.put(session, plant())
+        task = deploying.deploy(garden.caller, garden.id, session)
+        garden.drain()
+        return Environment.objects.get(id=garden.id).cloud, task.spec.get("cloud")
+
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "record"}))
+    assert kept() == ({}, None)  # the settings say it
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "auto"}))
+    works("record")
+    assert kept() == ({"kind": "record"}, {"kind": "record"})
+    works("nspawn")
+    assert kept() == ({"kind": "record"}, {"kind": "record"})
+    copy = history.clone(garden.caller, garden.id, "copy")["environment_id"]
+    assert simulation.of_environments([garden.id, copy]) == {garden.id}
 
 
 def test_while_a_task_works_everything_else_is_refused(planting: Any, bob: Any) -> None:

@@ -12,6 +12,7 @@ import pytest
 from vetro.clouds.interface import CloudError, NotFound
 from vetro.clouds.stacks.listing import Listing
 from vetro.clouds.stacks.state.inventory import fixed_id
+from vetro.server import setup
 from vetro.server.errors import Forbidden, Unavailable
 from vetro.server.errors import NotFound as Missing
 from vetro.server.forms import cloud_lists, form_session, images
@@ -96,6 +97,19 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Far:
     monkeypatch.setitem(settings, "cloud.kind", replace(settings["cloud.kind"], value="module:far"))
     monkeypatch.setattr("vetro.engine.host.config.cloud_of", lambda settings, owner: cloud.open())
     return cloud
+
+
+def test_only_what_the_cloud_runs_is_offered(ann: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Images of recorders are for clouds that execute nothing; the file of both clouds is the same."""
+
+    def offered(kind: str) -> set[str]:
+        changes = {"cloud.kind": kind, "cloud.directory": str(tmp_path / "cloud")}
+        monkeypatch.setattr(setup, "_current", config().changed(changes))
+        cloud_lists.forget()
+        return {image.title or "" for image in images.listed(ann.caller)}
+
+    assert {"Debian 12", "Windows Server (recorded)"} <= offered("record")
+    assert [title for title in offered("nspawn") if "(recorded)" in title] == [] and "Debian 12" in offered("nspawn")
 
 
 def test_a_cloud_that_is_far_away(ann: Any, far: Far) -> None:

@@ -202,7 +202,8 @@ class StackCloud:
 
     def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
         """See `Cloud.catalog`. Private halves of key pairs are left out."""
-        return listed(self._database, self._settings, owner, region, what)
+        able = self._services.capabilities
+        return listed(self._database, self._settings, owner, region, what, able is not None and able.executes)
 
     def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
         """See `Cloud.mark_image`. The mark is one for all projects."""

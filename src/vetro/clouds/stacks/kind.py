@@ -74,7 +74,7 @@ class DriverKind(ABC, Generic[SettingsT]):
         """What the cloud offers to choose from, for processes that answer requests: nothing is started for it."""
         from vetro.clouds.stacks.listing import Listing  # as above
 
-        return Listing(place.directory, settings)
+        return Listing(place.directory, settings, executes=self.capabilities(settings).executes)
 
     def shared_settings(self, settings: SettingsT) -> dict[str, Any]:
         """The part of settings that clouds of all such kinds have."""

@@ -45,16 +45,21 @@ def region_named(settings: StackSettings, region: str) -> str:
 
 
 def listed(
-    database: Database, settings: StackSettings, owner: Owner, region: str, what: Catalog
+    database: Database, settings: StackSettings, owner: Owner, region: str, what: Catalog, executes: bool
 ) -> Sequence[Mapping[str, Any]]:
-    """See `vetro.clouds.interface.Cloud.catalog`. Private halves of key pairs are left out."""
+    """See `vetro.clouds.interface.Cloud.catalog`. Private halves of key pairs are left out; where the cloud
+    ``executes`` what packages say, images that only a recorder can run."""
     region = region_named(settings, region)
     if what not in _KINDS:
         raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(_KINDS)}")
     if what in ("networks", "subnets"):
         ensure_defaults(database, settings, region, owner.project)
     found = Inventory(database, region, owner.project).all(_KINDS[what])
-    return [{key: value for key, value in item.items() if key != "private_key"} for item in found]
+    return [
+        {key: value for key, value in item.items() if key != "private_key"}
+        for item in found
+        if not (executes and what == "images" and item.get("properties", {}).get("recorder_only"))
+    ]
 
 
 def mark_image(
@@ -80,13 +85,14 @@ def mark_image(
 class Listing:
     """The lists of the cloud in ``directory``, which is made with what a new cloud holds when it is not there yet.
 
-    May be used from several threads. Raises `StateUnusable`.
+    ``executes``: as its `Capabilities` say. May be used from several threads. Raises `StateUnusable`.
     """
 
-    def __init__(self, directory: Path | str, settings: StackSettings | None = None) -> None:
+    def __init__(self, directory: Path | str, settings: StackSettings | None = None, *, executes: bool = False) -> None:
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         self._settings = settings or StackSettings()
+        self._executes = executes
         self._database = Database(folder / "cloud.db")
         try:
             seed(self._database, self._settings, folder)
@@ -99,7 +105,7 @@ class Listing:
         """See `listed`. Raises `QueryInvalid`, `NotFound` for an unknown region."""
         if what == "images":
             offer(self._database, self._settings)
-        return listed(self._database, self._settings, owner, region, what)
+        return listed(self._database, self._settings, owner, region, what, self._executes)
 
     def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
         """See `mark_image`."""

@@ -26,7 +26,7 @@ class StackSettings:
     regions: Sequence[str] = ()
     #: Resource types that nobody knows are accepted as records without meaning (dry runs).
     inert_types: bool = False
-    #: Also list images that only a recorder can run: Windows, Docker, Kubernetes.
+    #: Clouds that execute nothing list images that only a recorder can run, too: Windows, Docker, Kubernetes.
     recorder_images: bool = True
     #: Name of the router that a project's networks join (each project has its own), and of the network beyond it.
     router: str = "murano-default-router"

@@ -45,6 +45,12 @@ def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | No
     return _choice(config).kind
 
 
+def automatic(config: Config) -> str:
+    """The name of the kind that was chosen since the settings name none, and that may be another one the next time; ''
+    where they name one. Raises `vetro.clouds.kinds.KindMissing`."""
+    return "" if kinds.named(config["cloud.kind"], config["cloud.driver"]) else _choice(config).name
+
+
 def _choice(config: Config) -> kinds.Choice:
     directory = config.path("cloud.directory")
     with _lock:

@@ -17,12 +17,14 @@ from vetro.model.header import id_of
 from vetro.model.tree import objects
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
+from vetro.server.config import cloud_settings
 from vetro.server.environments import drafts, fixed_properties, limits, packages, power, queries, removal, sessions
 from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.service import announce
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.quotas import enforcement
+from vetro.server.setup import config
 from vetro.server.tasks.completion import close
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.queue import cancel, enqueue
@@ -173,6 +175,9 @@ def _start(
         enforcement.check_space(found.project_id, "states", 1)
     session.state = state
     session.save()
+    if not row.cloud and (name := cloud_settings.automatic(config())):
+        # Tomorrow another kind may work here; what is deployed now stays where it is, and says so.
+        row.cloud = {"kind": name}
     object_id = call.get("object_id") or found.id
     action = {"object_id": object_id, "method": call.get("method") or "deploy", "args": call.get("args") or {}}
     chosen: list[Any] = []
@@ -196,7 +201,7 @@ def _start(
         **(call if kind == "action" else {}),
     )
     # Not through save(): `updated` is when a person changed the environment.
-    Environment.objects.filter(id=found.id).update(task_id=task.id)
+    Environment.objects.filter(id=found.id).update(task_id=task.id, cloud=row.cloud)
     record(caller, f"environment.{kind}", found.id, found.name, task=task.id, session=session.id)
     announce(found.project_id, found.id, session.state, task=task.id, session=session.id)
     if problem is not None:

@@ -5,13 +5,15 @@ The kind of the cloud decides, not its name; so this is true before a deployment
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+
+from django.db.models import Q
 
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
-from vetro.server.environments.models import Environment
+from vetro.server.environments.models import Environment, Session
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
@@ -38,6 +40,17 @@ def of_environments(ids: Collection[str]) -> set[str]:
     return {id for id in ids if known[str(clouds.get(id, new))]}
 
 
+def of_tasks(tasks: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The ids of those of these tasks ({id, environment_id, session_id}) that are about a simulated environment: their
+    own, or, for plans, that of the draft."""
+    rows = list(tasks)
+    drafts = [row["session_id"] for row in rows if row["session_id"] and not row["environment_id"]]
+    planned = dict(Session.objects.filter(id__in=drafts).values_list("id", "environment_id")) if drafts else {}
+    about = {row["id"]: row["environment_id"] or planned.get(row["session_id"], "") for row in rows}
+    simulated = of_environments(about.values())
+    return {id for id, environment in about.items() if environment in simulated}
+
+
 def of_address(caller: Caller, parameters: Mapping[str, Any]) -> bool:
     """Whether an address is about a simulated environment that the caller sees: it names it by parameters, or a
     session, a task or a form of it. False for an address that is about none."""
@@ -45,7 +58,9 @@ def of_address(caller: Caller, parameters: Mapping[str, Any]) -> bool:
     for name, value in parameters.items():
         what = name.removesuffix("_id")
         if what in ("task", "deployment"):
-            found = Environment.objects.filter(id__in=Task.objects.filter(id=value).values("environment_id"))
+            task = Task.objects.filter(id=value)
+            own = Q(id__in=task.values("environment_id"))
+            found = Environment.objects.filter(own | Q(sessions__id__in=task.values("session_id")))
         elif what in _PATHS:
             found = Environment.objects.filter(**{_PATHS[what]: value})
         if found is not None:

@@ -26,22 +26,22 @@ _ROW: Final = (
 
 
 def row_json(values: dict[str, Any], simulated: Collection[str]) -> dict[str, Any]:
-    """A task in a list, from the columns of it. ``simulated``: the ids of environments that are."""
+    """A task in a list, from the columns of it. ``simulated``: the ids of tasks that are."""
     return {
         **values,
         "environment_id": values["environment_id"] or None,
         "session_id": values["session_id"] or None,
         "cancel": values["cancel"] or None,
-        "simulated": values["environment_id"] in simulated,
+        "simulated": values["id"] in simulated,
         "final": values["state"] in Task.FINAL,
     }
 
 
 def task_json(task: Task, decisions: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """A task as clients see it; ``decisions`` are those of `queue.undecided`."""
-    simulated = simulation.of_environments([task.environment_id])
+    row = {name: getattr(task, name) for name in _ROW}
     return {
-        **row_json({name: getattr(task, name) for name in _ROW}, simulated),
+        **row_json(row, simulation.of_tasks([row])),
         "action": _action(task),
         "result": task.result,
         "error": task.error,
@@ -84,7 +84,7 @@ def list_tasks(
         rows = rows.filter(Q(created__lt=at) | Q(created=at, id__lt=after[1]))
     found = list(rows.order_by("-created", "-id").values(*_ROW)[: limit + 1])
     end = cursor_of(found[limit - 1]["created"].isoformat(), found[limit - 1]["id"]) if len(found) > limit else None
-    simulated = simulation.of_environments([row["environment_id"] for row in found])
+    simulated = simulation.of_tasks(found)
     return page([row_json(row, simulated) for row in found[:limit]], total, end)
 
 
