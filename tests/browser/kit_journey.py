@@ -173,6 +173,15 @@ def visit(page: Any, text: str) -> None:
         opened.value.close()
 
 
+def find_simulated(page: Any) -> None:
+    """On recorded servers: the page says that nothing exists, and the address of the shop leads nowhere."""
+    with step(page, "simulated"):
+        expect(page.locator("[data-simulated]")).to_contain_text("nothing of this environment exists")
+        shop = page.locator("article.component", has=page.get_by_role("heading", name="Corner"))
+        expect(shop.locator(".addresses")).to_contain_text(":8080")
+        expect(shop.locator(".addresses a")).to_have_count(0)
+
+
 def change(page: Any) -> None:
     """Edits, sees what changes, deploys again."""
     with step(page, "edit"):
