@@ -420,13 +420,15 @@ def test_what_does_not_run_when_a_worker_begins_to_watch_is_started_once(ann: An
     assert whole(row) == "down"
 
 
-@pytest.mark.parametrize("why", ["new", "working", "elsewhere", "running"])
+@pytest.mark.parametrize("why", ["new", "working", "elsewhere", "running", "followed"])
 def test_what_is_not_started(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     watch, processes = watching()
     if why == "new":  # it came to be under the watcher's eyes
         made(ann, app("z", instance("z")), name="other")
         round_of(watch)
     row = made(ann, app("a", instance("i")))
+    if why == "followed":  # another worker watched until now
+        watch._begun -= 100
     if why == "elsewhere":
         monkeypatch.setattr(ProotKind, "bound", False)
     round_of(watch)

@@ -1,4 +1,4 @@
-"""What should run and does not when a worker begins to watch is started: after the machine was, for example."""
+"""Starts what should run and does not when a worker was just started: after the machine was, for example."""
 
 from __future__ import annotations
 

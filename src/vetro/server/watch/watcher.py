@@ -4,7 +4,7 @@ Of the workers that live the one that joined first watches, for each label those
 labels`); so their rows and beats, which tasks are claimed by, say who it is, and a dead one is followed by the next.
 Two that watch for a moment do no harm: what is written follows from what was there before, and from the version.
 
-What should run and does not when a worker begins to watch is started once (`vetro.server.watch.recovery`).
+A worker that was just started starts once what should run and does not (`vetro.server.watch.recovery`).
 
 The work itself is done by a process without database (`vetro.engine.watching.process`); this thread tells it what there
 is to watch, writes what it says, and until when everything else is to be believed. When it says nothing, nobody
@@ -55,6 +55,8 @@ _COLLECT = 1.0
 _LEASES = 2
 #: Environments that are taken up in one round, and seconds until one is tried again that could not be taken.
 _AT_ONCE, _AGAIN = 50, 60.0
+#: Seconds after its start within which a worker that begins to watch starts what should run.
+_STARTING = 60.0
 #: Seconds for which environments are taken up in one round; one more begins within them.
 _READ = 5.0
 
@@ -87,6 +89,7 @@ class Watcher:
         self._told: dict[str, tuple[int, dict[str, Any]]] = {}
         self._clouds: set[str] = set()
         self._led: set[str] | None = None
+        self._begun = time.monotonic()
         #: Environments that were there when this worker began to watch and that nobody has looked at since.
         self._first: set[str] | None = None
         self._next = dict.fromkeys(("lead", "targets", "mark", "write"), 0.0)
@@ -161,9 +164,9 @@ class Watcher:
             for id, version, region, stopped in rows
             if (label := labels.label_of(self._config, "", _Region(region))) in led
         }
-        if self._first is None:
-            self._first = set(there)
         now = time.monotonic()
+        if self._first is None:  # who follows on another worker starts nothing
+            self._first = set(there) if now - self._begun < _STARTING else set()
         self._later = {id: at for id, at in self._later.items() if id in there and at > now}
         gone = [id for id in self._watched if id not in there]
         # What a task works on changes under the watcher's eyes: it is looked at again when the task has ended.
