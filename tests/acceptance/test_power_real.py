@@ -114,6 +114,10 @@ def pull_the_plug(place: Place) -> None:
     for line in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.splitlines():
         if cloud in line.split()[0]:
             subprocess.run(["ip", "netns", "del", line.split()[0]], check=True)
+    end = time.monotonic() + 30  # the kernel takes their interfaces away a moment later
+    while any(cloud in link.name for link in Path("/sys/class/net").iterdir()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
     service.ready.unlink()
 
 

@@ -34,6 +34,10 @@ def pull_the_plug(cloud: str) -> None:
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
     for name in {line.split()[0] for line in listed.splitlines() if cloud in line.split()[0]}:
         subprocess.run(["ip", "netns", "del", name], check=True)
+    end = time.monotonic() + 30  # the kernel takes its interfaces away a moment later
+    while any(cloud in link.name for link in Path("/sys/class/net").iterdir()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_what_ran_is_started_again_and_what_was_stopped_is_known(tmp_path: Path) -> None:
